@@ -316,9 +316,12 @@ impl Basic {
         for at in 0..self.eqs.len() {
             let row = self.eqs.row(at);
             let unit = |k: &usize| row[*k].abs() == 1;
-            let exists = |k: &usize| unit(k) && !self.is_explicit(*k - 1 - self.dims);
             let divs = 1 + self.dims..self.width();
-            let found = divs.clone().rev().find(exists).or_else(|| divs.rev().find(unit));
+            let found = divs
+                .clone()
+                .rev()
+                .find(|k| unit(k) && !self.is_explicit(*k - 1 - self.dims))
+                .or_else(|| divs.rev().find(unit));
             let Some(k) = found else { continue };
             self.drop_by(at, k)?;
             return Ok(true);
@@ -327,10 +330,14 @@ impl Basic {
         let mut used = vec![false; self.eqs.len()];
         let mut changed = false;
         for k in (1..1 + self.dims).rev() {
-            let unit = |at: &usize| !used[*at] && self.eqs.row(*at)[k].abs() == 1;
-            let pivot = (0..self.eqs.len())
-                .find(|at| unit(at) && self.eqs.row(*at)[k + 1..].iter().all(|v| *v == 0));
-            let pivot = pivot.or_else(|| (0..self.eqs.len()).find(unit));
+            let pivot = (0..self.eqs.len()).find(|at| {
+                !used[*at]
+                    && self.eqs.row(*at)[k].abs() == 1
+                    && self.eqs.row(*at)[k + 1..].iter().all(|v| *v == 0)
+            });
+            let pivot = pivot.or_else(|| {
+                (0..self.eqs.len()).find(|at| !used[*at] && self.eqs.row(*at)[k].abs() == 1)
+            });
             let Some(at) = pivot else { continue };
             used[at] = true;
             let expr = self.expression(at, k)?;
@@ -368,13 +375,12 @@ impl Basic {
     fn echelon(&mut self, solved: &[bool]) -> Res<()> {
         let mut rest = Matrix::new(self.width());
         let mut at = 0;
-        let unsolved = |at: usize| solved.get(at) == Some(&false);
-        if (0..self.eqs.len()).filter(|at| unsolved(*at)).count() < 2 {
+        if (0..self.eqs.len()).filter(|at| solved.get(*at) == Some(&false)).count() < 2 {
             return Ok(());
         }
         self.eqs.retain(|row| {
             at += 1;
-            let moves = unsolved(at - 1);
+            let moves = solved.get(at - 1) == Some(&false);
             if moves {
                 rest.push(row);
             }
@@ -559,9 +565,8 @@ impl Basic {
             }
             let col = self.div_col(div);
             // Only what comes before may define it.
-            let early = |row: &[Int]| row[col] != 0 && row[col + 1..].iter().all(|v| *v == 0);
             // d e + f = 0 makes e = floor(-f / d), and stays.
-            let by_eq = self.eqs.rows().find(|r| early(r)).map(|r| r.to_vec());
+            let by_eq = self.eqs.rows().find(|r| is_early(r, col)).map(|r| r.to_vec());
             if let Some(mut row) = by_eq {
                 if row[col] > 0 {
                     negate(&mut row)?;
@@ -574,7 +579,7 @@ impl Basic {
             // 0 <= f - d e <= d - 1
             for a in 0..self.ineqs.len() {
                 let row = self.ineqs.row(a);
-                if !early(row) || row[col] >= 0 {
+                if !is_early(row, col) || row[col] >= 0 {
                     continue;
                 }
                 let den = neg(row[col])?;
@@ -696,6 +701,10 @@ impl Basic {
         self.dims = kept;
         Ok(())
     }
+}
+
+fn is_early(row: &[Int], col: usize) -> bool {
+    row[col] != 0 && row[col + 1..].iter().all(|v| *v == 0)
 }
 
 /// `-row - 1 >= 0`: where `row >= 0` does not hold.

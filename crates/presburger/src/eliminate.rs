@@ -100,8 +100,9 @@ fn unknowns(basic: &Basic) -> std::ops::Range<usize> {
 /// Uses an equality that has an unknown; whether there was one.
 fn by_equality(basic: &mut Basic, budget: &Budget) -> Res<bool> {
     let unknowns = unknowns(basic);
-    let has = |row: &[Int]| row[unknowns.clone()].iter().any(|v| *v != 0);
-    let Some(at) = (0..basic.eqs.len()).find(|at| has(basic.eqs.row(*at))) else {
+    let Some(at) = (0..basic.eqs.len())
+        .find(|at| basic.eqs.row(*at)[unknowns.clone()].iter().any(|v| *v != 0))
+    else {
         return Ok(false);
     };
     loop {
@@ -196,8 +197,11 @@ fn by_shadow(basic: &mut Basic, budget: &Budget) -> Res<bool> {
             continue;
         }
         let (low, high) = bounds(&basic.ineqs, col);
-        let unit = |rows: &[usize]| rows.iter().all(|r| basic.ineqs.row(*r)[col].abs() == 1);
-        if !low.is_empty() && !high.is_empty() && !unit(&low) && !unit(&high) {
+        if !low.is_empty()
+            && !high.is_empty()
+            && !low.iter().all(|r| basic.ineqs.row(*r)[col].abs() == 1)
+            && !high.iter().all(|r| basic.ineqs.row(*r)[col].abs() == 1)
+        {
             continue;
         }
         let (l, h) = (low.len() as isize, high.len() as isize);
@@ -269,11 +273,14 @@ fn needed<N: crate::tableau::Num>(basic: &Basic, budget: &Budget) -> Res<Option<
     }
     // The busiest are the first to go.
     let mut kept = vec![true; ids.len()];
-    let weight = |at: &usize| basic.ineqs.row(*at)[1..].iter().filter(|v| **v != 0).count();
     let mut order: Vec<usize> = (0..ids.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(weight(at)));
+    order.sort_by_key(|at| std::cmp::Reverse(weight(at, basic)));
     for at in order {
         kept[at] = !t.drop_redundant(ids[at])?;
     }
     Ok(Some(kept))
+}
+
+fn weight(at: &usize, basic: &Basic) -> usize {
+    basic.ineqs.row(*at)[1..].iter().filter(|v| **v != 0).count()
 }

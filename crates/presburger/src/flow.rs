@@ -76,14 +76,25 @@ pub fn last_writers(
                 sure = Some(last.clone());
             }
         }
-        let instances = |r: Relation| r.project_out(Dim::Out, ins, dims - ins, budget);
         let all = sure.unwrap_or_else(|| last.clone());
-        possible.push(instances(all)?.coalesce(budget)?);
+        possible.push(instances_of(all, ins, dims, budget)?.coalesce(budget)?);
         let none = Relation::empty(last.space());
-        certain.push(instances(if s.is_certain { last } else { none })?.coalesce(budget)?);
+        certain.push(
+            instances_of(if s.is_certain { last } else { none }, ins, dims, budget)?
+                .coalesce(budget)?,
+        );
     }
     let rest = rest.move_dims(Dim::In, 0, Dim::Out, 0, ins);
     Ok(Flow { certain, possible, rest })
+}
+
+fn instances_of(
+    r: Relation,
+    ins: usize,
+    dims: usize,
+    budget: &Budget,
+) -> Result<Relation, crate::Stop> {
+    r.project_out(Dim::Out, ins, dims - ins, budget)
 }
 
 /// The pairs of instances of which the first has the earlier time.

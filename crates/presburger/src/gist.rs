@@ -89,8 +89,7 @@ fn gist(
     }
     // Then what the others make needless, the busiest first.
     let mut order: Vec<usize> = (0..kept.len()).collect();
-    let busy = |at: &usize| kept[*at].0[1..].iter().filter(|v| **v != 0).count();
-    order.sort_by_key(|at| std::cmp::Reverse((kept[*at].1, busy(at))));
+    order.sort_by_key(|at| std::cmp::Reverse((kept[*at].1, weight(at, &kept))));
     let mut gone = vec![false; kept.len()];
     if kept.len() > 1 {
         for at in order {
@@ -109,6 +108,10 @@ fn gist(
     }
     basic.normalize()?;
     Ok(Some(basic))
+}
+
+fn weight(at: &usize, kept: &[(Vec<i128>, bool)]) -> usize {
+    kept[*at].0[1..].iter().filter(|v| **v != 0).count()
 }
 
 fn add_rows(frame: &mut Basic, rows: &[Constraint], place: &[usize]) {

@@ -199,10 +199,6 @@ fn weights(rows: &Matrix, columns: &Matrix, rank: usize, budget: &Budget) -> Res
 /// Reduces a lattice basis, the first `m` entries of each vector measured by weights.
 fn reduce(basis: &mut Matrix, rank: usize, m: usize, weights: &[f64], budget: &Budget) -> Res<()> {
     const STEPS: usize = 400;
-    let weigh = |row: &[Int]| -> Vec<f64> {
-        row[..m].iter().zip(weights).map(|(v, w)| *v as f64 * w).collect()
-    };
-    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let mut k = 1;
     for _ in 0..STEPS {
         if k >= rank {
@@ -212,31 +208,32 @@ fn reduce(basis: &mut Matrix, rank: usize, m: usize, weights: &[f64], budget: &B
         // Gram-Schmidt up to k; the systems are small.
         let mut stars: Vec<Vec<f64>> = Vec::new();
         for i in 0..=k {
-            let b = weigh(basis.row(i));
+            let b = weighed(basis.row(i), m, weights);
             let mut star = b.clone();
             for other in &stars {
-                let norm = product(other, other);
+                let norm = dot_product(other, other);
                 if norm > 0.0 {
-                    let mu = product(&b, other) / norm;
+                    let mu = dot_product(&b, other) / norm;
                     star.iter_mut().zip(other).for_each(|(s, o)| *s -= mu * o);
                 }
             }
             stars.push(star);
         }
         for j in (0..k).rev() {
-            let norm = product(&stars[j], &stars[j]);
+            let norm = dot_product(&stars[j], &stars[j]);
             if norm <= 0.0 {
                 continue;
             }
-            let mu = (product(&weigh(basis.row(k)), &stars[j]) / norm).round();
+            let mu = (dot_product(&weighed(basis.row(k), m, weights), &stars[j]) / norm).round();
             if mu != 0.0 && mu.abs() < 1e15 {
                 let other = basis.row(j).to_vec();
                 combine(basis.row_mut(k), 1, &other, -(mu as Int))?;
             }
         }
-        let below = product(&stars[k - 1], &stars[k - 1]);
-        let mu = product(&weigh(basis.row(k)), &stars[k - 1]) / below.max(f64::MIN_POSITIVE);
-        if product(&stars[k], &stars[k]) >= (0.75 - mu * mu) * below {
+        let below = dot_product(&stars[k - 1], &stars[k - 1]);
+        let mu = dot_product(&weighed(basis.row(k), m, weights), &stars[k - 1])
+            / below.max(f64::MIN_POSITIVE);
+        if dot_product(&stars[k], &stars[k]) >= (0.75 - mu * mu) * below {
             k += 1;
         } else {
             basis.swap(k, k - 1);
@@ -244,4 +241,12 @@ fn reduce(basis: &mut Matrix, rank: usize, m: usize, weights: &[f64], budget: &B
         }
     }
     Ok(())
+}
+
+fn weighed(row: &[Int], m: usize, weights: &[f64]) -> Vec<f64> {
+    row[..m].iter().zip(weights).map(|(v, w)| *v as f64 * w).collect()
+}
+
+fn dot_product(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>()
 }

@@ -234,8 +234,10 @@ fn solve(p: &mut Basic, x: &mut Vec<Int>) -> Res<()> {
     loop {
         let exists: Vec<usize> =
             (0..p.divs.len()).filter(|d| !p.is_explicit(*d)).map(|d| p.div_col(d)).collect();
-        let has = |r: &[Int]| exists.iter().any(|k| r[*k] != 0);
-        let Some(at) = (0..p.eqs.len()).find(|at| has(p.eqs.row(*at))) else { return Ok(()) };
+        let Some(at) = (0..p.eqs.len()).find(|at| exists.iter().any(|k| p.eqs.row(*at)[*k] != 0))
+        else {
+            return Ok(());
+        };
         let row = p.eqs.row(at).to_vec();
         let live = || exists.iter().copied().filter(|k| row[*k] != 0);
         let Some(k) = live().min_by_key(|k| row[*k].abs()) else { return Ok(()) };
@@ -304,10 +306,9 @@ fn read(p: &Basic, dims: usize, space: &Space, budget: &Budget) -> Res<Piece> {
     }
     let col = 1 + dims;
     let varies = depends(p, col);
-    let free = |row: &[Int]| (0..varies.len()).all(|d| !varies[d] || row[p.div_col(d)] == 0);
     let rows = p.eqs.rows().map(|r| (r, true)).chain(p.ineqs.rows().map(|r| (r, false)));
     for (row, equal) in rows {
-        if row[col] == 0 || !free(row) {
+        if row[col] == 0 || !(0..varies.len()).all(|d| !varies[d] || row[p.div_col(d)] == 0) {
             continue;
         }
         // c x + f = 0, or a bound: x is floor(f / -c), or the least integer from f / -c.

@@ -191,14 +191,13 @@ impl Node {
             rows.push(Row { name: Name::Constraint, den: 1, known, large, columns, sign: None });
             Ok(())
         };
-        let alone = |row: &[Int]| row[first..].iter().all(|v| *v == 0);
-        for row in basic.eqs.rows().filter(|r| !alone(r)) {
+        for row in basic.eqs.rows().filter(|r| !is_alone(r, first)) {
             let mut row = row.to_vec();
             demand(&row, 0)?;
             negate(&mut row)?;
             demand(&row, 0)?;
         }
-        for row in basic.ineqs.rows().filter(|r| !alone(r)) {
+        for row in basic.ineqs.rows().filter(|r| !is_alone(r, first)) {
             demand(row, 0)?;
         }
         if let Some(f) = function {
@@ -464,4 +463,8 @@ impl Node {
         let row = self.rows.iter().find(|r| r.name == Name::Unknown(0))?;
         (row.large == row.den).then(|| Value { row: row.known.clone(), den: row.den })
     }
+}
+
+fn is_alone(row: &[Int], first: usize) -> bool {
+    row[first..].iter().all(|v| *v == 0)
 }

@@ -68,20 +68,17 @@ impl Parser {
         let mut tokens = Vec::new();
         let mut at = 0;
         'text: while let Some(c) = text[at..].chars().next() {
-            let word = |f: fn(char) -> bool| -> usize {
-                text[at..].find(|c: char| !f(c)).map_or(text.len(), |n| at + n)
-            };
             if c.is_whitespace() {
                 at += c.len_utf8();
             } else if c.is_ascii_digit() {
-                let end = word(|c| c.is_ascii_digit());
+                let end = word_end(|c| c.is_ascii_digit(), text, at);
                 let value = text[at..end].parse();
                 let value = value
                     .map_err(|_| ParseError { message: "the number is too large".into(), at })?;
                 tokens.push((Token::Int(value), at));
                 at = end;
             } else if c.is_alphabetic() || c == '_' {
-                let end = word(|c| c.is_alphanumeric() || c == '_' || c == '\'');
+                let end = word_end(|c| c.is_alphanumeric() || c == '_' || c == '\'', text, at);
                 tokens.push((Token::Name(text[at..end].to_owned()), at));
                 at = end;
             } else {
@@ -304,6 +301,10 @@ impl Parser {
     }
 }
 
+fn word_end(f: fn(char) -> bool, text: &str, at: usize) -> usize {
+    text[at..].find(|c: char| !f(c)).map_or(text.len(), |n| at + n)
+}
+
 /// The names of columns.
 struct Scope {
     names: Vec<String>,
@@ -322,10 +323,9 @@ impl From<Stop> for Wrong {
 
 impl Scope {
     fn aff(&self, e: &Expr) -> Result<Aff, Wrong> {
-        let zero = || vec![0; 1 + self.names.len()];
         Ok(match e {
             Expr::Int(v) => {
-                let mut row = zero();
+                let mut row = self.zeros();
                 row[0] = *v;
                 Aff::new(row)
             }
@@ -334,7 +334,7 @@ impl Scope {
                     let message = format!("`{n}` is not declared");
                     return Err(Wrong::Text(ParseError { message, at: *at }));
                 };
-                let mut row = zero();
+                let mut row = self.zeros();
                 row[1 + k] = 1;
                 Aff::new(row)
             }
@@ -344,6 +344,10 @@ impl Scope {
             Expr::Floor(a) => self.aff(a)?.floor()?,
             Expr::Mod(a, k) => self.aff(a)?.modulo(*k)?,
         })
+    }
+
+    fn zeros(&self) -> Vec<i128> {
+        vec![0; 1 + self.names.len()]
     }
 
     fn space(&self) -> Space {
@@ -534,12 +538,13 @@ impl PwAff {
         let budget = Budget::unlimited();
         let mut out: Option<(Space, Vec<(Relation, Aff)>)> = None;
         for d in &whole.disjuncts {
-            let wrong = |m: &str| ParseError { message: m.into(), at: 0 };
             let (domain, value) = match &d.range {
                 Some(range) => (&d.domain[..], range),
                 None => (&[][..], &d.domain),
             };
-            let [value] = &value[..] else { return Err(wrong("a function has one value")) };
+            let [value] = &value[..] else {
+                return Err(ParseError { message: "a function has one value".into(), at: 0 });
+            };
             let mut scope = Scope { names: whole.params.clone() };
             let values = scope.declare(domain);
             let aff = scope.aff(value).map_err(failed)?;

@@ -168,8 +168,7 @@ impl Relation {
 
     /// Each conjunction as a relation.
     pub fn split(&self) -> Vec<Relation> {
-        let one = |p: &Basic| Relation::new(self.space.clone(), vec![p.clone()]);
-        self.parts.iter().map(one).collect()
+        self.parts.iter().map(|p| Relation::new(self.space.clone(), vec![p.clone()])).collect()
     }
 
     fn map_parts(&self, space: Space, mut f: impl FnMut(&Basic) -> Res<Basic>) -> Res<Relation> {
@@ -194,7 +193,6 @@ impl Relation {
     /// # Errors
     /// [`Stop`], as of every operation.
     pub fn intersect(&self, other: &Relation, budget: &Budget) -> Res<Relation> {
-        let is_universe = |r: &Relation| matches!(&r.parts[..], [p] if p.is_universe());
         if is_universe(other) || self.parts == other.parts {
             return Ok(self.clone());
         }
@@ -264,15 +262,16 @@ impl Relation {
     /// ([`Relation::compute_divs`]): functions, and whether each is zero (or else not negative).
     /// That divisions are what they are is not among them.
     pub fn constraints(&self) -> Vec<Vec<(Aff, bool)>> {
-        let of = |p: &Basic| {
-            let mut frame = p.clone();
-            frame.eqs.clear();
-            frame.ineqs.clear();
-            let aff = |r: &[Int]| Aff::of_parts(frame.clone(), r.to_vec(), 1);
-            let eqs = p.eqs.rows().map(|r| (aff(r), true));
-            eqs.chain(p.ineqs.rows().map(|r| (aff(r), false))).collect()
-        };
-        self.parts.iter().map(of).collect()
+        self.parts
+            .iter()
+            .map(|p| {
+                let mut frame = p.clone();
+                frame.eqs.clear();
+                frame.ineqs.clear();
+                let eqs = p.eqs.rows().map(|r| (aff_of(r, &frame), true));
+                eqs.chain(p.ineqs.rows().map(|r| (aff_of(r, &frame), false))).collect()
+            })
+            .collect()
     }
 
     /// Some point: the values of all dimensions, parameters first.
@@ -597,8 +596,7 @@ impl Relation {
         let mut best: Option<Vec<Int>> = None;
         for p in self.parts.iter() {
             let Some(point) = lex_point(p, self.space.total(), greatest, budget)? else { continue };
-            let better = |b: &Vec<Int>| if greatest { point > *b } else { point < *b };
-            if best.as_ref().is_none_or(better) {
+            if best.as_ref().is_none_or(|b| if greatest { point > *b } else { point < *b }) {
                 best = Some(point);
             }
         }
@@ -670,6 +668,14 @@ impl Relation {
         let parts = subtract::subtract(&self.parts, &worse, budget)?;
         Ok(Relation::new(self.space.clone(), parts))
     }
+}
+
+fn is_universe(r: &Relation) -> bool {
+    matches!(&r.parts[..], [p] if p.is_universe())
+}
+
+fn aff_of(r: &[Int], frame: &Basic) -> Aff {
+    Aff::of_parts(frame.clone(), r.to_vec(), 1)
 }
 
 /// Makes dimensions divisions that exist, and eliminates what is cheap to eliminate.

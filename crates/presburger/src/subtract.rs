@@ -60,8 +60,7 @@ pub(crate) fn minus(
     rows.extend(b.eqs.rows().map(|r| (inside.adopt(r, &place), true)));
     rows.extend(b.ineqs.rows().map(|r| (inside.adopt(r, &place), false)));
     for (row, equal) in rows {
-        let known = |m: &crate::matrix::Matrix| m.rows().any(|r| r == row.as_slice());
-        if known(if equal { &inside.eqs } else { &inside.ineqs }) {
+        if (if equal { &inside.eqs } else { &inside.ineqs }).rows().any(|r| r == row.as_slice()) {
             continue;
         }
         budget.charge(2)?;

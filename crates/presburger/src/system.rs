@@ -164,8 +164,7 @@ impl System {
     /// A point of the inequalities.
     fn search_reduced(&self, budget: &Budget) -> Res<Option<Vec<Int>>> {
         budget.charge(1 + self.ineqs.len() / 4)?;
-        let none = || vec![None; self.vars];
-        let mut ends = Ends { low: none(), high: none() };
+        let mut ends = Ends { low: vec![None; self.vars], high: vec![None; self.vars] };
         if !propagate(&self.ineqs, &mut ends) {
             return Ok(None);
         }
@@ -220,9 +219,8 @@ impl System {
         let mut open = vec![ends];
         for _ in 0..MANY_HALVES {
             let Some(ends) = open.pop() else { return Ok(Search::Empty) };
-            let range = |v: &usize| Some(ends.high[*v]?.saturating_sub(ends.low[*v]?));
-            let loose = (0..self.vars).filter(|v| !self.gone[*v] && range(v) != Some(0));
-            let Some(v) = loose.min_by_key(|v| range(v).unwrap_or(Int::MAX)) else {
+            let loose = (0..self.vars).filter(|v| !self.gone[*v] && range_of(v, &ends) != Some(0));
+            let Some(v) = loose.min_by_key(|v| range_of(v, &ends).unwrap_or(Int::MAX)) else {
                 let point: Vec<Int> = ends.low.into_iter().map(|v| v.unwrap_or(0)).collect();
                 if holds(&self.ineqs, &point) {
                     return Ok(Search::Point(point));
@@ -294,6 +292,10 @@ impl System {
         }
         Ok((high, self.restore(best)?))
     }
+}
+
+fn range_of(v: &usize, ends: &Ends) -> Option<i128> {
+    Some(ends.high[*v]?.saturating_sub(ends.low[*v]?))
 }
 
 fn holds(rows: &Matrix, point: &[Int]) -> bool {

@@ -165,10 +165,11 @@ fn big<T>(v: Option<T>) -> Res<T> {
 
 impl<'b, N: Num> Tableau<'b, N> {
     pub fn new(vars: usize, budget: &'b Budget) -> Self {
-        let unknown = |at| Unknown { place: Place::Col(at), restricted: false };
         Tableau {
             budget,
-            unknowns: (0..vars).map(unknown).collect(),
+            unknowns: (0..vars)
+                .map(|at| Unknown { place: Place::Col(at), restricted: false })
+                .collect(),
             vars,
             rows: Vec::new(),
             row_of: Vec::new(),
@@ -359,15 +360,17 @@ impl<'b, N: Num> Tableau<'b, N> {
 
     /// The values of the variables at the current vertex.
     pub fn vertex(&self) -> Vec<Ratio<N>> {
-        let value = |u: &Unknown| match u.place {
-            Place::Col(_) => (N::of(0), N::of(1)),
-            Place::Row(at) => {
-                let (a, d) = (&self.rows[at][1], &self.rows[at][0]);
-                let g = if d.is_one() { N::of(1) } else { d.gcd(a) };
-                if g.is_one() { (a.clone(), d.clone()) } else { (a.by(&g), d.by(&g)) }
-            }
-        };
-        self.unknowns[..self.vars].iter().map(value).collect()
+        self.unknowns[..self.vars]
+            .iter()
+            .map(|u| match u.place {
+                Place::Col(_) => (N::of(0), N::of(1)),
+                Place::Row(at) => {
+                    let (a, d) = (&self.rows[at][1], &self.rows[at][0]);
+                    let g = if d.is_one() { N::of(1) } else { d.gcd(a) };
+                    if g.is_one() { (a.clone(), d.clone()) } else { (a.by(&g), d.by(&g)) }
+                }
+            })
+            .collect()
     }
 
     /// The least value of an affine function; `None` where it has none. There is a point.

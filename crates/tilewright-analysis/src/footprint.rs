@@ -38,11 +38,8 @@ pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
             *(if write { &mut self.writes } else { &mut self.reads }) |= b == self.buffer;
         }
         fn block(&mut self, b: &Block) {
-            let names = |list: &Option<Vec<Region>>| {
-                list.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
-            };
-            self.reads |= names(&b.reads);
-            self.writes |= names(&b.writes);
+            self.reads |= self.names_buffer(&b.reads);
+            self.writes |= self.names_buffer(&b.writes);
             let viewed = b.matches.iter().any(|m| m.source.buffer == *self.buffer);
             if viewed && (b.reads.is_none() || b.writes.is_none()) {
                 self.reads = true;
@@ -53,6 +50,12 @@ pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
             b.init.iter().for_each(|s| self.stmt(s));
             self.stmt(&b.body);
             self.declared = before;
+        }
+    }
+
+    impl Uses<'_> {
+        fn names_buffer(&self, list: &Option<Vec<Region>>) -> bool {
+            list.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
         }
     }
     let mut t = Uses { buffer, reads: false, writes: false, declared: false };
@@ -192,6 +195,13 @@ impl Collect<'_> {
         }
         Cells { vars, guards: self.at.guards.clone(), indices }
     }
+
+    fn regions_of_buffer(&self, list: &[Region], seen: &[Buffer]) -> Vec<Region> {
+        list.iter()
+            .filter(|r| r.buffer == *self.buffer && !seen.contains(&r.buffer))
+            .cloned()
+            .collect()
+    }
 }
 
 impl Visit for Collect<'_> {
@@ -221,13 +231,17 @@ impl Placed for Collect<'_> {
     fn inside(&mut self, block: &Block) {
         let (loads, stores) = tilewright_ir::visit::accessed(&block.body);
         let (reads, writes) = declared_or_inferred(block);
-        let whole = |list: &[Region], seen: &[Buffer]| -> Vec<Region> {
-            let hidden = |r: &&Region| r.buffer == *self.buffer && !seen.contains(&r.buffer);
-            list.iter().filter(hidden).cloned().collect()
-        };
-        let boxes = whole(&reads, &loads).iter().map(|r| self.boxed(r)).collect::<Vec<_>>();
+        let boxes = self
+            .regions_of_buffer(&reads, &loads)
+            .iter()
+            .map(|r| self.boxed(r))
+            .collect::<Vec<_>>();
         self.out.reads.extend(boxes);
-        let boxes = whole(&writes, &stores).iter().map(|r| self.boxed(r)).collect::<Vec<_>>();
+        let boxes = self
+            .regions_of_buffer(&writes, &stores)
+            .iter()
+            .map(|r| self.boxed(r))
+            .collect::<Vec<_>>();
         self.out.writes.extend(boxes);
         let accumulates = block.init.is_some() && !reads.iter().any(|r| r.buffer == *self.buffer);
         let before = self.accumulator;
@@ -299,10 +313,6 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
     if Footprint::of(s, buffer).reads.is_empty() {
         return Ok(());
     }
-    let first = || {
-        let what = format!("`{}` is read before all that is read is written", buffer.name);
-        Err(Error::refused(what).at(s.span()))
-    };
     // What a statement evaluates before the statements inside of it.
     let evaluated: Vec<&Expr> = match s.kind() {
         StmtKind::For { range, .. } => vec![&range.min, &range.extent],
@@ -312,10 +322,9 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
         _ => Vec::new(),
     };
     if evaluated.iter().any(|e| e.loads_from(|b| b.data == buffer.data)) {
-        return first();
+        return read_before_written(buffer, s);
     }
     let deeper = |inside: &Stmt, known: &[Expr]| reads_own_writes(inside, buffer, known);
-    let with = |more: &Stmt| [known, &known_around(std::slice::from_ref(more))].concat();
     match s.kind() {
         StmtKind::Seq(list) => {
             let mut written: Vec<Cells> = Vec::new();
@@ -328,18 +337,27 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
             }
             Ok(())
         }
-        StmtKind::For { body, .. } => deeper(body, &with(s)),
+        StmtKind::For { body, .. } => deeper(body, &known_with(s, known)),
         StmtKind::Block { block, .. }
             if block.matches.iter().all(|m| m.source.buffer != *buffer) =>
         {
-            deeper(&block.body, &with(s))
+            deeper(&block.body, &known_with(s, known))
         }
         StmtKind::If { then, otherwise, .. } => {
             deeper(then, known)?;
             otherwise.iter().try_for_each(|o| deeper(o, known))
         }
-        _ => s.body().map_or_else(first, |body| deeper(body, known)),
+        _ => s.body().map_or_else(|| read_before_written(buffer, s), |body| deeper(body, known)),
     }
+}
+
+fn read_before_written(buffer: &Buffer, s: &Stmt) -> Result<()> {
+    let what = format!("`{}` is read before all that is read is written", buffer.name);
+    Err(Error::refused(what).at(s.span()))
+}
+
+fn known_with(more: &Stmt, known: &[Expr]) -> Vec<Expr> {
+    [known, &known_around(std::slice::from_ref(more))].concat()
 }
 
 /// Whether all that is read was written; what is not known counts as a no.
@@ -349,21 +367,17 @@ pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -
     }
     let engine = Engine::new();
     let vars: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    let touched = |c: &Cells| c.touched(&engine, known, &vars);
-    let Ok(Some(all)) = Set::union_of(writes.iter().map(touched)) else { return false };
-    reads.iter().all(|r| touched(r).is_ok_and(|cells| cells.is_within(&all)))
+    let Ok(Some(all)) = Set::union_of(writes.iter().map(|c| c.touched(&engine, known, &vars)))
+    else {
+        return false;
+    };
+    reads.iter().all(|r| r.touched(&engine, known, &vars).is_ok_and(|cells| cells.is_within(&all)))
 }
 
 /// Whether every access lies in a box, whatever the variables outside are. What is not known
 /// counts as a no; an access is taken to lie in its buffer.
 pub fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
-    let simply = |c: &Cells| {
-        c.indices.iter().zip(&region.ranges).zip(&region.buffer.shape).all(|((i, r), extent)| {
-            let whole = r.min.as_int() == Some(0) && same_expr(&r.extent, extent);
-            whole || r.is_point() && same_expr(i, &r.min)
-        })
-    };
-    if cells.iter().all(simply) {
+    if cells.iter().all(|c| is_simply_within(c, region)) {
         return true;
     }
     let engine = Engine::new();
@@ -374,6 +388,13 @@ pub fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
             let end = r.min.clone() + &r.extent.clone().cast(r.min.dtype());
             d.proves(&i.clone().greater_equal(&r.min)) && d.proves(&i.less(end))
         })
+    })
+}
+
+fn is_simply_within(c: &Cells, region: &Region) -> bool {
+    c.indices.iter().zip(&region.ranges).zip(&region.buffer.shape).all(|((i, r), extent)| {
+        let whole = r.min.as_int() == Some(0) && same_expr(&r.extent, extent);
+        whole || r.is_point() && same_expr(i, &r.min)
     })
 }
 
@@ -389,18 +410,19 @@ fn plainly_covers(c: &Cells, region: &Region) -> bool {
             let Some(v) = i.as_var() else { return false };
             let fresh = !used.contains(&v);
             used.push(v);
-            let equal = |a: &Expr, b: &Expr| {
-                same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
-            };
             fresh
                 && c.vars.iter().any(|(x, range)| {
-                    x == v && equal(&range.min, &r.min) && equal(&range.extent, &r.extent)
+                    x == v && plainly_equal(&range.min, &r.min) && plainly_equal(&range.extent, &r.extent)
                 })
         })
         // A loop that does not run touches nothing.
         && c.vars.iter().all(|(v, r)| {
             used.contains(&v) || r.extent.as_int().is_some_and(|n| n > 0)
         })
+}
+
+fn plainly_equal(a: &Expr, b: &Expr) -> bool {
+    same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
 }
 
 #[cfg(test)]

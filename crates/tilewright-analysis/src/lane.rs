@@ -8,7 +8,6 @@ pub fn lane_of(e: &Expr, lane: &Var) -> Option<Expr> {
     if e.dtype().lanes == 1 {
         return Some(e.clone());
     }
-    let part = |e: &Expr| lane_of(e, lane);
     let one = e.dtype().scalar();
     Some(match e.kind() {
         ExprKind::Broadcast(x) => x.clone(),
@@ -16,16 +15,20 @@ pub fn lane_of(e: &Expr, lane: &Var) -> Option<Expr> {
             let step = Expr::binary(BinOp::Mul, stride.clone(), lane.expr().cast(one));
             Expr::binary(BinOp::Add, base.clone(), step)
         }
-        ExprKind::Binary(op, a, b) => Expr::binary(*op, part(a)?, part(b)?),
-        ExprKind::Not(a) => Expr::not_node(part(a)?),
-        ExprKind::Cast(a) => Expr::cast_node(part(a)?, one),
+        ExprKind::Binary(op, a, b) => Expr::binary(*op, lane_of(a, lane)?, lane_of(b, lane)?),
+        ExprKind::Not(a) => Expr::not_node(lane_of(a, lane)?),
+        ExprKind::Cast(a) => Expr::cast_node(lane_of(a, lane)?, one),
         ExprKind::Call(CallTarget::Reinterpret(to), args) => {
-            Expr::reinterpret_node(part(args.first()?)?, *to)
+            Expr::reinterpret_node(lane_of(args.first()?, lane)?, *to)
         }
-        ExprKind::Select(c, t, f) => Expr::select(part(c)?, part(t)?, part(f)?),
-        ExprKind::IfThenElse(c, t, f) => Expr::if_then_else(part(c)?, part(t)?, part(f)?),
+        ExprKind::Select(c, t, f) => {
+            Expr::select(lane_of(c, lane)?, lane_of(t, lane)?, lane_of(f, lane)?)
+        }
+        ExprKind::IfThenElse(c, t, f) => {
+            Expr::if_then_else(lane_of(c, lane)?, lane_of(t, lane)?, lane_of(f, lane)?)
+        }
         ExprKind::Load(buffer, indices) if buffer.dtype().lanes == 1 => {
-            Expr::load(buffer, indices.iter().map(part).collect::<Option<_>>()?)
+            Expr::load(buffer, indices.iter().map(|e| lane_of(e, lane)).collect::<Option<_>>()?)
         }
         _ => return None,
     })

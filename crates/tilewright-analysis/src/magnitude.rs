@@ -22,8 +22,9 @@ pub(crate) fn magnitude(e: &Expr, finite: Finite<'_>) -> Option<f64> {
 
 /// The largest finite value of a type, negative ones counted by their absolute value.
 fn largest(t: DType) -> Option<f64> {
-    let end = |v: i128| v.unsigned_abs() as f64;
-    t.max_float().or_else(|| Some(end(t.min_int()?).max(end(t.max_int()?))))
+    t.max_float().or_else(|| {
+        Some((t.min_int()?.unsigned_abs() as f64).max(t.max_int()?.unsigned_abs() as f64))
+    })
 }
 
 struct Bounds<'a> {
@@ -48,7 +49,6 @@ impl Bounds<'_> {
     }
 
     fn float(&mut self, e: &Expr) -> Option<f64> {
-        let slack = |v: f64| v * 1.01;
         match e.kind() {
             ExprKind::Float(v) => v.is_finite().then(|| v.abs()),
             ExprKind::Load(b, _) => (self.finite)(b).then(|| largest(e.dtype())).flatten(),
@@ -63,13 +63,13 @@ impl Bounds<'_> {
                     BinOp::Add | BinOp::Sub if y == 0.0 => Some(x),
                     BinOp::Add | BinOp::Sub if x == 0.0 => Some(y),
                     // A product with a number up to one does not grow.
-                    BinOp::Mul if x <= 1.0 => Some(slack(x * y).min(y)),
-                    BinOp::Mul if y <= 1.0 => Some(slack(x * y).min(x)),
-                    BinOp::Add | BinOp::Sub => Some(slack(x + y)),
-                    BinOp::Mul => Some(slack(x * y)),
+                    BinOp::Mul if x <= 1.0 => Some(with_slack(x * y).min(y)),
+                    BinOp::Mul if y <= 1.0 => Some(with_slack(x * y).min(x)),
+                    BinOp::Add | BinOp::Sub => Some(with_slack(x + y)),
+                    BinOp::Mul => Some(with_slack(x * y)),
                     BinOp::Div => match b.kind() {
                         ExprKind::Float(by) if by.abs() >= 1.0 => Some(x),
-                        ExprKind::Float(by) if *by != 0.0 => Some(slack(x / by.abs())),
+                        ExprKind::Float(by) if *by != 0.0 => Some(with_slack(x / by.abs())),
                         _ => None,
                     },
                     _ => None,
@@ -77,11 +77,15 @@ impl Bounds<'_> {
             }
             ExprKind::Call(CallTarget::Intrin(f), args) => {
                 let bound = f.bound(self.of(args.first()?)?)?;
-                Some(if f.is_exact() { bound } else { slack(bound) })
+                Some(if f.is_exact() { bound } else { with_slack(bound) })
             }
             _ => None,
         }
     }
+}
+
+fn with_slack(v: f64) -> f64 {
+    v * 1.01
 }
 
 #[cfg(test)]
@@ -95,40 +99,49 @@ mod tests {
         let b = Buffer::with_extents("B", &[4], DType::F32);
         let n = Buffer::with_extents("N", &[4], DType::I64);
         let (x, y) = (a.load([Expr::i32(0)]), b.load([Expr::i32(0)]));
-        let c = |v: f64| Expr::float(v, DType::F32);
-        let call = |f, e: &Expr| Expr::call(CallTarget::Intrin(f), vec![e.clone()], e.dtype());
-        let of = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
-        let half = of(BinOp::Mul, &x, &c(0.25));
+        let half = binary_of(BinOp::Mul, &x, &float32(0.25));
         let known = |e: &Expr| magnitude(e, &|b| b.name.as_ref() == "A").is_some();
         for (e, finite) in [
             (x.clone(), true),
             (y.clone(), false),
-            (of(BinOp::Sub, &c(0.0), &x), true),
-            (of(BinOp::Mul, &c(-1.0), &x), true),
-            (of(BinOp::Max, &x, &c(3.0)), true),
-            (of(BinOp::Max, &x, &y), false),
-            (Expr::select(x.clone().greater(0), x.clone(), c(0.0)), true),
+            (binary_of(BinOp::Sub, &float32(0.0), &x), true),
+            (binary_of(BinOp::Mul, &float32(-1.0), &x), true),
+            (binary_of(BinOp::Max, &x, &float32(3.0)), true),
+            (binary_of(BinOp::Max, &x, &y), false),
+            (Expr::select(x.clone().greater(0), x.clone(), float32(0.0)), true),
             (Expr::select(y.clone().greater(0), x.clone(), half.clone()), true),
-            (of(BinOp::Mul, &x, &x), false),
-            (of(BinOp::Add, &x, &x), false),
-            (of(BinOp::Add, &half, &half), true),
-            (of(BinOp::Div, &x, &c(2.0)), true),
-            (of(BinOp::Div, &c(1.0), &x), false),
-            (call(Intrin::Exp, &x), false),
-            (call(Intrin::Exp, &call(Intrin::Tanh, &x)), true),
-            (call(Intrin::Tanh, &y), false),
-            (call(Intrin::Sqrt, &x), false),
+            (binary_of(BinOp::Mul, &x, &x), false),
+            (binary_of(BinOp::Add, &x, &x), false),
+            (binary_of(BinOp::Add, &half, &half), true),
+            (binary_of(BinOp::Div, &x, &float32(2.0)), true),
+            (binary_of(BinOp::Div, &float32(1.0), &x), false),
+            (call_of(Intrin::Exp, &x), false),
+            (call_of(Intrin::Exp, &call_of(Intrin::Tanh, &x)), true),
+            (call_of(Intrin::Tanh, &y), false),
+            (call_of(Intrin::Sqrt, &x), false),
             (x.clone().cast(DType::F64), true),
             (x.clone().cast(DType::F16), false),
             (x.clone().cast(DType::BF16), false),
-            (call(Intrin::Tanh, &x).cast(DType::F16), true),
+            (call_of(Intrin::Tanh, &x).cast(DType::F16), true),
             (n.load([Expr::i32(0)]).cast(DType::F32), true),
             (n.load([Expr::i32(0)]).cast(DType::F16), false),
             (Expr::new(ExprKind::Undef, DType::F32), false),
             (Expr::var(&tilewright_ir::Var::new("s", DType::F32)), false),
-            (c(f64::INFINITY), false),
+            (float32(f64::INFINITY), false),
         ] {
             assert_eq!(known(&e), finite, "{e}");
         }
+    }
+
+    fn binary_of(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+        Expr::binary(op, a.clone(), b.clone())
+    }
+
+    fn float32(v: f64) -> Expr {
+        Expr::float(v, DType::F32)
+    }
+
+    fn call_of(f: Intrin, e: &Expr) -> Expr {
+        Expr::call(CallTarget::Intrin(f), vec![e.clone()], e.dtype())
     }
 }

@@ -162,27 +162,35 @@ mod tests {
         for t in [DType::F32, DType::I32] {
             let x = Buffer::with_extents("X", &[4], t).load([Expr::i32(0)]);
             let c = |v: f64| Expr::constant(v, t);
-            let binary = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
             let gone = |e: Expr| reduced(&e, &at, ANY).ptr_eq(&x);
-            assert!(gone(binary(BinOp::Add, &c(0.0), &x)) && gone(binary(BinOp::Sub, &x, &c(0.0))));
-            assert!(gone(binary(BinOp::Mul, &x, &c(1.0))));
-            assert!(!gone(binary(BinOp::Max, &x, &c(-5.0))));
+            assert!(
+                gone(binary_of(BinOp::Add, &c(0.0), &x))
+                    && gone(binary_of(BinOp::Sub, &x, &c(0.0)))
+            );
+            assert!(gone(binary_of(BinOp::Mul, &x, &c(1.0))));
+            assert!(!gone(binary_of(BinOp::Max, &x, &c(-5.0))));
             let low = if t.is_float() {
                 Expr::float(f64::NEG_INFINITY, t)
             } else {
                 Expr::int(i64::from(i32::MIN), t)
             };
-            assert!(gone(binary(BinOp::Max, &low, &x)) && !gone(binary(BinOp::Min, &low, &x)));
-            let product = binary(BinOp::Mul, &binary(BinOp::Mul, &c(0.0), &c(7.0)), &x);
-            let sum = binary(BinOp::Add, &x, &product);
+            assert!(
+                gone(binary_of(BinOp::Max, &low, &x)) && !gone(binary_of(BinOp::Min, &low, &x))
+            );
+            let product = binary_of(BinOp::Mul, &binary_of(BinOp::Mul, &c(0.0), &c(7.0)), &x);
+            let sum = binary_of(BinOp::Add, &x, &product);
             assert_eq!(reduced(&sum, &at, ANY).ptr_eq(&x), t.is_int(), "{sum}");
             assert!(reduced(&sum, &at, &|_| true).ptr_eq(&x));
             // What is computed from finite numbers need not be one.
-            let squared = binary(BinOp::Add, &x, &binary(BinOp::Mul, &c(0.0), &(&x * &x)));
+            let squared = binary_of(BinOp::Add, &x, &binary_of(BinOp::Mul, &c(0.0), &(&x * &x)));
             assert_eq!(reduced(&squared, &at, &|_| true).ptr_eq(&x), t.is_int(), "{squared}");
             let chosen = Expr::select(i.expr().less(1), x.clone(), c(3.0));
             assert!(gone(chosen));
         }
+    }
+
+    fn binary_of(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+        Expr::binary(op, a.clone(), b.clone())
     }
 
     #[test]

@@ -32,9 +32,6 @@ pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
     let mut scan = Scan { at, reads: Vec::new(), writes: Vec::new() };
     block.init.iter().for_each(|s| scan.stmt(s));
     scan.stmt(&block.body);
-    let local = |r: &Region| {
-        block.allocs.contains(&r.buffer) || block.matches.iter().any(|m| m.buffer == r.buffer)
-    };
     for m in &block.matches {
         for list in [&mut scan.reads, &mut scan.writes] {
             if list.iter().any(|r| r.buffer == m.buffer) {
@@ -43,12 +40,16 @@ pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
         }
     }
     let Scan { mut reads, mut writes, .. } = scan;
-    reads.retain(|r| !local(r));
-    writes.retain(|r| !local(r));
+    reads.retain(|r| !is_local(r, block));
+    writes.retain(|r| !is_local(r, block));
     if block.init.is_some() {
         reads.retain(|r| !writes.iter().any(|w| same_region(r, w)));
     }
     (reads, writes)
+}
+
+fn is_local(r: &Region, block: &Block) -> bool {
+    block.allocs.contains(&r.buffer) || block.matches.iter().any(|m| m.buffer == r.buffer)
 }
 
 /// The regions that a block declares, and the inferred ones where it declares none.
@@ -65,14 +66,16 @@ pub fn declared_or_inferred(block: &Block) -> (Vec<Region>, Vec<Region>) {
 /// Whether two regions are the same box of the same buffer, as far as simplification shows.
 pub fn same_region(a: &Region, b: &Region) -> bool {
     let free = Ranges::default();
-    let equal =
-        |x: &Expr, y: &Expr| same_expr(x, y) || same_expr(&simplify(x, &free), &simplify(y, &free));
     a.buffer == b.buffer
         && a.ranges.len() == b.ranges.len()
         && a.ranges
             .iter()
             .zip(&b.ranges)
-            .all(|(x, y)| equal(&x.min, &y.min) && equal(&x.extent, &y.extent))
+            .all(|(x, y)| equal_in(&x.min, &y.min, &free) && equal_in(&x.extent, &y.extent, &free))
+}
+
+fn equal_in(x: &Expr, y: &Expr, free: &Ranges) -> bool {
+    same_expr(x, y) || same_expr(&simplify(x, free), &simplify(y, free))
 }
 
 /// Variables around an access.
@@ -163,10 +166,8 @@ fn add(list: &mut Vec<Region>, region: Region) {
 /// them, are exact: an unsigned or a narrow type does not hold them.
 fn join(a: &Range, b: &Range) -> Option<Range> {
     let free = Ranges::default();
-    let form = |e: &Expr| Linear::of(&simplify(e, &free));
-    let distance = |a: &Expr, b: &Expr| form(b)?.plus(&form(a)?, -1)?.as_constant();
-    let offset = distance(&a.min, &b.min)?;
-    let beyond = offset + distance(&a.extent, &b.extent)?;
+    let offset = distance(&a.min, &b.min, &free)?;
+    let beyond = offset + distance(&a.extent, &b.extent, &free)?;
     let min = if offset < 0 { &b.min } else { &a.min };
     // How far the one that ends last begins behind the one that begins first.
     let (last, behind) =
@@ -179,6 +180,14 @@ fn join(a: &Range, b: &Range) -> Option<Range> {
         }
     };
     Some(Range { min: min.clone(), extent: simplify(&extent, &free) })
+}
+
+fn linear_form(e: &Expr, free: &Ranges) -> Option<Linear> {
+    Linear::of(&simplify(e, free))
+}
+
+fn distance(a: &Expr, b: &Expr, free: &Ranges) -> Option<i128> {
+    linear_form(b, free)?.plus(&linear_form(a, free)?, -1)?.as_constant()
 }
 
 impl Placed for Scan {
@@ -243,16 +252,17 @@ mod tests {
     use tilewright_ir::DType;
 
     fn text(regions: &[Region]) -> Vec<String> {
-        let range = |r: &Range| {
-            if r.is_point() { r.min.to_string() } else { format!("{}:+{}", r.min, r.extent) }
-        };
         regions
             .iter()
             .map(|r| {
-                let ranges: Vec<String> = r.ranges.iter().map(range).collect();
+                let ranges: Vec<String> = r.ranges.iter().map(range_text).collect();
                 format!("{}[{}]", r.buffer.name, ranges.join(", "))
             })
             .collect()
+    }
+
+    fn range_text(r: &Range) -> String {
+        if r.is_point() { r.min.to_string() } else { format!("{}:+{}", r.min, r.extent) }
     }
 
     #[test]
@@ -288,27 +298,31 @@ mod tests {
     fn ends_are_exact_where_the_type_of_indices_is_narrow() {
         for dtype in [DType::U8, DType::I8] {
             let a = Buffer::with_extents("A", &[300, 300], DType::F32);
-            let at = |v: i64| Expr::int(v, dtype);
             let [i, j] = ["i", "j"].map(|name| Var::new(name, dtype));
             let store =
                 |x: Expr, y: Expr| Stmt::store(&a, vec![x, y], Expr::float(0.0, DType::F32));
-            let all = Stmt::serial(&i, at(3), Stmt::serial(&j, at(100), store(i.expr(), j.expr())));
+            let all = Stmt::serial(
+                &i,
+                Expr::int(3, dtype),
+                Stmt::serial(&j, Expr::int(100, dtype), store(i.expr(), j.expr())),
+            );
             // It begins with the first one, and ends before it.
-            let row = Stmt::serial(&j, at(4), store(at(0), j.expr()));
+            let row = Stmt::serial(&j, Expr::int(4, dtype), store(Expr::int(0, dtype), j.expr()));
             // It begins behind the first one, and its end is no value of the type.
             let last = dtype.max_int().unwrap_or(0) as i64;
-            let far = store(at(last), at(0));
-            let writes = |list: Vec<Stmt>| -> Vec<(Option<i64>, Option<i64>)> {
-                let (_, writes) = infer(&Block::new("b", Stmt::seq(list)));
-                let ranges = writes.into_iter().flat_map(|r| r.ranges);
-                ranges.map(|r| (r.min.as_int(), r.extent.as_int())).collect()
-            };
+            let far = store(Expr::int(last, dtype), Expr::int(0, dtype));
             let upto = |n: i64| (Some(0), Some(n));
-            assert_eq!(writes(vec![all.clone(), row.clone()]), [upto(3), upto(100)]);
-            assert_eq!(writes(vec![row, all.clone()]), [upto(3), upto(100)]);
-            assert_eq!(writes(vec![all.clone(), far.clone()]), [upto(last + 1), upto(100)]);
-            assert_eq!(writes(vec![far, all]), [upto(last + 1), upto(100)]);
+            assert_eq!(written_ranges(vec![all.clone(), row.clone()]), [upto(3), upto(100)]);
+            assert_eq!(written_ranges(vec![row, all.clone()]), [upto(3), upto(100)]);
+            assert_eq!(written_ranges(vec![all.clone(), far.clone()]), [upto(last + 1), upto(100)]);
+            assert_eq!(written_ranges(vec![far, all]), [upto(last + 1), upto(100)]);
         }
+    }
+
+    fn written_ranges(list: Vec<Stmt>) -> Vec<(Option<i64>, Option<i64>)> {
+        let (_, writes) = infer(&Block::new("b", Stmt::seq(list)));
+        let ranges = writes.into_iter().flat_map(|r| r.ranges);
+        ranges.map(|r| (r.min.as_int(), r.extent.as_int())).collect()
     }
 
     #[test]

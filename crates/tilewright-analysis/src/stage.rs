@@ -123,11 +123,7 @@ impl Stage {
                 kind: *kind,
             })
             .collect();
-        let loop_var = |var: &Var| match var.name().strip_prefix('v') {
-            Some(rest) if !rest.is_empty() => Var::new(rest, var.dtype()),
-            _ => var.fresh(),
-        };
-        let loops = iters.iter().map(|(var, extent, _)| (loop_var(var), extent.dim())).collect();
+        let loops = iters.iter().map(|(var, extent, _)| (loop_var_of(var), extent.dim())).collect();
         (block, loops)
     }
 
@@ -259,6 +255,13 @@ impl Stage {
     }
 }
 
+fn loop_var_of(var: &Var) -> Var {
+    match var.name().strip_prefix('v') {
+        Some(rest) if !rest.is_empty() => Var::new(rest, var.dtype()),
+        _ => var.fresh(),
+    }
+}
+
 /// The stages of a function in canonical form whose extents are constants, in order; `None` where it
 /// is not in that form.
 pub fn stages(func: &TensorFunc) -> Option<Vec<Stage>> {
@@ -334,14 +337,15 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
 fn tells_apart(indices: &[Expr], vars: &[(Var, Range)]) -> bool {
     let mut moving = vars.iter().filter(|(_, r)| r.extent.as_int() != Some(1));
     let numbers: Vec<&Expr> = indices.iter().filter(|i| is_number(i, vars)).collect();
-    let is_told = |v: &Var| {
-        indices.iter().any(|i| is_shifted(i, v, vars)) || numbers.iter().any(|i| i.mentions(v))
-    };
-    if moving.all(|(v, _)| is_told(v)) {
+    if moving.all(|(v, _)| is_told(v, indices, vars, &numbers)) {
         return true;
     }
     let map = Engine::new().domain_of(vars, &[]).map(indices);
     map.and_then(|m| m.collision()).is_ok_and(|c| c.is_none())
+}
+
+fn is_told(v: &Var, indices: &[Expr], vars: &[(Var, Range)], numbers: &[&Expr]) -> bool {
+    indices.iter().any(|i| is_shifted(i, v, vars)) || numbers.iter().any(|i| i.mentions(v))
 }
 
 /// Whether an index is a variable, and something that is the same for all values of the others added to it.
@@ -349,9 +353,9 @@ fn is_shifted(index: &Expr, v: &Var, vars: &[(Var, Range)]) -> bool {
     if !index.mentions(v) {
         return false;
     }
-    let moves = |(atom, _): &&(Expr, i128)| vars.iter().any(|(v, _)| atom.mentions(v));
     Linear::of(index).is_some_and(|sum| {
-        let mut moving = sum.terms.iter().filter(moves);
+        let mut moving =
+            sum.terms.iter().filter(|(atom, _)| vars.iter().any(|(v, _)| atom.mentions(v)));
         let own = moving.next().is_some_and(|(atom, by)| atom.as_var() == Some(v) && by.abs() == 1);
         own && moving.next().is_none() && index.effects().constant()
     })
@@ -359,12 +363,11 @@ fn is_shifted(index: &Expr, v: &Var, vars: &[(Var, Range)]) -> bool {
 
 /// Whether an index is the number whose digits are the variables in it, in their order: each from zero to its extent.
 fn is_number(index: &Expr, vars: &[(Var, Range)]) -> bool {
-    let has_digits = |e: &Expr| vars.iter().any(|(v, _)| e.mentions(v));
     // Forms of sizes are not right for other arithmetic of what may be zero.
     let other = index.any(|e| match e.kind() {
         ExprKind::Binary(BinOp::Add | BinOp::Mul, ..) | ExprKind::Var(_) => false,
         ExprKind::Cast(_) => e.dtype().bits < 32,
-        _ => has_digits(e),
+        _ => vars.iter().any(|(v, _)| e.mentions(v)),
     });
     let digits = vars.iter().filter(|(v, _)| !other && index.mentions(v));
     let number = digits.fold(None, |number: Option<Expr>, (v, range)| {

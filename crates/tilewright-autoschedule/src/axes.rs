@@ -130,14 +130,6 @@ pub fn fuse(
             _ => pinned.extend(access.indices.iter().flat_map(free_vars)),
         }
     }
-    let joins = |outer: &(Var, Dim), inner: &(Var, Dim)| {
-        !pinned.contains(&outer.0)
-            && !pinned.contains(&inner.0)
-            && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
-                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1.number()?));
-                step.is_some() && step == a.coefficient(&outer.0)
-            })
-    };
     let mut axes: Vec<Axis> = Vec::new();
     for (var, extent, kind) in iters {
         if *extent == 1 {
@@ -146,7 +138,7 @@ pub fn fuse(
         let part = (var.clone(), *extent);
         let joined = axes.last_mut().filter(|axis| {
             axis.kind == *kind
-                && axis.parts.last().is_some_and(|p| joins(p, &part))
+                && axis.parts.last().is_some_and(|p| are_joined(p, &part, &pinned, accesses))
                 && (axis.extent * *extent).fits_int32()
         });
         match joined {
@@ -160,20 +152,39 @@ pub fn fuse(
     axes
 }
 
+fn are_joined(
+    outer: &(Var, Dim),
+    inner: &(Var, Dim),
+    pinned: &HashSet<Var>,
+    accesses: &[Access],
+) -> bool {
+    !pinned.contains(&outer.0)
+        && !pinned.contains(&inner.0)
+        && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
+            let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1.number()?));
+            step.is_some() && step == a.coefficient(&outer.0)
+        })
+}
+
 /// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;
 /// `None` where its elements cannot be shuffled in registers.
 pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
-    // What moves by an open number of cells is not.
-    let of = |i: &Expr| Affine::of(i).is_none_or(|i| i.opaque().next().is_some());
-    let opaque = |a: &Access| a.offset.is_none() || a.indices.iter().any(of);
     // A condition of single elements is no condition of vectors.
     let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
     let (_, loads) = accesses.split_last()?;
     let own = loads.iter().any(|a| a.buffer == stage.buffer);
-    let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
     let kinds = || accesses.iter().map(|a| a.buffer.dtype());
-    let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
+    let fits = kinds().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
+        && !branches
+        && !own
+        && !accesses.iter().any(is_opaque);
     kinds().map(DType::bytes).max().filter(|_| fits)
+}
+
+/// Whether an access moves by an open number of cells.
+fn is_opaque(a: &Access) -> bool {
+    a.offset.is_none()
+        || a.indices.iter().any(|i| Affine::of(i).is_none_or(|i| i.opaque().next().is_some()))
 }
 
 /// The largest number up to `max` for the parts that `total` is cut into evenly.

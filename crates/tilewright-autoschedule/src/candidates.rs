@@ -79,29 +79,25 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         return Vec::new();
     }
     // Of two equal ones that whose rows lie closer together.
-    let key = |t: &Tile| (t.price, row_step(c, t));
     for vector in [0, 1] {
         let broadcast = 1 - vector;
         if c.group.as_ref().is_some_and(|g| g.instructions[vector].is_none()) {
             continue;
         }
-        let moves = |operand: usize, k: usize| c.operands[operand].steps[k] != 0;
         // What is read in vectors along an open axis is packed with room for whole tiles.
         let columns = c.axes_where(IterKind::Spatial, |k| {
-            moves(vector, k)
+            moves_along(vector, k, c)
                 && (if c.axes[k].is_open() {
                     c.operands[broadcast].steps[k] == 0 && all_open(c)
                 } else {
                     matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
                 })
         });
-        let alone = |operand: usize| {
-            c.axes_where(IterKind::Spatial, |k| moves(operand, k) && !moves(1 - operand, k))
-        };
-        let (rows, others) = (alone(broadcast), alone(vector));
+        let (rows, others) = (axes_of_one(broadcast, c), axes_of_one(vector, c));
         for v in columns {
             // Else rows of a window that slides over the vectors read what other rows read.
-            let slide = |r: &usize| *r != v && !moves(broadcast, v) && slides(c, vector, *r);
+            let slide =
+                |r: &usize| *r != v && !moves_along(broadcast, v, c) && slides(c, vector, *r);
             let rows: Vec<usize> = if rows.is_empty() {
                 others.iter().copied().filter(slide).collect()
             } else {
@@ -115,7 +111,9 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
                     for tile in tiles(c, target, vector, v, r, source) {
                         let way = Way::of(c, &tile);
                         match found.iter_mut().find(|(other, _)| *other == way) {
-                            Some((_, best)) if key(&tile) < key(best) => *best = tile,
+                            Some((_, best)) if tile_key(&tile, c) < tile_key(best, c) => {
+                                *best = tile
+                            }
                             Some(_) => {}
                             None => found.push((way, tile)),
                         }
@@ -125,27 +123,46 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         }
     }
     let mut best: Vec<Tile> = found.into_iter().map(|(_, tile)| tile).collect();
-    best.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
+    best.sort_by(|a, b| tile_key(a, c).partial_cmp(&tile_key(b, c)).unwrap_or(Ordering::Equal));
     best
+}
+
+fn tile_key(t: &Tile, c: &Contraction) -> (f64, i64) {
+    (t.price, row_step(c, t))
+}
+
+fn axes_of_one(operand: usize, c: &Contraction) -> Vec<usize> {
+    c.axes_where(IterKind::Spatial, |k| {
+        moves_along(operand, k, c) && !moves_along(1 - operand, k, c)
+    })
+}
+
+fn moves_along(operand: usize, k: usize, c: &Contraction) -> bool {
+    c.operands[operand].steps[k] != 0
 }
 
 /// The axes along which a tile may have rows, without open ones beside which others lie closer: what an open
 /// extent is taken for says nothing, and a batch is often one.
 fn nearest(c: &Contraction, rows: Vec<usize>) -> Vec<usize> {
-    let step = |k: usize| c.operands.iter().map(|o| o.steps[k].abs()).max();
-    let closer = |k: usize| {
-        rows.iter().any(|other| step(*other) < step(k) && c.axes[*other].extent >= FEWEST)
-    };
-    rows.iter().copied().filter(|k| !c.axes[*k].is_open() || !closer(*k)).collect()
+    rows.iter().copied().filter(|k| !c.axes[*k].is_open() || !is_closer(*k, &rows, c)).collect()
+}
+
+fn is_closer(k: usize, rows: &[usize], c: &Contraction) -> bool {
+    rows.iter().any(|other| {
+        c.operands.iter().map(|o| o.steps[*other].abs()).max()
+            < c.operands.iter().map(|o| o.steps[k].abs()).max()
+            && c.axes[*other].extent >= FEWEST
+    })
 }
 
 /// Whether all axes that move one operand alone are open, so that no other axis gives vectors: along an open
 /// one, which may have one value, any number of lanes may be for nothing.
 fn all_open(c: &Contraction) -> bool {
-    let one = |k: usize| (c.operands[0].steps[k] == 0) != (c.operands[1].steps[k] == 0);
-    c.axes_where(IterKind::Spatial, |k| one(k) && c.axes[k].extent > 1)
-        .into_iter()
-        .all(|k| c.axes[k].is_open())
+    c.axes_where(IterKind::Spatial, |k| {
+        (c.operands[0].steps[k] == 0) != (c.operands[1].steps[k] == 0) && c.axes[k].extent > 1
+    })
+    .into_iter()
+    .all(|k| c.axes[k].is_open())
 }
 
 /// Whether an operand is read at the same cells for different places along an axis, in other steps of
@@ -213,7 +230,6 @@ fn tiles(
         let to = (n as u64).next_multiple_of(width as u64) as i64;
         // A whole tile comes before the one that is read beyond the last value.
         let fits = n > width && c.out[v] == Some(1) && !both;
-        let beyond = || fits && c.stretched(vector, v, to).is_some();
         let mut tile = Tile {
             row_axis: r,
             rows: 1,
@@ -226,7 +242,12 @@ fn tiles(
             price: 0.0,
         };
         let apart = padded || tile.exact(c);
-        if !divides && source == Source::Direct && !apart && !tile.masked(c) && !beyond() {
+        if !divides
+            && source == Source::Direct
+            && !apart
+            && !tile.masked(c)
+            && (!fits || c.stretched(vector, v, to).is_none())
+        {
             continue;
         }
         let most = (registers - ahead - 1 - vectors) / vectors;

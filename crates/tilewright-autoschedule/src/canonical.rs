@@ -68,19 +68,21 @@ impl Stages {
     pub(crate) fn pairs(&self) -> Vec<(usize, usize)> {
         let touched: Vec<_> = self.list.iter().map(accessed).collect();
         let found = |(k, made): (usize, &Stage)| {
-            let uses = |i: usize| {
-                touched[i].0.contains(&made.buffer) || touched[i].1.contains(&made.buffer)
-            };
-            let mut users = (0..self.list.len()).filter(|i| *i != k && uses(*i));
+            let mut users =
+                (0..self.list.len()).filter(|i| *i != k && uses_buffer(*i, &touched, made));
             let (Some(reader), None) = (users.next(), users.next()) else { return None };
             // What is made must stay until it is read.
-            let changed = |i: usize| touched[i].1.iter().any(|b| touched[k].0.contains(b));
-            let stays = reader > k && !(k..=reader).any(changed);
+            let stays = reader > k
+                && !(k..=reader).any(|i| touched[i].1.iter().any(|b| touched[k].0.contains(b)));
             (self.is_local(&made.buffer) && stays && self.get(reader)?.is_reduction())
                 .then_some((k, reader))
         };
         self.each(false).filter_map(found).collect()
     }
+}
+
+fn uses_buffer(i: usize, touched: &[(Vec<Buffer>, Vec<Buffer>)], made: &Stage) -> bool {
+    touched[i].0.contains(&made.buffer) || touched[i].1.contains(&made.buffer)
 }
 
 /// Where a stage reads a buffer.
@@ -95,8 +97,10 @@ pub(crate) fn sole_reader<'a>(
     k: usize,
 ) -> Option<(usize, &'a Stage)> {
     let buffer = &stages[k].buffer;
-    let reads = |s: &Stage| s.loads().iter().any(|(b, _)| b == buffer);
-    let mut readers = stages.iter().enumerate().filter(|(i, s)| *i != k && reads(s));
+    let mut readers = stages
+        .iter()
+        .enumerate()
+        .filter(|(i, s)| *i != k && s.loads().iter().any(|(b, _)| b == buffer));
     let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
     allocs.contains(buffer).then_some(reader)
 }

@@ -125,11 +125,7 @@ impl Contraction {
         let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
         let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
         let dtype = stage.buffer.dtype();
-        let zero = |e: &Expr| match dtype {
-            DType::I32 => e.as_int() == Some(0),
-            _ => dtype.is_float() && e.as_float() == Some(0.0),
-        };
-        stage.init.as_ref().filter(|e| zero(e))?;
+        stage.init.as_ref().filter(|e| is_zero(e, dtype))?;
         let axes: Vec<Axis> = stage
             .dims()
             .enumerate()
@@ -159,8 +155,11 @@ impl Contraction {
             return None;
         }
         let out = steps(&stage.buffer, &stage.indices, &axes)?;
-        let position = |v: Option<Var>| v.and_then(|v| axes.iter().position(|a| a.var == v));
-        let dims = stage.covers_buffer()?.into_iter().map(position).collect();
+        let dims = stage
+            .covers_buffer()?
+            .into_iter()
+            .map(|v| v.and_then(|v| axes.iter().position(|a| a.var == v)))
+            .collect();
         Some(Contraction {
             block: stage.name().clone(),
             operands,
@@ -195,20 +194,18 @@ impl Contraction {
             })
         });
         let size = instructions.iter().flatten().next()?.b.group;
-        let dim = |o: usize, k: usize| self.whole(o, k);
         let axes = self.axes_where(IterKind::Reduce, |k| {
-            !self.axes[k].is_open() && dim(0, k).is_some() && dim(1, k).is_some()
+            !self.axes[k].is_open() && self.whole(0, k).is_some() && self.whole(1, k).is_some()
         });
         let axis = axes.into_iter().max_by_key(|k| self.axes[*k].extent)?;
         let extent = self.axes[axis].extent;
-        let dims = [dim(0, axis)?, dim(1, axis)?];
+        let dims = [self.whole(0, axis)?, self.whole(1, axis)?];
         let count = (extent as u64).div_ceil(size as u64);
         self.axes[axis].extent = count as i64;
         self.axes[axis].dim = Dim::from(count as usize);
         // Steps are counted in groups, as what is packed lies.
         for o in &mut self.operands {
-            let in_groups = |s: &mut i64| *s = s.signum() * (s.abs() / size).max(s.abs().min(1));
-            o.steps.iter_mut().for_each(in_groups);
+            o.steps.iter_mut().for_each(|s| *s = s.signum() * (s.abs() / size).max(s.abs().min(1)));
         }
         self.group = Some(Group { axis, size, extent, dims, instructions });
         Some(self)
@@ -259,7 +256,6 @@ impl Contraction {
     /// Two axes that one operand and the result walk as one, and the other operand stays along.
     fn mergeable(&self) -> Option<(usize, usize)> {
         let spatial = self.axes_where(IterKind::Spatial, |k| self.axes[k].extent > 1);
-        let as_one = |slow: i64, fast: i64, extent: i64| fast.checked_mul(extent) == Some(slow);
         let pairs = spatial.iter().flat_map(|s| spatial.iter().map(move |f| (*s, *f)));
         pairs.into_iter().find(|&(slow, fast)| {
             let n = self.axes[fast].extent;
@@ -289,9 +285,14 @@ impl Contraction {
     /// Whether windows slide over an operand: an index of it depends on a spatial axis and one of the
     /// reduction.
     pub fn slides(&self, operand: usize) -> bool {
-        let has = |e: &Expr, kind| self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var));
-        let both = |e: &Expr| has(e, IterKind::Spatial) && has(e, IterKind::Reduce);
-        self.operands[operand].indices.iter().any(both)
+        self.operands[operand]
+            .indices
+            .iter()
+            .any(|e| self.has_kind(e, IterKind::Spatial) && self.has_kind(e, IterKind::Reduce))
+    }
+
+    fn has_kind(&self, e: &Expr, kind: IterKind) -> bool {
+        self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var))
     }
 
     /// How many iteration variables its block has.
@@ -311,6 +312,17 @@ impl Contraction {
     }
 }
 
+fn is_zero(e: &Expr, dtype: DType) -> bool {
+    match dtype {
+        DType::I32 => e.as_int() == Some(0),
+        _ => dtype.is_float() && e.as_float() == Some(0.0),
+    }
+}
+
+fn as_one(slow: i64, fast: i64, extent: i64) -> bool {
+    fast.checked_mul(extent) == Some(slow)
+}
+
 /// A step of an open number of cells, which is taken to be longer than any other.
 const OPEN_STEP: i64 = 1 << 40;
 
@@ -318,14 +330,15 @@ const OPEN_STEP: i64 = 1 << 40;
 pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
     let offset = Affine::of_access(buffer, indices)?;
     let even = |i: &Expr, v: &Var| Affine::of(i).is_some_and(|i| i.coefficient(v).is_some());
-    let step = |a: &Axis| match offset.coefficient(&a.var) {
-        // It moves indices evenly, along which cells are an open number apart.
-        None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| even(i, &a.var)) => {
-            Some(OPEN_STEP)
-        }
-        step => step,
-    };
-    axes.iter().map(step).collect()
+    axes.iter()
+        .map(|a| match offset.coefficient(&a.var) {
+            // It moves indices evenly, along which cells are an open number apart.
+            None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| even(i, &a.var)) => {
+                Some(OPEN_STEP)
+            }
+            step => step,
+        })
+        .collect()
 }
 
 /// Whether a buffer is an argument whose layout is free.

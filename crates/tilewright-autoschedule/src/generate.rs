@@ -30,14 +30,14 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, DType, Dim, Error, Expr, ExprKind, Result};
+use tilewright_ir::{Attr, Block, DType, Dim, Error, Expr, ExprKind, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::columns::Columns;
-use crate::contraction::{Contraction, Group};
+use crate::contraction::{Axis, Contraction, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
 use crate::partial::begun;
@@ -64,8 +64,15 @@ pub fn tiled(
     let block = sch.get_block(&c.block, func)?;
     let finish = pack(sch, &block, c, tile, epilogue, apart)?;
     let order = Order::of(c, tile, target);
-    let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
-    let sums = digits(c, tile, &order, c.dims.len(), dim, &[], Some(tile.width));
+    let sums = digits(
+        c,
+        tile,
+        &order,
+        c.dims.len(),
+        |k| c.dims.iter().position(|d| *d == Some(k)),
+        &[],
+        Some(tile.width),
+    );
     let merged = merge(sch, &block, &finish, c)?;
     // Then the vector axis is guarded where it ends, and not padded.
     let guarded = tile.guarded(c);
@@ -132,8 +139,8 @@ pub fn tiled(
     let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).chain(head);
     let heads: Vec<BlockRef> = heads.collect();
     let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
-    let left = |r: &usize| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0);
-    let ragged = tile.row_axis.filter(left);
+    let ragged =
+        tile.row_axis.filter(|r| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0));
     if let Some(r) = ragged {
         let full = if open {
             [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None]
@@ -248,10 +255,6 @@ impl Inside<'_> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
         let apart = open.filter(|_| part.ragged);
-        let around = |kind: TileBlock| match kind {
-            TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
-            TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
-        };
         let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
         for (block, kind) in part.blocks.iter().zip(kinds) {
             match apart.filter(|_| *kind == TileBlock::Update) {
@@ -265,8 +268,15 @@ impl Inside<'_> {
         }
         work.iter().try_for_each(|(block, kind, rows)| {
             let counted = apart.is_none() || *rows > 1;
-            self.block(sch, block, *kind, around(*kind), part.last, counted)
+            self.block(sch, block, *kind, self.loops_around(*kind, apart), part.last, counted)
         })
+    }
+
+    fn loops_around(&self, kind: TileBlock, apart: Option<&Axis>) -> usize {
+        match kind {
+            TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
+            TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
+        }
     }
 
     /// Those of a block under so many loops, in the `last` tile of columns or in others. Rows become statements
@@ -369,8 +379,9 @@ fn band(
 ) -> Result<bool> {
     let lanes = target.vectors.lanes(c.bytes);
     let mut any = false;
-    let moves = |o: usize| c.operands[o].steps[tile.vector_axis] != 0 && c.slides(o);
-    for data in [0, 1].into_iter().filter(|o| moves(*o)) {
+    for data in
+        [0, 1].into_iter().filter(|o| c.operands[*o].steps[tile.vector_axis] != 0 && c.slides(*o))
+    {
         let buffer = &c.operands[data].buffer;
         let all = blocks(sch, &update.func)?;
         let Some(made) = all.iter().find(|b| accessed(&b.body).1.contains(buffer)) else {
@@ -418,14 +429,6 @@ fn digits(
     last: &[usize],
     lanes: Option<i64>,
 ) -> Lambda {
-    #[derive(Clone)]
-    enum Digit {
-        Whole(Vec<(usize, i64)>),
-        /// Which tile, or which group.
-        Quotient(Vec<(usize, i64)>, i64),
-        /// Where in it.
-        Remainder(Vec<(usize, i64)>, i64),
-    }
     let places = |k: usize| -> Option<Vec<(usize, i64)>> {
         let iters = c.axes[k].iters.iter();
         let all: Vec<_> = iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect();
@@ -445,34 +448,49 @@ fn digits(
         Some(lanes) => Digit::Remainder(p, lanes),
         None => Digit::Whole(p),
     }));
-    let group = |k: usize| c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size);
     list.extend(last.iter().filter_map(|k| {
         let places = places(*k)?;
-        Some(match group(*k) {
+        Some(match group_size(*k, c) {
             Some(size) => Digit::Quotient(places, size),
             None => Digit::Whole(places),
         })
     }));
-    let within = last.iter().find_map(|k| Some((places(*k)?, group(*k)?)));
+    let within = last.iter().find_map(|k| Some((places(*k)?, group_size(*k, c)?)));
     list.extend(within.map(|(places, size)| Digit::Remainder(places, size)));
-    let used = |d: usize| {
-        list.iter().any(|x| match x {
-            Digit::Whole(p) | Digit::Quotient(p, _) | Digit::Remainder(p, _) => {
-                p.iter().any(|(at, _)| *at == d)
-            }
-        })
-    };
     let units: Vec<Digit> =
-        (0..rank).filter(|d| !used(*d)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
+        (0..rank).filter(|d| !is_used(*d, &list)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
     let list = [units, list].concat();
     Lambda::over_indices(rank, move |at| {
-        let item = |d: &Digit| match d {
-            Digit::Whole(p) => as_one(at, p),
-            Digit::Quotient(p, size) => as_one(at, p).floordiv(*size),
-            Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
-        };
-        list.iter().map(item).collect()
+        list.iter()
+            .map(|d| match d {
+                Digit::Whole(p) => as_one(at, p),
+                Digit::Quotient(p, size) => as_one(at, p).floordiv(*size),
+                Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
+            })
+            .collect()
     })
+}
+
+/// A part of the place of a cell: axes as one, with their extents.
+#[derive(Clone)]
+enum Digit {
+    Whole(Vec<(usize, i64)>),
+    /// Which tile, or which group.
+    Quotient(Vec<(usize, i64)>, i64),
+    /// Where in it.
+    Remainder(Vec<(usize, i64)>, i64),
+}
+
+fn is_used(d: usize, list: &[Digit]) -> bool {
+    list.iter().any(|x| match x {
+        Digit::Whole(p) | Digit::Quotient(p, _) | Digit::Remainder(p, _) => {
+            p.iter().any(|(at, _)| *at == d)
+        }
+    })
+}
+
+fn group_size(k: usize, c: &Contraction) -> Option<i64> {
+    c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size)
 }
 
 /// The map that makes the merged axes of a contraction one loop each in the block that reads its sums,
@@ -498,15 +516,13 @@ fn merge(
         at.is_some()
     });
     let at = at.ok_or_else(|| Error::internal("a block does not read the sums"))?;
-    let place = |iter: usize| {
-        let dim = c.dims.iter().position(|d| *d == Some(iter))?;
-        reader.iters.iter().position(|i| at[dim].as_var() == Some(&i.var))
-    };
     let mut groups: Vec<Vec<(usize, i64)>> = c
         .axes
         .iter()
         .map(|a| a.iters.iter())
-        .map(|iters| iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect())
+        .map(|iters| {
+            iters.filter_map(|(i, n)| axis_of(*i, c, &reader, &at).map(|at| (at, *n))).collect()
+        })
         .collect();
     groups.retain(|g| g.len() > 1);
     let rank = reader.iters.len();
@@ -515,6 +531,11 @@ fn merge(
     all.extend(groups);
     all.sort();
     Ok(Some(parts::in_groups(rank, all)))
+}
+
+fn axis_of(iter: usize, c: &Contraction, reader: &Block, at: &[Expr]) -> Option<usize> {
+    let dim = c.dims.iter().position(|d| *d == Some(iter))?;
+    reader.iters.iter().position(|i| at[dim].as_var() == Some(&i.var))
 }
 
 /// Gives the vector operand its layout and the sums their place. Returns the block that makes the
@@ -643,8 +664,10 @@ fn in_groups(
     };
     let size = group.size;
     let map = Lambda::over_indices(rank, move |at| {
-        let index = |d: usize| if d == axis { at[d].clone().floordiv(size) } else { at[d].clone() };
-        (0..rank).map(index).chain([at[axis].clone().floormod(size)]).collect()
+        (0..rank)
+            .map(|d| if d == axis { at[d].clone().floordiv(size) } else { at[d].clone() })
+            .chain([at[axis].clone().floormod(size)])
+            .collect()
     });
     packed(sch, &copy, &map, operand.free)
 }

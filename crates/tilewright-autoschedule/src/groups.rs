@@ -109,14 +109,15 @@ impl Groups {
     /// The map that takes one of some indices apart.
     fn split(self, rank: usize, axis: usize) -> Lambda {
         Lambda::over_indices(rank, move |at| {
-            let parts = |d: usize| {
-                if d == axis {
-                    vec![at[d].clone().floordiv(self.size), at[d].clone().floormod(self.size)]
-                } else {
-                    vec![at[d].clone()]
-                }
-            };
-            (0..rank).flat_map(parts).collect()
+            (0..rank)
+                .flat_map(|d| {
+                    if d == axis {
+                        vec![at[d].clone().floordiv(self.size), at[d].clone().floormod(self.size)]
+                    } else {
+                        vec![at[d].clone()]
+                    }
+                })
+                .collect()
         })
     }
 }
@@ -139,9 +140,12 @@ fn digits(stage: &Stage, index: &Expr) -> Option<(i64, i64)> {
     let of = Affine::of(index).filter(|a| a.constant() == 0 && a.opaque().next().is_none())?;
     let mut vars: Vec<(&Var, i64)> = of.vars().collect();
     vars.sort_by_key(|(_, step)| -step);
-    let extent = |v: &Var| stage.spatial().find(|(s, _)| *s == v).map(|(_, extent)| extent);
     let [(slow, size), (fast, 1)] = vars[..] else { return None };
-    (extent(fast)? == size && size > 1).then_some((extent(slow)?, size))
+    (extent_of(fast, stage)? == size && size > 1).then_some((extent_of(slow, stage)?, size))
+}
+
+fn extent_of(v: &Var, stage: &Stage) -> Option<i64> {
+    stage.spatial().find(|(s, _)| *s == v).map(|(_, extent)| extent)
 }
 
 /// The operands that have an axis of the same groups.

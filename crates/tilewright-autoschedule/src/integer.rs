@@ -143,16 +143,17 @@ fn product(stage: &Stage) -> Option<Product> {
     let factors = [factor(a, &reduced)?, factor(b, &reduced)?];
     // Instructions multiply neighbours along an axis of both operands.
     let in_groups = stage.dims().any(|(v, extent, kind)| {
-        let runs_along = |f: &Factor| {
-            let once = f.at.iter().filter(|i| i.mentions(v)).count() == 1;
-            let at = f.at.iter().position(|i| i.as_var() == Some(v));
-            once && at.is_some_and(|d| Dim::of(&f.buffer.shape[d]) == Some(extent))
-        };
         kind == IterKind::Reduce
             && extent.known().is_some_and(|n| n >= FEWEST)
-            && factors.iter().all(runs_along)
+            && factors.iter().all(|f| runs_along(f, v, extent))
     });
     (in_groups && factors[0].buffer != factors[1].buffer).then_some(Product(factors))
+}
+
+fn runs_along(f: &Factor, v: &Var, extent: Dim) -> bool {
+    let once = f.at.iter().filter(|i| i.mentions(v)).count() == 1;
+    let at = f.at.iter().position(|i| i.as_var() == Some(v));
+    once && at.is_some_and(|d| Dim::of(&f.buffer.shape[d]) == Some(extent))
 }
 
 /// Whether an integer expression has the values of a type of 8 bits.
@@ -250,8 +251,6 @@ impl Product {
         if made.before.is_empty() && left.zero.is_none() && right.zero.is_none() {
             return None;
         }
-        let value = |f: &Factor| f.buffer.load(f.at.clone()).cast(DType::I32);
-        let update = |b: &Buffer, at: &[Expr], by: Expr| b.load(at.to_vec()) + by;
         // The products alone.
         let plain = left.zero.is_none() && right.zero.is_none();
         let out = if plain {
@@ -262,7 +261,7 @@ impl Product {
         let name: Arc<str> =
             if plain { stage.name().clone() } else { format!("{}_products", stage.name()).into() };
         let iters = padding::iters(stage);
-        let sum = update(&out, &stage.indices, value(&left) * value(&right));
+        let sum = out.load(stage.indices.to_vec()) + (factor_value(&left) * factor_value(&right));
         let zero = || Some(Expr::i32(0));
         let sum = Stage::build(name, &iters, &out, stage.indices.clone(), sum, zero());
         made.sum = tilewright_analysis::stage::stage(&Subst::refresh().stmt(&sum.stmt))?;
@@ -284,6 +283,10 @@ impl Product {
         made.result = Some(result);
         Some(made)
     }
+}
+
+fn factor_value(f: &Factor) -> Expr {
+    f.buffer.load(f.at.clone()).cast(DType::I32)
 }
 
 impl Made {
@@ -329,9 +332,10 @@ impl Made {
     fn widened(&mut self, f: &Factor) -> Option<Factor> {
         let mut zero = f.zero.clone();
         let own = f.zero.as_ref().and_then(|z| {
-            let place =
-                |v: Var| Some((v.clone(), f.at.iter().position(|i| i.as_var() == Some(&v))?));
-            free_vars(z).into_iter().map(place).collect::<Option<Vec<_>>>()
+            free_vars(z)
+                .into_iter()
+                .map(|v| Some((v.clone(), f.at.iter().position(|i| i.as_var() == Some(&v))?)))
+                .collect::<Option<Vec<_>>>()
         });
         let buffer = self.map(f, "wide", DType::I16, |x, at| match (own, &f.zero) {
             (Some(places), Some(z)) => {
@@ -348,8 +352,11 @@ impl Made {
     /// The sum of an operand over the reduction, at the place of the stage's variables.
     fn sums(&mut self, stage: &Stage, iters: &[(Var, Dim, IterKind)], f: &Factor) -> Option<Expr> {
         let used: HashSet<Var> = f.at.iter().flat_map(free_vars).collect();
-        let own = |i: &&(Var, Dim, IterKind)| i.2 == IterKind::Reduce || used.contains(&i.0);
-        let iters: Vec<_> = iters.iter().filter(own).cloned().collect();
+        let iters: Vec<_> = iters
+            .iter()
+            .filter(|i| i.2 == IterKind::Reduce || used.contains(&i.0))
+            .cloned()
+            .collect();
         let spatial: Vec<_> = iters.iter().filter(|i| i.2 == IterKind::Spatial).collect();
         let shape: Vec<Expr> = spatial.iter().map(|i| i.1.typed(DType::I32)).collect();
         let at: Vec<Expr> = spatial.iter().map(|i| i.0.expr()).collect();

@@ -276,12 +276,8 @@ impl Tiling<'_> {
     /// A schedule with tiles for a stage: the cheapest that no primitive refuses. `None` where there are none.
     /// Second, what was refused.
     fn of_stage(&self, sch: &Schedule, k: usize) -> (Option<Schedule>, Vec<Error>) {
-        let is_free = |b: &Buffer| {
-            let from = self.apart.copies.iter().find(|copy| copy.to == b.name);
-            is_free(self.func, from.map_or(b, |copy| &copy.from))
-        };
         let mut refused = Vec::new();
-        let Some((c, next)) = contraction(self.func, self.stages, k, is_free) else {
+        let Some((c, next)) = contraction(self.func, self.stages, k, |b| self.is_free(b)) else {
             return (None, refused);
         };
         let next = next.map(|e| e.name().clone());
@@ -294,6 +290,11 @@ impl Tiling<'_> {
         (None, refused)
     }
 
+    fn is_free(&self, b: &Buffer) -> bool {
+        let from = self.apart.copies.iter().find(|copy| copy.to == b.name);
+        is_free(self.func, from.map_or(b, |copy| &copy.from))
+    }
+
     /// A schedule with a tile for a contraction; what a refusal leaves half done is thrown away.
     fn made(
         &self,
@@ -302,8 +303,11 @@ impl Tiling<'_> {
         tile: &Tile,
         next: Option<&str>,
     ) -> Result<Schedule> {
-        let reads = |to: &str| c.operands.iter().any(|o| *o.buffer.name == *to);
-        let copies = self.apart.copies.iter().filter(|copy| reads(&copy.to));
+        let copies = self
+            .apart
+            .copies
+            .iter()
+            .filter(|copy| c.operands.iter().any(|o| o.buffer.name == copy.to));
         let copies: Vec<Arc<str>> = copies.map(|copy| copy.block.clone()).collect();
         let mut trial = sch.clone();
         generate::tiled(&mut trial, self.name, c, tile, next, &copies, self.target)?;
@@ -329,9 +333,10 @@ fn contraction<'a>(
     let (allocs, _) = func.root_parts();
     for o in &mut c.operands {
         // What only moves is read where it comes from.
-        let made =
-            |s: &Stage| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..));
-        o.made = allocs.contains(&o.buffer) && stages[..k].iter().any(made);
+        o.made = allocs.contains(&o.buffer)
+            && stages[..k]
+                .iter()
+                .any(|s| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..)));
     }
     let next = sole_reader(allocs, stages, k).filter(|(at, _)| *at == k + 1);
     let epilogue = next.and_then(|(_, next)| Some((next, follows(&stages[k], next)?)));

@@ -32,14 +32,16 @@ impl Order {
     pub(crate) fn of(c: &Contraction, tile: &Tile, target: &Target) -> Order {
         let vector = &c.operands[tile.vector];
         let broadcast = &c.operands[1 - tile.vector];
-        let other = |k: usize| k != tile.vector_axis && Some(k) != tile.row_axis;
         let of = |in_vector: bool, in_broadcast: bool| -> Vec<Outer> {
-            let wanted = |k: usize| {
-                other(k)
+            c.axes_where(IterKind::Spatial, |k| {
+                k != tile.vector_axis
+                    && Some(k) != tile.row_axis
                     && (vector.steps[k] != 0) == in_vector
                     && (broadcast.steps[k] != 0) == in_broadcast
-            };
-            c.axes_where(IterKind::Spatial, wanted).into_iter().map(Outer::Axis).collect()
+            })
+            .into_iter()
+            .map(Outer::Axis)
+            .collect()
         };
         let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
         let neither = of(false, false);

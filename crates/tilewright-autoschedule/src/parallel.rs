@@ -61,15 +61,18 @@ impl Parallel<'_> {
 
     /// How many tiles a loop has, and whether that is open.
     fn count(&self, o: &Outer) -> (i64, bool) {
-        let tiles = |axis: usize, size: i64| {
-            let a = &self.c.axes[axis];
-            ((a.extent as u64).div_ceil(size as u64) as i64, a.is_open())
-        };
         match o {
-            Outer::Axis(k) => tiles(*k, 1),
-            Outer::Columns => tiles(self.tile.vector_axis, self.tile.width),
-            Outer::Rows => self.tile.row_axis.map_or((1, false), |r| tiles(r, self.tile.rows)),
+            Outer::Axis(k) => self.tiles_along(*k, 1),
+            Outer::Columns => self.tiles_along(self.tile.vector_axis, self.tile.width),
+            Outer::Rows => {
+                self.tile.row_axis.map_or((1, false), |r| self.tiles_along(r, self.tile.rows))
+            }
         }
+    }
+
+    fn tiles_along(&self, axis: usize, size: i64) -> (i64, bool) {
+        let a = &self.c.axes[axis];
+        ((a.extent as u64).div_ceil(size as u64) as i64, a.is_open())
     }
 
     /// How many loops it takes, of so many.
@@ -140,7 +143,7 @@ pub(crate) fn behind(
     let parent = at.first().and_then(|c| c.around.last().map(|p| (p.kind(), &c.stmt)));
     let Some((StmtKind::Seq(list), this)) = parent else { return Ok(vec![first.clone()]) };
     let from = list.iter().skip_while(|s| !s.ptr_eq(this));
-    let writes = |s: &&tilewright_ir::Stmt| accessed(s).1.iter().any(|b| *b.name == *result);
-    let parts = from.take_while(writes).map_while(as_loop);
+    let parts =
+        from.take_while(|s| accessed(s).1.iter().any(|b| *b.name == *result)).map_while(as_loop);
     Ok(parts.map(|(var, ..)| LoopRef::new(&block.func, var)).collect())
 }

@@ -302,8 +302,6 @@ pub(crate) fn remainders(
     tile: &Tile,
     lanes: usize,
 ) -> Result<Vec<(BlockRef, i64)>> {
-    let size = |n: i64| usize::try_from(n).unwrap_or(1);
-    let number = |d: Dim| Some(d.typed(DType::I32));
     let loops = sch.get_loops(block)?;
     let Some(row) = loops.len().checked_sub(lanes + 1).filter(|row| *row >= around) else {
         return Err(Error::internal("a tile has fewer loops inside"));
@@ -316,13 +314,16 @@ pub(crate) fn remainders(
         return Ok(vec![(block.clone(), 1)]);
     }
     // How many tiles of each size there are. Nothing is left over then.
-    let mut left = rows.modulo(size(tile.rows));
+    let mut left = rows.modulo(count_of(tile.rows));
     let mut counts = Vec::new();
     for few in &all {
-        counts.push(left.floordiv(size(*few)));
-        left = left.modulo(size(*few));
+        counts.push(left.floordiv(count_of(*few)));
+        left = left.modulo(count_of(*few));
     }
-    let parts = counts.iter().zip(&all).map(|(count, few)| number(*count * size(*few)));
+    let parts = counts
+        .iter()
+        .zip(&all)
+        .map(|(count, few)| Some((*count * count_of(*few)).typed(DType::I32)));
     let parts: Vec<Option<Expr>> = parts.chain([None]).collect();
     let mut names = vec![block.clone()];
     names.extend(copies(sch, &block.func, &loops[row], &parts)?);
@@ -333,11 +334,15 @@ pub(crate) fn remainders(
         names.iter().zip(&all).zip(counts).filter(|((_, few), _)| **few > 1)
     {
         let loops = sch.get_loops(block)?;
-        let [tile, row] = split(sch, &loops[around], number(count), *few)?;
+        let [tile, row] = split(sch, &loops[around], Some(count.typed(DType::I32)), *few)?;
         let (reduce, lane) = loops[around + 1..].split_at(loops.len() - around - 1 - lanes);
         sch.reorder(&[&[tile], reduce, &[row], lane].concat())?;
     }
     Ok(names.into_iter().zip(all).collect())
+}
+
+fn count_of(n: i64) -> usize {
+    usize::try_from(n).unwrap_or(1)
 }
 
 /// The blocks of a function with iteration variables, in the order of the text.

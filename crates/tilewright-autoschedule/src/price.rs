@@ -124,14 +124,9 @@ impl Form {
         let components =
             grouped(func, is_free, target).unwrap_or_else(|| plain(func, is_free, target));
         let weights = func.buffers().filter(|b| is_free(b)).filter_map(bytes).sum();
-        let among = |all: &[bool], so: bool| {
-            let found =
-                (0..func.params.len()).filter(|k| all.get(*k).copied().unwrap_or(false) == so);
-            found.filter_map(|k| func.params[k].buffer().cloned()).collect()
-        };
         let is_joined = further || joined.contains(&true);
-        let (apart, joined) = (among(joined, false), among(joined, true));
-        let operands = Operands { apart, joined, cold: among(cold, true), reduced };
+        let (apart, joined) = (buffers_that(joined, false, func), buffers_that(joined, true, func));
+        let operands = Operands { apart, joined, cold: buffers_that(cold, true, func), reduced };
         let bytes = func.buffers().filter_map(bytes).sum();
         Form { components, weights, bytes, is_joined, operands }
     }
@@ -162,12 +157,20 @@ impl Form {
     }
 }
 
+fn buffers_that(all: &[bool], so: bool, func: &TensorFunc) -> Vec<Buffer> {
+    let found = (0..func.params.len()).filter(|k| all.get(*k).copied().unwrap_or(false) == so);
+    found.filter_map(|k| func.params[k].buffer().cloned()).collect()
+}
+
 /// The buffers that marked stages make of what is the same in every run.
 fn made_once(func: &TensorFunc, is_free: &dyn Fn(&Buffer) -> bool) -> HashSet<Buffer> {
     let mut made: HashSet<Buffer> = HashSet::new();
     for stage in open_stages(func).into_iter().flatten() {
-        let of_free = |b: &Buffer| *b == stage.buffer || is_free(b) || made.contains(b);
-        if stage.block.annotations.contains_key(PRE) && stage.loads().iter().all(|l| of_free(&l.0))
+        if stage.block.annotations.contains_key(PRE)
+            && stage
+                .loads()
+                .iter()
+                .all(|l| l.0 == stage.buffer || is_free(&l.0) || made.contains(&l.0))
         {
             made.insert(stage.buffer.clone());
         }
@@ -209,14 +212,6 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
     let (cycles, tiled) = transforms::price(func, &stages, target);
     let mut parts = vec![Component::Cycles(cycles)];
     let mut ways = window::ways(func, target);
-    // The part of the steps of a reduction that bounds leave.
-    let run = |k: usize, ways: &HashMap<usize, (usize, Way)>| {
-        let inside = ways.values().filter(|way| way.0 == k).map(|way| match way.1 {
-            Way::Bounds { inside } => inside,
-            Way::Bands => 1.0,
-        });
-        inside.product()
-    };
     for k in (0..stages.len()).rev() {
         let is_tiled = tiled.iter().any(|s| s.stmt.ptr_eq(&stages[k].stmt));
         if is_free(&stages[k].buffer) || is_tiled {
@@ -232,10 +227,19 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
             }
             (None, Some((_, Way::Bounds { .. }))) => continue,
             (None, Some((_, Way::Bands))) => Component::Near(stages[k].clone()),
-            (None, None) => Component::Loops(stages[k].clone(), run(k, &ways)),
+            (None, None) => Component::Loops(stages[k].clone(), run_within(k, &ways)),
         });
     }
     parts
+}
+
+/// The part of the steps of a reduction that bounds leave.
+fn run_within(k: usize, ways: &HashMap<usize, (usize, Way)>) -> f64 {
+    let inside = ways.values().filter(|way| way.0 == k).map(|way| match way.1 {
+        Way::Bounds { inside } => inside,
+        Way::Bands => 1.0,
+    });
+    inside.product()
 }
 
 /// Cycles of a stage that pads bands of an image, which are read soon.
@@ -264,15 +268,19 @@ pub(crate) fn candidates(
 ) -> Vec<(Contraction, Tile)> {
     let mut all = crate::candidates::candidates(c, target);
     let plain = untiled(stage, 1.0, target, &Operands::default());
-    let pays = |c: &Contraction, tile: &Tile| {
-        let batch = |k: usize| c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1;
-        let alone = c.axes_where(IterKind::Spatial, batch).is_empty();
-        let divides = tile.columns(c).1 == 0;
-        let whole = tile.both(c) && (divides || tile.exact(c));
-        alone || whole || tile.price < plain
-    };
     // Where the best one does not pay, none does.
-    let some = all.iter().take_while(|(c, tile)| pays(c, tile)).count();
+    let some = all.iter().take_while(|(c, tile)| pays(c, tile, plain)).count();
     all.truncate(some);
     all
+}
+
+fn pays(c: &Contraction, tile: &Tile, plain: f64) -> bool {
+    let alone = c
+        .axes_where(IterKind::Spatial, |k| {
+            c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1
+        })
+        .is_empty();
+    let divides = tile.columns(c).1 == 0;
+    let whole = tile.both(c) && (divides || tile.exact(c));
+    alone || whole || tile.price < plain
 }

@@ -24,7 +24,7 @@ use crate::subdomains::subdomains;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Dim, Error, Expr, Fold, Result, Var, dim};
+use tilewright_ir::{Dim, Error, Expr, Fold, Result, dim};
 use tilewright_layout::marks::{POST, PRE};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
@@ -121,8 +121,10 @@ impl Spatial<'_> {
         let Some((inside, inner, outside)) = padding(iters, value) else {
             return self.loops(sch, block, iters, value, indices);
         };
-        let of = |v, e| inside.get(v).map_or(e, |(lo, hi)| *hi - lo.dim());
-        let boxed: Iters = iters.iter().map(|(v, e, k)| (v.clone(), of(v, *e), *k)).collect();
+        let boxed: Iters = iters
+            .iter()
+            .map(|(v, e, k)| (v.clone(), inside.get(v).map_or(*e, |(lo, hi)| *hi - lo.dim()), *k))
+            .collect();
         let loops = sch.get_loops(block)?;
         let Some(outermost) = loops.first() else {
             return self.loops(sch, block, iters, &outside, indices);
@@ -155,8 +157,10 @@ impl Spatial<'_> {
         for (l, count) in sch.get_loops(block)?.into_iter().zip(counts) {
             let (digits, rest) = at.split_at(count);
             at = rest;
-            let of = |v: &Var| axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
-            let all: Vec<Option<usize>> = digits.iter().map(|d| of(&d.0)).collect();
+            let all: Vec<Option<usize>> = digits
+                .iter()
+                .map(|d| axes.iter().position(|a| a.parts.iter().any(|p| p.0 == d.0)))
+                .collect();
             let mut known = all.iter().flatten();
             let first = known.next();
             if known.all(|axis| Some(axis) == first) {
@@ -219,9 +223,9 @@ impl Spatial<'_> {
     /// lies side by side along them and the machine leaves out lanes.
     fn lanes_of_rows(&self, axes: &[Axis], accesses: &[Access], value: &Expr) -> Option<i64> {
         let (row, [_, ..]) = axes.split_last()? else { return None };
-        let near = |a: &Access| matches!(row.moves(a), Some(Move::By(0 | 1)));
         let (store, loads) = accesses.split_last()?;
-        let beside = row.moves(store) == Some(Move::By(1)) && loads.iter().all(near);
+        let beside = row.moves(store) == Some(Move::By(1))
+            && loads.iter().all(|a| matches!(row.moves(a), Some(Move::By(0 | 1))));
         let is_open = row.extent.known().is_none() && row.parts.len() == 1;
         let bytes = widest(self.stage, value, accesses)?;
         (self.target.vectors.masks && is_open && beside).then(|| self.target.vectors.lanes(bytes))

@@ -9,7 +9,7 @@ use tilewright_ir::index::{simplify, simplify_indices};
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, Var};
+use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, IterKind, Var};
 
 /// A box of the domain of a stage: variables with their extents, and what is added to them.
 pub struct Subdomain {
@@ -90,8 +90,7 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
     let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::new() }];
     let mut all = Vec::new();
     for (v, extent, kind) in iters {
-        let fits = |places: &&BTreeSet<i64>| (places.len() + 1) * subdomains.len() <= MOST;
-        let places = cuts.get(v).filter(fits);
+        let places = cuts.get(v).filter(|places| (places.len() + 1) * subdomains.len() <= MOST);
         let pieces: Vec<(i64, Dim)> = match (places, extents.get(v)) {
             (Some(places), Some(n)) => {
                 let starts = [0].into_iter().chain(places.iter().copied());
@@ -100,18 +99,27 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
             }
             _ => vec![(0, *extent)],
         };
-        let with = |around: &Subdomain, (start, extent): &(i64, Dim)| {
-            let mut starts = around.starts.clone();
-            if *start != 0 {
-                starts.insert(v.clone(), *start);
-            }
-            let more = (v.clone(), *extent, *kind);
-            Subdomain { iters: around.iters.iter().cloned().chain([more]).collect(), starts }
-        };
-        subdomains = subdomains.iter().flat_map(|p| pieces.iter().map(|x| with(p, x))).collect();
+        subdomains = subdomains
+            .iter()
+            .flat_map(|p| pieces.iter().map(|x| with_part(p, x, v, kind)))
+            .collect();
         all.push(pieces);
     }
     Subdomains { pieces: all, all: subdomains }
+}
+
+fn with_part(
+    around: &Subdomain,
+    (start, extent): &(i64, Dim),
+    v: &Var,
+    kind: &IterKind,
+) -> Subdomain {
+    let mut starts = around.starts.clone();
+    if *start != 0 {
+        starts.insert(v.clone(), *start);
+    }
+    let more = (v.clone(), *extent, *kind);
+    Subdomain { iters: around.iters.iter().cloned().chain([more]).collect(), starts }
 }
 
 /// Where `x < y` begins or ceases to depend on others than the variable that moves it most; nothing where
@@ -159,14 +167,11 @@ fn turns(e: &Expr, v: &Var, n: i64) -> Option<BTreeSet<i64>> {
         _ => return None,
     }
     let difference = x.clone() - y.clone();
-    let at = |k: i64| {
-        let here = Subst::vars([(v.clone(), Expr::int(k, v.dtype()))]).expr(&difference);
-        simplify(&here, &Ranges::default()).as_int()
-    };
     let starts: Vec<i64> = [0].into_iter().chain(all.iter().copied()).collect();
     let ends = starts.iter().skip(1).copied().chain([n]);
     for (from, to) in starts.iter().zip(ends) {
-        let (first, last) = (at(*from)?, at(to - 1)?);
+        let (first, last) =
+            (difference_at(*from, v, &difference)?, difference_at(to - 1, v, &difference)?);
         if first.signum() * last.signum() < 0 {
             // The first place at which the sign is another one, or the difference is zero.
             let steps = (to - 1 - from).checked_mul(first.checked_abs()?)?;
@@ -175,4 +180,9 @@ fn turns(e: &Expr, v: &Var, n: i64) -> Option<BTreeSet<i64>> {
         }
     }
     Some(all)
+}
+
+fn difference_at(k: i64, v: &Var, difference: &Expr) -> Option<i64> {
+    let here = Subst::vars([(v.clone(), Expr::int(k, v.dtype()))]).expr(difference);
+    simplify(&here, &Ranges::default()).as_int()
 }

@@ -46,7 +46,7 @@ use tilewright_ir::linear::gcd;
 use tilewright_ir::{Expr, IterKind};
 use tilewright_target::Target;
 
-use crate::contraction::Contraction;
+use crate::contraction::{Contraction, Operand};
 
 /// How many steps of a reduction run between two of its branches, where that many do.
 const UNROLL: i64 = 4;
@@ -144,13 +144,9 @@ impl Tile {
     /// The axes of the vector operand that both operands move along, in other tiles.
     pub fn batch(&self, c: &Contraction) -> Vec<usize> {
         let other = &c.operands[1 - self.vector];
-        let is_batch = |index: &Expr| {
-            c.axes.iter().zip(&other.steps).any(|(a, step)| {
-                a.kind == IterKind::Spatial && *step != 0 && index.as_var() == Some(&a.var)
-            })
-        };
         let indices = c.operands[self.vector].indices.iter().enumerate();
-        let batch = indices.filter(|(d, index)| self.packed() != Some(*d) && is_batch(index));
+        let batch =
+            indices.filter(|(d, index)| self.packed() != Some(*d) && is_batch(index, c, other));
         batch.map(|(d, _)| d).collect()
     }
 
@@ -216,17 +212,22 @@ impl Tile {
         let apart = vector[self.vector_axis] * (self.width / self.vectors);
         let across = (vector[innermost], apart, self.vectors);
         let down = self.row_axis.map(|r| (broadcast[innermost], broadcast[r], self.rows));
-        let shared = |(step, apart, count): (i64, i64, i64)| {
-            (1..UNROLL).map(|n| n * step.abs()).any(|moved| {
-                apart != 0
-                    && moved % apart.abs() == 0
-                    && (1..count).contains(&(moved / apart.abs()))
-            })
-        };
         // What is packed lies in the order in which it is read.
         let across = Some(across).filter(|_| self.source == Source::Direct);
-        if across.into_iter().chain(down).any(shared) { 1 } else { UNROLL }
+        if across.into_iter().chain(down).any(shares_sets) { 1 } else { UNROLL }
     }
+}
+
+fn is_batch(index: &Expr, c: &Contraction, other: &Operand) -> bool {
+    c.axes.iter().zip(&other.steps).any(|(a, step)| {
+        a.kind == IterKind::Spatial && *step != 0 && index.as_var() == Some(&a.var)
+    })
+}
+
+fn shares_sets((step, apart, count): (i64, i64, i64)) -> bool {
+    (1..UNROLL).map(|n| n * step.abs()).any(|moved| {
+        apart != 0 && moved % apart.abs() == 0 && (1..count).contains(&(moved / apart.abs()))
+    })
 }
 
 /// The estimated cycles of a contraction in a tile that was chosen for it, at the costs of a target.
@@ -284,8 +285,9 @@ impl<'a> Pricing<'a> {
         let steps = c.count(&reduce) as f64;
         let panel = (steps * t.width as f64) as usize * c.bytes;
         // A panel that is used once comes from where the operand lies, another one from where it stays meanwhile.
-        let moves = |k: usize| c.operands[t.vector].steps[k] != 0;
-        let again = c.count(&c.axes_where(IterKind::Spatial, |k| !moves(k))) > t.rows;
+        let again = c
+            .count(&c.axes_where(IterKind::Spatial, |k| c.operands[t.vector].steps[k] == 0))
+            > t.rows;
         let far = if again {
             panel > target.caches.l2
         } else {
@@ -326,11 +328,9 @@ impl<'a> Pricing<'a> {
         let (c, t, costs) = (self.c, self.t, &self.target.costs);
         let new_lines = self.new_lines(rows, vectors * self.lanes);
         let (rows, width, vectors) = (rows as f64, (vectors * self.lanes) as f64, vectors as f64);
-        let moves = |operand: usize, axis: Option<usize>, count: f64| {
-            if axis.is_some_and(|k| c.operands[operand].steps[k] != 0) { count } else { 1.0 }
-        };
         let read = |operand: usize| {
-            moves(operand, t.row_axis, rows) * moves(operand, Some(t.vector_axis), vectors)
+            moved_along(operand, t.row_axis, rows, c)
+                * moved_along(operand, Some(t.vector_axis), vectors, c)
         };
         let (work, loads) = (rows * vectors, read(0) + read(1));
         // What is used once is an operand of the arithmetic.
@@ -451,21 +451,17 @@ impl<'a> Pricing<'a> {
         let (c, t) = (self.c, self.t);
         let rows = t.row_axis.map_or(1, |r| c.axes[r].extent);
         let width = t.width.min(c.axes[t.vector_axis].extent);
-        let fits = |cells: i64| {
-            let bytes = c.count(&self.reduce).saturating_mul(cells).saturating_mul(c.bytes as i64);
-            bytes <= self.target.caches.l1 as i64 / 2
-        };
-        let apart = |o: usize| {
-            let others = |k: usize| k != t.vector_axis && Some(k) != t.row_axis;
-            c.count(&c.axes_where(IterKind::Spatial, |k| others(k) && c.operands[o].steps[k] == 0))
-        };
         let (whole, left) = t.columns(c);
-        let strips = (whole + left.min(1)).max(1).saturating_mul(apart(1 - t.vector));
+        let strips = (whole + left.min(1)).max(1).saturating_mul(cells_of_one(1 - t.vector, c, t));
         let tiles_of_rows = (rows as u64).div_ceil(t.rows as u64) as i64;
-        let first = |of: i64, stays: bool| if stays { 1.0 / of as f64 } else { 1.0 };
         // The extent of an open axis may be a number without end.
-        let all_rows = fits(rows.saturating_add(width));
-        [first(strips, all_rows), first(tiles_of_rows, fits(t.rows + width))]
+        let all_rows = self.fits_cache(rows.saturating_add(width), c);
+        [share_of(strips, all_rows), share_of(tiles_of_rows, self.fits_cache(t.rows + width, c))]
+    }
+
+    fn fits_cache(&self, cells: i64, c: &Contraction) -> bool {
+        let bytes = c.count(&self.reduce).saturating_mul(cells).saturating_mul(c.bytes as i64);
+        bytes <= self.target.caches.l1 as i64 / 2
     }
 
     /// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;
@@ -499,8 +495,8 @@ impl<'a> Pricing<'a> {
     fn windows(&self, rows: i64, width: i64) -> Option<f64> {
         let (c, t) = (self.c, self.t);
         let data = [0, 1].into_iter().find(|o| {
-            let moves = |k: usize| c.operands[*o].steps[k] != 0;
-            moves(t.vector_axis) && t.row_axis.is_some_and(moves)
+            c.operands[*o].steps[t.vector_axis] != 0
+                && t.row_axis.is_some_and(|k| c.operands[*o].steps[k] != 0)
         })?;
         let steps = &c.operands[data].steps;
         let row = t.row_axis.map_or(0, |r| steps[r]);
@@ -548,26 +544,34 @@ impl<'a> Pricing<'a> {
     /// one another, those of other axes that go on where it ends among them.
     fn runs(&self, operand: usize) -> Vec<(i64, i64)> {
         let (c, reduce) = (self.c, &self.reduce);
-        let step = |k: usize| c.operands[operand].steps[k].abs();
-        let moves = |k: &&usize| step(**k) != 0 && c.axes[**k].extent > 1;
-        let run = |k: &usize| {
-            let mut run = c.axes[*k].extent;
-            let goes_on =
-                |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
-            while let Some(next) = goes_on(run) {
-                run *= c.axes[*next].extent;
-            }
-            (step(*k), run)
-        };
-        reduce.iter().filter(moves).map(run).collect()
+        let moves = |k: &&usize| step_of(**k, c, operand) != 0 && c.axes[**k].extent > 1;
+        reduce
+            .iter()
+            .filter(moves)
+            .map(|k| {
+                let mut run = c.axes[*k].extent;
+                let goes_on = |run: i64| {
+                    reduce
+                        .iter()
+                        .filter(moves)
+                        .find(|n| step_of(**n, c, operand) == step_of(*k, c, operand) * run)
+                };
+                while let Some(next) = goes_on(run) {
+                    run *= c.axes[*next].extent;
+                }
+                (step_of(*k, c, operand), run)
+            })
+            .collect()
     }
 
     /// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
     /// moves that moves the least, with those that go on where it ends.
     fn fresh(&self, operand: usize, width: i64) -> f64 {
         let cells = (LINE_BYTES / self.c.bytes as f64).max(width as f64);
-        let part = |(step, run): (i64, i64)| (step as f64 / cells).max(1.0 / run as f64).min(1.0);
-        self.runs(operand).into_iter().map(part).fold(1.0, f64::min)
+        self.runs(operand)
+            .into_iter()
+            .map(|(step, run)| (step as f64 / cells).max(1.0 / run as f64).min(1.0))
+            .fold(1.0, f64::min)
     }
 
     /// How much longer than others a new line takes: where the reduction leaves lines before their end, it comes to
@@ -583,6 +587,24 @@ impl<'a> Pricing<'a> {
             1.0
         }
     }
+}
+
+fn cells_of_one(o: usize, c: &Contraction, t: &Tile) -> i64 {
+    c.count(&c.axes_where(IterKind::Spatial, |k| {
+        k != t.vector_axis && Some(k) != t.row_axis && c.operands[o].steps[k] == 0
+    }))
+}
+
+fn moved_along(operand: usize, axis: Option<usize>, count: f64, c: &Contraction) -> f64 {
+    if axis.is_some_and(|k| c.operands[operand].steps[k] != 0) { count } else { 1.0 }
+}
+
+fn share_of(of: i64, stays: bool) -> f64 {
+    if stays { 1.0 / of as f64 } else { 1.0 }
+}
+
+fn step_of(k: usize, c: &Contraction, operand: usize) -> i64 {
+    c.operands[operand].steps[k].abs()
 }
 
 /// A step of a tile by its arithmetic, its loads and its instructions, whichever takes longest.

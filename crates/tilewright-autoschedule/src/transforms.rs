@@ -68,8 +68,8 @@ fn chains<'a>(func: &TensorFunc, stages: &'a [Stage]) -> Vec<Chain<'a>> {
     let mut found: Vec<Chain<'a>> = Vec::new();
     for (k, first) in stages.iter().enumerate() {
         let Some(chain) = chain(func, stages, k, first) else { continue };
-        let has = |s: &Stage| chain.stages.iter().any(|c| c.0.stmt.ptr_eq(&s.stmt));
-        if !found.iter().any(|c| c.stages.iter().any(|s| has(s.0))) {
+        let mut taken = found.iter().flat_map(|c| &c.stages);
+        if !taken.any(|s| chain.stages.iter().any(|c| c.0.stmt.ptr_eq(&s.0.stmt))) {
             found.push(chain);
         }
     }
@@ -82,16 +82,16 @@ fn chain<'a>(
     k: usize,
     first: &'a Stage,
 ) -> Option<Chain<'a>> {
-    let position = |s: &Stage| stages.iter().position(|o| o.stmt.ptr_eq(&s.stmt));
     let second = reader(func, stages, k)?;
     let places = reads(second, &first.buffer);
     let axes = first.covers_buffer()?;
     // Along which axes all values are read at once.
-    let constant = |d: &usize| {
-        let all: Option<HashSet<i64>> = places.iter().map(|at| at[*d].as_int()).collect();
-        all.is_some_and(|all| all.len() > 1)
-    };
-    let gathered = (0..axes.len()).filter(constant).filter_map(|d| axes[d].clone());
+    let gathered = (0..axes.len())
+        .filter(|d| {
+            let all: Option<HashSet<i64>> = places.iter().map(|at| at[*d].as_int()).collect();
+            all.is_some_and(|all| all.len() > 1)
+        })
+        .filter_map(|d| axes[d].clone());
     let mut small: Vec<Var> = gathered.collect();
     if small.is_empty() || first.is_reduction() || second.is_reduction() {
         return None;
@@ -116,7 +116,7 @@ fn chain<'a>(
             }
         }
         list.push((stage, own));
-        next = position(stage)
+        next = position_of(stage, stages)
             .and_then(|k| reader(func, stages, k))
             .filter(|s| list.len() < 3 && !s.is_reduction());
         if let Some(s) = next
@@ -125,18 +125,24 @@ fn chain<'a>(
             next = None;
         }
     }
-    let few = |(stage, small): &(&Stage, Vec<Var>)| {
-        let extents = stage.dims().filter(|d| small.contains(d.0));
-        let count: Option<i64> = extents.map(|d| d.1.number()).product();
-        count.is_some_and(|n| n <= COPIES)
-    };
-    let pads = |s: &&Stage| {
-        let alone = position(s).and_then(|k| reader(func, stages, k));
-        let is_first = alone.is_some_and(|r| r.stmt.ptr_eq(&first.stmt));
-        is_first && !s.is_reduction() && !reads(first, &s.buffer).is_empty()
-    };
-    let pad = stages[..k].iter().find(pads);
-    list.iter().all(few).then_some(Chain { pad, stages: list })
+    let pad = stages[..k].iter().find(|s| is_pad_of_first(s, stages, func, first));
+    list.iter().all(has_few_copies).then_some(Chain { pad, stages: list })
+}
+
+fn is_pad_of_first(s: &&Stage, stages: &[Stage], func: &TensorFunc, first: &Stage) -> bool {
+    let alone = position_of(s, stages).and_then(|k| reader(func, stages, k));
+    let is_first = alone.is_some_and(|r| r.stmt.ptr_eq(&first.stmt));
+    is_first && !s.is_reduction() && !reads(first, &s.buffer).is_empty()
+}
+
+fn position_of(s: &Stage, stages: &[Stage]) -> Option<usize> {
+    stages.iter().position(|o| o.stmt.ptr_eq(&s.stmt))
+}
+
+fn has_few_copies((stage, small): &(&Stage, Vec<Var>)) -> bool {
+    let extents = stage.dims().filter(|d| small.contains(d.0));
+    let count: Option<i64> = extents.map(|d| d.1.number()).product();
+    count.is_some_and(|n| n <= COPIES)
 }
 
 /// The schedule of the chains of a function; `None` where there are none, or a primitive refuses.
@@ -162,28 +168,27 @@ pub(crate) fn price<'a>(
     stages: &'a [Stage],
     target: &Target,
 ) -> (f64, Vec<&'a Stage>) {
-    let cells = |b: &Buffer| {
-        let cells = dim::of_shape(&b.shape).map(|s| dim::product(s).estimate());
-        cells.unwrap_or(0) as f64
-    };
     let costs = &target.costs;
     let (mut cycles, mut all) = (0.0, Vec::new());
     let [mut loaded, mut stored] = [0.0; 2];
     let mut read = HashSet::new();
     for chain in chains(func, stages) {
         let lanes = chain.lanes(target);
-        let vector = |(_, lanes): (usize, i64)| costs.transform_vector / lanes as f64;
-        let each = lanes.map_or(costs.transform_element, vector);
-        let own = |b: &Buffer| chain.stages.iter().any(|s| s.0.buffer == *b);
+        let each = lanes
+            .map_or(costs.transform_element, |(_, lanes)| costs.transform_vector / lanes as f64);
         for (k, (stage, _)) in chain.stages.iter().enumerate() {
             let made: f64 = stage.dims().map(|d| d.1.estimate() as f64).product();
             cycles += made * each;
             if k + 1 == chain.stages.len() {
                 stored += made * stage.buffer.dtype().bytes() as f64;
             }
-            for (b, _) in stage.loads().into_iter().filter(|l| !own(&l.0)) {
+            for (b, _) in stage
+                .loads()
+                .into_iter()
+                .filter(|l| !chain.stages.iter().any(|s| s.0.buffer == l.0))
+            {
                 if read.insert(b.clone()) {
-                    loaded += cells(&b) * b.dtype().bytes() as f64;
+                    loaded += cell_estimate(&b) * b.dtype().bytes() as f64;
                 }
             }
             all.push(*stage);
@@ -196,6 +201,11 @@ pub(crate) fn price<'a>(
         [costs.transform_read, costs.transform_write]
     };
     (cycles + loaded * load + stored * store, all)
+}
+
+fn cell_estimate(b: &Buffer) -> f64 {
+    let cells = dim::of_shape(&b.shape).map(|s| dim::product(s).estimate());
+    cells.unwrap_or(0) as f64
 }
 
 impl Chain<'_> {
@@ -212,16 +222,16 @@ impl Chain<'_> {
 
     /// Whether what a stage of the chain and those before it read lies along a variable.
     fn lies_along(&self, stage: &Stage, v: &Var) -> bool {
-        let is_plain = |index: &Expr| index.as_var() == Some(v);
         stage.loads().iter().all(|(b, at)| {
             let others = at.split_last().map_or(&[][..], |(_, others)| others);
             let along = !others.iter().any(|i| i.mentions(v))
-                && at.last().is_none_or(|i| is_plain(i) || !i.mentions(v));
+                && at.last().is_none_or(|i| i.as_var() == Some(v) || !i.mentions(v));
             // The same axis of the stage that makes it.
             let maker = self.stages.iter().find(|s| s.0.buffer == *b).map(|s| s.0);
             let before = maker.is_none_or(|maker| {
                 let axis = maker.indices.last().and_then(Expr::as_var);
-                !at.last().is_some_and(is_plain) || axis.is_some_and(|v| self.lies_along(maker, v))
+                at.last().is_none_or(|index| index.as_var() != Some(v))
+                    || axis.is_some_and(|v| self.lies_along(maker, v))
             });
             along && before
         })
@@ -311,25 +321,28 @@ impl Chain<'_> {
         let (Some(pad), Some((first, _))) = (self.pad, self.stages.first()) else {
             return Ok(None);
         };
-        // The axis of a tile: an index moves by more than a place along it.
-        let strides = |v: &Var| {
-            reads(first, &pad.buffer)
-                .iter()
-                .flatten()
-                .any(|i| Linear::of(i).and_then(|i| i.coefficient(v)).is_some_and(|c| c > 1))
-        };
-        let tiled = first.dims().position(|d| d.2 == IterKind::Spatial && strides(d.0));
-        // The last stage has the axes that are not small in the same order.
-        let rank = |k: usize| {
-            let (stage, own) = &self.stages[0];
-            stage.dims().take(k).filter(|d| !own.contains(d.0)).count()
-        };
+        let tiled =
+            first.dims().position(|d| d.2 == IterKind::Spatial && is_strided(d.0, first, pad));
         let places = (0..dims.len()).filter(|k| Some(*k) != lane && !small.contains(dims[*k].0));
-        let Some(depth) = tiled.map(rank).filter(|d| *d < places.count()) else {
+        let Some(depth) = tiled.map(|k| self.rank_before(k)).filter(|d| *d < places.count()) else {
             return Ok(None);
         };
         let block = sch.get_block(pad.name(), func)?;
         let made = computed_at(sch, &block, &outer[depth], depth)?;
         Ok(made.map(|_| depth + 1))
     }
+
+    /// The last stage has the axes that are not small in the same order.
+    fn rank_before(&self, k: usize) -> usize {
+        let (stage, own) = &self.stages[0];
+        stage.dims().take(k).filter(|d| !own.contains(d.0)).count()
+    }
+}
+
+/// Whether an index of the padded data moves by more than a place along an axis, as along that of a tile.
+fn is_strided(v: &Var, first: &Stage, pad: &Stage) -> bool {
+    reads(first, &pad.buffer)
+        .iter()
+        .flatten()
+        .any(|i| Linear::of(i).and_then(|i| i.coefficient(v)).is_some_and(|c| c > 1))
 }

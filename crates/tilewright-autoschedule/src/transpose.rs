@@ -45,12 +45,13 @@ impl Tile {
         target: &Target,
     ) -> Option<Tile> {
         let (store, loads) = accesses.split_last()?;
-        let by = |a: &Access, k: usize, n: i64| axes[k].moves(a) == Some(Move::By(n));
-        let along = (0..axes.len()).find(|k| by(store, *k, 1))?;
+        let along = (0..axes.len()).find(|k| moves_by(store, *k, 1, axes))?;
         let mut across = None;
-        for load in loads.iter().filter(|a| !by(a, along, 0) && !by(a, along, 1)) {
+        for load in
+            loads.iter().filter(|a| !moves_by(a, along, 0, axes) && !moves_by(a, along, 1, axes))
+        {
             axes[along].moves(load)?;
-            let beside = (0..axes.len()).find(|k| *k != along && by(load, *k, 1))?;
+            let beside = (0..axes.len()).find(|k| *k != along && moves_by(load, *k, 1, axes))?;
             if across.is_some_and(|a| a != beside) {
                 return None;
             }
@@ -107,4 +108,8 @@ impl Tile {
         let fusible = extents.len().saturating_sub(1).max(1);
         share_outer(sch, &loops, &extents, fusible, cells)
     }
+}
+
+fn moves_by(a: &Access, k: usize, n: i64, axes: &[Axis]) -> bool {
+    axes[k].moves(a) == Some(Move::By(n))
 }

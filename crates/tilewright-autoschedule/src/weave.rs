@@ -42,14 +42,13 @@ impl Weave {
         let (store, loads) = accesses.split_last()?;
         let [.., beside, rows] = axes else { return None };
         let r = rows.extent.number().filter(|r| ROWS.contains(r))?;
-        let moves = |a: &Access| Some((beside.moves(a)?, rows.moves(a)?));
         let woven = (Move::By(r), Move::By(1));
-        if moves(store)? != woven {
+        if moves_of(store, beside, rows)? != woven {
             return None;
         }
         let mut weaves = false;
         for load in loads {
-            match moves(load)? {
+            match moves_of(load, beside, rows)? {
                 (Move::By(1), across) => weaves |= across != Move::By(0),
                 (Move::By(0), _) => {}
                 step if step == woven => {}
@@ -84,4 +83,8 @@ impl Weave {
         }
         Ok(())
     }
+}
+
+fn moves_of(a: &Access, beside: &Axis, rows: &Axis) -> Option<(Move, Move)> {
+    Some((beside.moves(a)?, rows.moves(a)?))
 }

@@ -190,8 +190,8 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
     let from = output.unwrap_or(&arguments.model);
     let stem = from.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let name: String = stem.chars().map(plain).collect();
+    let name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let is_word = name.contains(|c: char| c.is_ascii_alphabetic());
     Ok(match name.chars().next() {
         Some(first) if is_word && !first.is_ascii_digit() => name,
@@ -230,12 +230,11 @@ fn binary(
 
 /// The file for `pkg-config` beside a library, and its text.
 fn package(name: &str, arguments: &Arguments, form: Form, library: &Path) -> (PathBuf, String) {
-    let text = |file: &OsStr| file.to_string_lossy().replace(char::is_control, " ");
-    let file = text(library.file_name().unwrap_or_default());
-    let model = text(arguments.model.file_name().unwrap_or_default());
+    let file = without_controls(library.file_name().unwrap_or_default());
+    let model = without_controls(arguments.model.file_name().unwrap_or_default());
     // What a static library uses itself.
     let further = if form == Form::Archive { " -lm" } else { "" };
-    let stem = text(library.file_stem().unwrap_or_default());
+    let stem = without_controls(library.file_stem().unwrap_or_default());
     let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
     let content = format!(
         "Name: {name}\nDescription: {model}, compiled by Tilewright\nVersion: {}\n\
@@ -245,26 +244,16 @@ fn package(name: &str, arguments: &Arguments, form: Form, library: &Path) -> (Pa
     (library.with_file_name(format!("{stem}.pc")), content)
 }
 
+fn without_controls(file: &OsStr) -> String {
+    file.to_string_lossy().replace(char::is_control, " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_of_files_become_prefixes() {
-        let of = |file: &str| {
-            let arguments = Arguments {
-                model: "net.onnx".into(),
-                output: None,
-                emit: None,
-                name: None,
-                after: None,
-                pkg_config: false,
-                given: Given::default(),
-                versions: Versions::default(),
-                native: Native::default(),
-            };
-            name(&arguments, Some(Path::new(file))).expect("a name")
-        };
         for (file, expected) in [
             ("out/resnet50.so", "resnet50"),
             ("libdigits.so", "digits"),
@@ -275,7 +264,22 @@ mod tests {
             ("...", "model"),
             ("é.so", "model"),
         ] {
-            assert_eq!(of(file), expected, "{file}");
+            assert_eq!(prefix_of(file), expected, "{file}");
         }
+    }
+
+    fn prefix_of(file: &str) -> String {
+        let arguments = Arguments {
+            model: "net.onnx".into(),
+            output: None,
+            emit: None,
+            name: None,
+            after: None,
+            pkg_config: false,
+            given: Given::default(),
+            versions: Versions::default(),
+            native: Native::default(),
+        };
+        name(&arguments, Some(Path::new(file))).expect("a name")
     }
 }

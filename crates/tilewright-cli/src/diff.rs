@@ -29,8 +29,7 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    let read = |path| read_module(path);
-    let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
+    let (a, b) = (read_module(&arguments.a)?, read_module(&arguments.b)?);
     let options =
         if arguments.strict { equal::Equality::texts() } else { equal::Equality::loose() };
     match equal::modules(&a, &b, &options) {

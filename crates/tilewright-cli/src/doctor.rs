@@ -43,8 +43,8 @@ fn llvm(out: &mut impl Write) -> std::io::Result<Answer> {
             let vectors =
                 ["avx2", "fma", "avx512f", "avx512bf16", "avx512vnni", "amx-tile", "neon", "sve"];
             let features = host.known_features();
-            let has = |name: &&&str| features.has(name);
-            let found: Vec<&str> = vectors.iter().filter(has).copied().collect();
+            let found: Vec<&str> =
+                vectors.iter().filter(|name| features.has(name)).copied().collect();
             writeln!(out, "CPU: {} ({})", host.cpu, host.triple)?;
             writeln!(
                 out,

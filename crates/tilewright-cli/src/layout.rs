@@ -76,45 +76,51 @@ fn notation(text: &str) -> Result<Notation, String> {
 }
 
 fn shape(text: &str) -> Result<Shape, String> {
-    let extent = |part: &str| match part.trim() {
-        "" => Err("expected extents such as `1,64,56,56`".to_owned()),
-        part if part.starts_with(|c: char| c.is_ascii_digit()) => match part.parse() {
-            Ok(n @ 1..=0xff_ffff_ffff) => Ok(Extent::Number(n)),
-            _ => Err(format!("`{part}` is no extent")),
-        },
-        name if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
-            Ok(Extent::Name(name.to_owned()))
-        }
-        part => Err(format!("`{part}` is no extent")),
-    };
-    text.split(',').map(extent).collect::<Result<_, _>>().map(Shape)
+    text.split(',')
+        .map(|part| match part.trim() {
+            "" => Err("expected extents such as `1,64,56,56`".to_owned()),
+            part if part.starts_with(|c: char| c.is_ascii_digit()) => match part.parse() {
+                Ok(n @ 1..=0xff_ffff_ffff) => Ok(Extent::Number(n)),
+                _ => Err(format!("`{part}` is no extent")),
+            },
+            name if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
+                Ok(Extent::Name(name.to_owned()))
+            }
+            part => Err(format!("`{part}` is no extent")),
+        })
+        .collect::<Result<_, _>>()
+        .map(Shape)
 }
 
 impl Shape {
     /// The extents, where none is open.
     fn known(&self) -> Option<Vec<i64>> {
-        let number = |e: &Extent| match e {
-            Extent::Number(n) => Some(*n),
-            Extent::Name(_) => None,
-        };
-        self.0.iter().map(number).collect()
+        self.0
+            .iter()
+            .map(|e| match e {
+                Extent::Number(n) => Some(*n),
+                Extent::Name(_) => None,
+            })
+            .collect()
     }
 
     /// The extents as expressions; the same name is the same size.
     fn exprs(&self) -> Vec<Expr> {
         let mut open: Vec<Var> = Vec::new();
-        let mut one = |e: &Extent| match e {
-            Extent::Number(n) => Expr::int(*n, DType::I64),
-            Extent::Name(name) => match open.iter().find(|v| **v.name() == **name) {
-                Some(v) => v.expr(),
-                None => {
-                    let v = Var::new(name.as_str(), DType::I64);
-                    open.push(v.clone());
-                    v.expr()
-                }
-            },
-        };
-        self.0.iter().map(&mut one).collect()
+        self.0
+            .iter()
+            .map(|e| match e {
+                Extent::Number(n) => Expr::int(*n, DType::I64),
+                Extent::Name(name) => match open.iter().find(|v| **v.name() == **name) {
+                    Some(v) => v.expr(),
+                    None => {
+                        let v = Var::new(name.as_str(), DType::I64);
+                        open.push(v.clone());
+                        v.expr()
+                    }
+                },
+            })
+            .collect()
     }
 }
 
@@ -200,16 +206,12 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         Some(_) => None,
         None => Some(spec.map.on(&extents, false)?),
     };
-    let list = |all: &[Expr]| {
-        let all: Vec<String> = all.iter().map(text_of).collect();
-        format!("({}{})", all.join(", "), if all.len() == 1 { "," } else { "" })
-    };
     let physical = match (&layout, &grid) {
-        (Some(layout), _) => list(&layout.physical),
+        (Some(layout), _) => tuple_text(&layout.physical),
         (None, Some(grid)) => tuple(grid.physical()),
         (None, None) => String::new(),
     };
-    fact("shape", format!("{} -> {physical}", list(&extents)));
+    fact("shape", format!("{} -> {physical}", tuple_text(&extents)));
     let known = layout.as_ref().map(|l| (l, l.known.as_ref()));
     let count = grid.as_ref().map(|g| (padding(g), g.cells()));
     let holes = match (&known, count) {
@@ -227,7 +229,7 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
     let inverse = match (known, &shared) {
         (Some((layout, Ok(known))), _) => {
             let cells: Vec<&str> = layout.cells.iter().map(|c| &**c.name()).collect();
-            format!("lambda {}: {}", cells.join(", "), list(&known.inverse))
+            format!("lambda {}: {}", cells.join(", "), tuple_text(&known.inverse))
         }
         (Some((_, Err(why))), _) => format!("unknown: {why}"),
         (None, Some([a, b])) => {
@@ -253,6 +255,11 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         }
     }
     Ok(Described { facts, tables })
+}
+
+fn tuple_text(all: &[Expr]) -> String {
+    let all: Vec<String> = all.iter().map(text_of).collect();
+    format!("({}{})", all.join(", "), if all.len() == 1 { "," } else { "" })
 }
 
 /// Vector accesses and bank conflicts along each axis.
@@ -284,8 +291,8 @@ const COLUMNS: i64 = 32;
 fn logical(spec: &Spec, grid: &Grid) -> Cells {
     let shape = grid.shape();
     let rank = shape.len();
-    let extent = |k: usize| if rank > k { shape[rank - 1 - k] } else { 1 };
-    let (rows, columns) = (extent(1).min(ROWS), extent(0).min(COLUMNS));
+    let (rows, columns) =
+        (extent_from_end(1, rank, shape).min(ROWS), extent_from_end(0, rank, shape).min(COLUMNS));
     let mut at = vec![0; rank];
     let mut all = Vec::new();
     let row_size = grid.physical().last().copied().unwrap_or(1).max(1);
@@ -307,8 +314,14 @@ fn logical(spec: &Spec, grid: &Grid) -> Cells {
         all.push(row);
     }
     let names: Vec<&str> = spec.map.params.iter().map(|p| &**p.name()).collect();
-    let part =
-        if rows < extent(1) || columns < extent(0) || rank > 2 { "a corner of " } else { "" };
+    let part = if rows < extent_from_end(1, rank, shape)
+        || columns < extent_from_end(0, rank, shape)
+        || rank > 2
+    {
+        "a corner of "
+    } else {
+        ""
+    };
     let what = if spec.places.is_empty() { "addresses" } else { "places" };
     Cells {
         title: format!("{what} by ({}): {part}the elements", names.join(", ")),
@@ -317,13 +330,20 @@ fn logical(spec: &Spec, grid: &Grid) -> Cells {
     }
 }
 
+fn extent_from_end(k: usize, rank: usize, shape: &[i64]) -> i64 {
+    if rank > k { shape[rank - 1 - k] } else { 1 }
+}
+
 /// `register 1, lane 3` as `r1 l3`.
 fn short(place: &str) -> String {
-    let part = |p: &str| match p.trim().split_once(' ') {
-        Some((name, n)) => format!("{}{n}", name.chars().next().unwrap_or(' ')),
-        None => p.to_owned(),
-    };
-    place.split(',').map(part).collect::<Vec<_>>().join(" ")
+    place
+        .split(',')
+        .map(|p| match p.trim().split_once(' ') {
+            Some((name, n)) => format!("{}{n}", name.chars().next().unwrap_or(' ')),
+            None => p.to_owned(),
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The elements by address, in rows of the last physical axis.
@@ -332,18 +352,27 @@ fn memory(grid: &Grid) -> Cells {
     let width = grid.physical().last().copied().unwrap_or(1).max(1);
     let rows = (grid.cells() / width).min(ROWS);
     let columns = width.min(COLUMNS);
-    let cell = |row: i64, column: i64| {
-        let number = contents.get((row * width + column) as usize).copied().flatten()?;
-        let at = grid.point(number);
-        let text: Vec<String> = at.iter().map(i64::to_string).collect();
-        Some((text.join(","), at.last().copied().unwrap_or(0) as usize))
-    };
     let part = if rows * width < grid.cells() || columns < width { "the start of " } else { "" };
     Cells {
         title: format!("elements by address: {part}memory, {width} cells a row"),
         names: [(0..rows).map(|r| (r * width).to_string()).collect(), numbers(columns)],
-        rows: (0..rows).map(|r| (0..columns).map(|c| cell(r, c)).collect()).collect(),
+        rows: (0..rows)
+            .map(|r| (0..columns).map(|c| cell_at(r, c, &contents, width, grid)).collect())
+            .collect(),
     }
+}
+
+fn cell_at(
+    row: i64,
+    column: i64,
+    contents: &[Option<usize>],
+    width: i64,
+    grid: &Grid,
+) -> Option<(String, usize)> {
+    let number = contents.get((row * width + column) as usize).copied().flatten()?;
+    let at = grid.point(number);
+    let text: Vec<String> = at.iter().map(i64::to_string).collect();
+    Some((text.join(","), at.last().copied().unwrap_or(0) as usize))
 }
 
 fn numbers(n: i64) -> Vec<String> {
@@ -352,10 +381,13 @@ fn numbers(n: i64) -> Vec<String> {
 
 /// A table as text.
 fn drawing(cells: &Cells) -> String {
-    let texts = |row: &Vec<Option<(String, usize)>>| -> Vec<String> {
-        row.iter().map(|c| c.as_ref().map_or("·".to_owned(), |(t, _)| t.clone())).collect()
-    };
-    let rows: Vec<Vec<String>> = cells.rows.iter().map(texts).collect();
+    let rows: Vec<Vec<String>> = cells
+        .rows
+        .iter()
+        .map(|row| {
+            row.iter().map(|c| c.as_ref().map_or("·".to_owned(), |(t, _)| t.clone())).collect()
+        })
+        .collect();
     let width = longest(rows.iter().flatten().chain(&cells.names[1]));
     let head = longest(cells.names[0].iter());
     let mut text = format!("{}\n{:head$} |", cells.title, "");

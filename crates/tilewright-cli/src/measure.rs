@@ -82,13 +82,14 @@ pub fn calibrated(options: &Options, store: &Store) -> Result<Calibrated> {
 
 /// The state of the machine before and behind something, in words.
 fn describe(states: [State; 2]) -> String {
-    let range = |of: fn(&State) -> Option<f64>, digits: usize| {
-        let [Some(a), Some(b)] = states.each_ref().map(of) else { return "unknown".to_owned() };
-        let (least, most) = (format!("{:.digits$}", a.min(b)), format!("{:.digits$}", a.max(b)));
-        if least == most { least } else { format!("{least} to {most}") }
-    };
-    let (load, clock) = (range(|s| s.load, 1), range(|s| s.clock, 0));
+    let (load, clock) = (state_range(|s| s.load, 1, &states), state_range(|s| s.clock, 0, &states));
     format!("{} (load {load} on {} cores, clock {clock} MHz)", machine(), cores())
+}
+
+fn state_range(of: fn(&State) -> Option<f64>, digits: usize, states: &[State; 2]) -> String {
+    let [Some(a), Some(b)] = states.each_ref().map(of) else { return "unknown".to_owned() };
+    let (least, most) = (format!("{:.digits$}", a.min(b)), format!("{:.digits$}", a.max(b)));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 /// The same where it was not done before, and there is time for it.

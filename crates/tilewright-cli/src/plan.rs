@@ -153,8 +153,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     found.prices = match found.plans.iter().find(|p| module.entry().is_ok_and(|e| *e == p.graph)) {
         Some(planned) if arguments.price => {
             let bar = Bar::new("price");
-            let mut told = |done, all| bar.say("sizes", done, all);
-            Some(prices(&module, &timings, io, planned, &mut told)?)
+            Some(prices(&module, &timings, io, planned, &mut |done, all| {
+                bar.say("sizes", done, all)
+            })?)
         }
         _ => None,
     };
@@ -193,11 +194,12 @@ fn check(arguments: &Arguments, named: bool) -> Result<()> {
 /// Writes what the solver was asked for a graph, and what it answered.
 fn write_problem(folder: &Path, planned: &Planned) -> Result<()> {
     let plan = Solution { certificate: Certificate::default(), ..planned.plan.clone() };
-    let write = |what: &str, text: String| {
-        file::write(folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
-    };
-    write("problem", planned.problem.to_json())?;
-    write("plan", plan.to_json())
+    write_json("problem", planned.problem.to_json(), folder, planned)?;
+    write_json("plan", plan.to_json(), folder, planned)
+}
+
+fn write_json(what: &str, text: String, folder: &Path, planned: &Planned) -> Result<()> {
+    file::write(folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
 }
 
 /// What a profile measured of the calls of plans, of which some are computed by transforms.
@@ -268,14 +270,15 @@ impl Found {
         object
     }
 
+    /// The other sizes that were looked at for a plan.
+    fn others_of(&self, p: &Planned) -> Vec<&WhatIf> {
+        self.others.iter().filter(|o| o.graph == p.graph).collect()
+    }
+
     /// The objects of several plans, or of none.
     fn all_as_json(&self) -> Value {
-        let own = |p: &Planned| -> Vec<&WhatIf> {
-            let makes = |o: &&WhatIf| o.graph == p.graph;
-            self.others.iter().filter(makes).collect()
-        };
         let mut all: Vec<Value> =
-            self.plans.iter().map(|p| object(p, self.unit, &[], &own(p))).collect();
+            self.plans.iter().map(|p| object(p, self.unit, &[], &self.others_of(p))).collect();
         for ((object, planned), times) in all.iter_mut().zip(&self.plans).zip(&self.times) {
             add_times(object, planned, times);
         }
@@ -366,8 +369,9 @@ fn transforms(list: &[Chosen], out: &mut impl Write) -> std::io::Result<()> {
 
 /// The same for tools.
 fn transforms_list(list: &[Chosen]) -> Value {
-    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error, "limit": c.limit});
-    list.iter().map(one).collect()
+    list.iter()
+        .map(|c| json!({"value": &*c.value, "tile": c.tile, "error": c.error, "limit": c.limit}))
+        .collect()
 }
 
 /// What is known of times on a CPU.
@@ -554,19 +558,25 @@ fn runs(whole: &[(f64, Whole)], plans: &[Planned], out: &mut impl Write) -> std:
 
 /// The same for tools, in nanoseconds.
 fn measured_list(whole: &[(f64, Whole)], plans: &[Planned]) -> Value {
-    let one = |(time, layouts): &(f64, Whole)| json!({"layout": name_of(layouts, plans), "nanoseconds": time});
-    whole.iter().map(one).collect()
+    whole
+        .iter()
+        .map(|(time, layouts)| json!({"layout": name_of(layouts, plans), "nanoseconds": time}))
+        .collect()
 }
 
 /// What the layouts of a whole model are called: `plan` for this plan.
 fn name_of(layouts: &Whole, plans: &[Planned]) -> String {
     match layouts {
         Whole::Fixed(layout) => whole::fixed_name(*layout),
-        Whole::Plan(ways) => {
-            let is_this =
-                |p: &Planned| whole::choice(ways, &p.graph, &p.problem) == Some(p.plan.choices());
-            if plans.iter().all(is_this) { "plan" } else { "another plan" }.to_owned()
+        Whole::Plan(ways) => if plans
+            .iter()
+            .all(|p| whole::choice(ways, &p.graph, &p.problem) == Some(p.plan.choices()))
+        {
+            "plan"
+        } else {
+            "another plan"
         }
+        .to_owned(),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Draws errors: with colours and a frame around the source on a terminal, as plain text elsewhere.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use tilewright_driver::Error;
 use tilewright_ir::show::{is_hidden, visible, visible_lines};
-use tilewright_ir::{Remarks, Span};
+use tilewright_ir::{Remarks, Source, Span};
 
 /// Draws an error on standard error.
 pub fn draw(error: &Error) {
@@ -43,13 +44,13 @@ fn has_frame(error: &Error) -> bool {
     const LONG: usize = 400;
     let d = error.diagnostic();
     let Some(source) = &d.source else { return true };
-    let acts = |c: char| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
     let spans = d.span.iter().chain(d.labels.iter().map(|(span, _)| span));
     let mut lines = spans.flat_map(|span| {
         let line = source.line_col(span.start).0;
         line.saturating_sub(1)..=line + 1
     });
-    !source.text.contains(acts) && lines.all(|line| source.line(line).len() <= LONG)
+    !source.text.contains(|c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
+        && lines.all(|line| source.line(line).len() <= LONG)
 }
 
 /// Text with a frame, and colours where they are wanted.
@@ -58,13 +59,9 @@ fn fancy(error: &Error, colours: bool) -> String {
     let mut group = Group::with_title(Level::ERROR.primary_title(visible(&d.message)));
     // Without a source there is nothing to point into.
     if let (Some(source), true) = (&d.source, d.span.is_some() || !d.labels.is_empty()) {
-        let inside = |span: Span| {
-            let at = |offset: u32| source.text.floor_char_boundary(offset as usize);
-            at(span.start)..at(span.end).max(at(span.start))
-        };
-        let main = d.span.map(|span| AnnotationKind::Primary.span(inside(span)));
+        let main = d.span.map(|span| AnnotationKind::Primary.span(range_in(span, source)));
         let others = d.labels.iter().map(|(span, text)| {
-            AnnotationKind::Context.span(inside(*span)).label(visible(text).into_owned())
+            AnnotationKind::Context.span(range_in(*span, source)).label(visible(text).into_owned())
         });
         let snippet = Snippet::source(&source.text).path(visible(&source.name).into_owned());
         group = group.element(snippet.annotations(main.into_iter().chain(others)));
@@ -75,6 +72,15 @@ fn fancy(error: &Error, colours: bool) -> String {
     let report = [group.elements(notes.chain(help))];
     let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
     renderer.decor_style(DecorStyle::Unicode).render(&report) + "\n"
+}
+
+fn text_position(offset: u32, source: &Arc<Source>) -> usize {
+    source.text.floor_char_boundary(offset as usize)
+}
+
+fn range_in(span: Span, source: &Arc<Source>) -> std::ops::Range<usize> {
+    text_position(span.start, source)
+        ..text_position(span.end, source).max(text_position(span.start, source))
 }
 
 /// What to do about a bug of ours.
@@ -121,19 +127,20 @@ mod tests {
 
     #[test]
     fn sources_that_act_or_have_long_lines_get_no_frame() {
-        let of = |text: String| {
-            let source = Source::new("a\x1b.py", text);
-            Error::syntax("x\x1b[2J\nerror: y").at(Span::new(2, 4)).in_source(&source)
-        };
         assert!(has_frame(&error()));
         for text in ["a = b\x1b[31m\n".to_owned(), "b".repeat(100_000)] {
-            let e = of(text);
+            let e = error_in(text);
             assert!(!has_frame(&e));
             let shown = plain(&e);
             assert!(shown.len() < 600 && shown.lines().count() == 4, "{shown}");
             assert!(!shown.contains('\x1b'), "{shown}");
         }
-        assert!(!fancy(&of("a = b".to_owned()), false).contains('\x1b'));
+        assert!(!fancy(&error_in("a = b".to_owned()), false).contains('\x1b'));
+    }
+
+    fn error_in(text: String) -> Error {
+        let source = Source::new("a\x1b.py", text);
+        Error::syntax("x\x1b[2J\nerror: y").at(Span::new(2, 4)).in_source(&source)
     }
 
     #[test]

@@ -196,39 +196,44 @@ fn conversions_of_a_run(
     let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
     let plan = executable.plan();
     let (sizes, values) = (plan.sizes(), plan.solve(&shapes)?);
-    // Sizes have the names that they have in the graph.
-    let value_of = |v: &Var| {
-        let place = sizes.iter().position(|own| own.name() == v.name());
-        place.and_then(|k| values.get(k)).copied()
-    };
-    Ok((left.len(), left.iter().map(|l| l.bytes_for(&value_of)).sum()))
+    Ok((left.len(), left.iter().map(|l| l.bytes_for(&|v| size_value(v, &sizes, &values))).sum()))
+}
+
+/// Sizes have the names that they have in the graph.
+fn size_value(v: &Var, sizes: &[Var], values: &[usize]) -> Option<usize> {
+    let place = sizes.iter().position(|own| own.name() == v.name());
+    place.and_then(|k| values.get(k)).copied()
 }
 
 /// Logical inputs as the executable takes them.
 fn stored(executable: &Executable, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
-    let one = |(port, tensor): (&OpenPort, Tensor)| match &port.stored {
+    executable.inputs().iter().zip(inputs).map(stored_input).collect()
+}
+
+fn stored_input((port, tensor): (&OpenPort, Tensor)) -> Result<Tensor> {
+    match &port.stored {
         None => Ok(tensor),
         Some(stored) => {
             talk!("note: input `{}` is stored before the run as {stored}", port.name);
             stored.store(&tensor).map_err(|e| e.context(format!("input `{}`", port.name)))
         }
-    };
-    executable.inputs().iter().zip(inputs).map(one).collect()
+    }
 }
 
 /// Outputs as the model has them, with their names.
 fn logical(executable: &Executable, outputs: Vec<Tensor>) -> Result<Vec<(String, Tensor)>> {
-    let one = |(port, tensor): (&OpenPort, Tensor)| {
-        let tensor = match &port.stored {
-            None => tensor,
-            Some(stored) => {
-                talk!("note: output `{}` is read after the run, stored as {stored}", port.name);
-                stored.load(&tensor)?
-            }
-        };
-        Ok((port.name.to_string(), tensor))
+    executable.outputs().iter().zip(outputs).map(logical_output).collect()
+}
+
+fn logical_output((port, tensor): (&OpenPort, Tensor)) -> Result<(String, Tensor)> {
+    let tensor = match &port.stored {
+        None => tensor,
+        Some(stored) => {
+            talk!("note: output `{}` is read after the run, stored as {stored}", port.name);
+            stored.load(&tensor)?
+        }
     };
-    executable.outputs().iter().zip(outputs).map(one).collect()
+    Ok((port.name.to_string(), tensor))
 }
 
 /// The inputs in order, in the shapes of the model; those that were not given are random.
@@ -262,17 +267,21 @@ fn shape(executable: &Executable, port: &OpenPort, sizes: &Sizes) -> Result<Vec<
     if let Some(stored) = &port.stored {
         return Ok(stored.logical.clone());
     }
-    let of = |v: &Var| {
-        let named = sizes.dims.get(&**v.name()).copied();
-        named.or_else(|| {
-            executable.inputs().iter().find_map(|p| {
-                let axis = p.shape.iter().position(|d| *d == Dim::open(v))?;
-                let given = sizes.shapes.get(&*p.name).and_then(|shape| shape.get(axis));
-                given.or_else(|| sizes.dims.get(&format!("{}.{axis}", p.name))).copied()
-            })
+    port.shape
+        .iter()
+        .map(|d| d.value(&|v| open_size(v, sizes, executable)).map_or_else(|| d.fixed("a run"), Ok))
+        .collect()
+}
+
+fn open_size(v: &Var, sizes: &Sizes, executable: &Executable) -> Option<usize> {
+    let named = sizes.dims.get(&**v.name()).copied();
+    named.or_else(|| {
+        executable.inputs().iter().find_map(|p| {
+            let axis = p.shape.iter().position(|d| *d == Dim::open(v))?;
+            let given = sizes.shapes.get(&*p.name).and_then(|shape| shape.get(axis));
+            given.or_else(|| sizes.dims.get(&format!("{}.{axis}", p.name))).copied()
         })
-    };
-    port.shape.iter().map(|d| d.value(&of).map_or_else(|| d.fixed("a run"), Ok)).collect()
+    })
 }
 
 /// Compares the outputs with what was expected, and says for each what came of it.

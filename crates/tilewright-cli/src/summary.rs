@@ -15,9 +15,10 @@ const ROWS: usize = 4;
 
 /// Prints each output. Of maps, whose keys are an output of their own, each number stands beside its key.
 pub fn write_all(outputs: &[(String, Tensor)], out: &mut impl Write) -> Result<()> {
-    let find = |name: &str| outputs.iter().find(|(own, _)| own == name).map(|(_, tensor)| tensor);
     for (name, tensor) in outputs {
-        match find(&format!("{name}.keys")).and_then(|keys| keys_of(keys, tensor)) {
+        let name_of_keys = format!("{name}.keys");
+        let keys = outputs.iter().find(|(own, _)| *own == name_of_keys);
+        match keys.and_then(|(_, keys)| keys_of(keys, tensor)) {
             Some(keys) => write_maps(name, tensor, &keys, out)?,
             None => write(name, tensor, out)?,
         }
@@ -30,13 +31,15 @@ fn keys_of(keys: &Tensor, numbers: &Tensor) -> Option<Vec<String>> {
     let count = numbers.shape().last().filter(|_| numbers.shape().len() <= 2)?;
     match (keys.dtype(), keys.shape()) {
         (DType::I64, [k]) if k == count => Some((0..*k).map(|i| element(keys, i)).collect()),
-        (DType::U8, [k, width]) if k == count && *width > 0 => {
-            let text =
-                |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
-            Some(keys.bytes().chunks_exact(*width).map(|b| visible(&text(b)).to_string()).collect())
-        }
+        (DType::U8, [k, width]) if k == count && *width > 0 => Some(
+            keys.bytes().chunks_exact(*width).map(|b| visible(&trimmed(b)).to_string()).collect(),
+        ),
         _ => None,
     }
+}
+
+fn trimmed(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned()
 }
 
 /// Prints a map, or the first ones of a sequence of maps.
@@ -71,8 +74,9 @@ fn write(name: &str, tensor: &Tensor, out: &mut impl Write) -> Result<()> {
     }
     for row in 0..rows.min(ROWS) {
         let mut best: Vec<usize> = (0..classes).collect();
-        let score = |class: &usize| tensor.get_f64(row * classes + class);
-        best.sort_by(|a, b| score(b).total_cmp(&score(a)));
+        best.sort_by(|a, b| {
+            score_of(b, tensor, row, classes).total_cmp(&score_of(a, tensor, row, classes))
+        });
         let best: Vec<String> = best
             .iter()
             .take(BEST)
@@ -84,6 +88,10 @@ fn write(name: &str, tensor: &Tensor, out: &mut impl Write) -> Result<()> {
         writeln!(out, "  ... {} rows more", rows - ROWS)?;
     }
     Ok(())
+}
+
+fn score_of(class: &usize, tensor: &Tensor, row: usize, classes: usize) -> f64 {
+    tensor.get_f64(row * classes + class)
 }
 
 fn element(tensor: &Tensor, i: usize) -> String {
@@ -120,26 +128,27 @@ mod tests {
 
     #[test]
     fn numbers_of_maps_stand_beside_their_keys() -> Result<()> {
-        let text = |outputs: &[(&str, &Tensor)]| {
-            let mut out = Vec::new();
-            let owned: Vec<(String, Tensor)> =
-                outputs.iter().map(|(name, t)| ((*name).to_owned(), (*t).clone())).collect();
-            write_all(&owned, &mut out).expect("memory can be written");
-            String::from_utf8(out).expect("text")
-        };
         let numbers = Tensor::from_slice(&[2, 2], &[0.25f32, 0.75, 1.0, 0.0])?;
         let keys = Tensor::from_slice(&[2], &[7i64, -1])?;
         assert_eq!(
-            text(&[("m", &numbers), ("m.keys", &keys)]),
+            written(&[("m", &numbers), ("m.keys", &keys)]),
             "m: float32 [2, 2]\n  {7: 0.25, -1: 0.75}\n  {7: 1, -1: 0}\nm.keys: int64 [2] 7 -1\n"
         );
         let keys = Tensor::from_slice(&[2, 3], b"no\0yes")?;
-        let shown = text(&[("m", &numbers), ("m.keys", &keys)]);
+        let shown = written(&[("m", &numbers), ("m.keys", &keys)]);
         assert!(shown.contains("  {no: 0.25, yes: 0.75}\n"), "{shown}");
         let other = Tensor::from_slice(&[3], &[7i64, 8, 9])?;
-        let shown = text(&[("m", &numbers), ("m.keys", &other)]);
+        let shown = written(&[("m", &numbers), ("m.keys", &other)]);
         assert!(shown.starts_with("m: float32 [2, 2] 0.25 0.75 1 0\n"), "{shown}");
         Ok(())
+    }
+
+    fn written(outputs: &[(&str, &Tensor)]) -> String {
+        let mut out = Vec::new();
+        let owned: Vec<(String, Tensor)> =
+            outputs.iter().map(|(name, t)| ((*name).to_owned(), (*t).clone())).collect();
+        write_all(&owned, &mut out).expect("memory can be written");
+        String::from_utf8(out).expect("text")
     }
 
     #[test]

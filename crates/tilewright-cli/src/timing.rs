@@ -145,17 +145,20 @@ pub fn lines(profile: &Profile) -> Vec<String> {
     let total: f64 = functions.values().map(|f| f.0).sum();
     let mut functions: Vec<_> = functions.into_iter().collect();
     functions.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-    let show = |time: f64| Show(Duration::from_nanos(time as u64)).to_string();
     let (count, runs) = (profile.steps.len(), profile.runs);
     let mut lines =
-        vec![format!("profile: {} in {count} steps, medians of {runs} runs", show(total))];
+        vec![format!("profile: {} in {count} steps, medians of {runs} runs", duration_text(total))];
     for (name, (time, least, calls)) in functions {
         let share = 100.0 * time / total.max(f64::MIN_POSITIVE);
-        let (time, least) = (show(time), show(least));
+        let (time, least) = (duration_text(time), duration_text(least));
         lines
             .push(format!("profile: {share:5.1} % {time:>10}, min {least:>10} {calls:4} x {name}"));
     }
     lines
+}
+
+fn duration_text(time: f64) -> String {
+    Show(Duration::from_nanos(time as u64)).to_string()
 }
 
 #[cfg(test)]

@@ -76,11 +76,10 @@ fn duration(text: &str) -> std::result::Result<Duration, String> {
 impl Arguments {
     /// The file of measurements.
     fn file(&self) -> Result<PathBuf> {
-        let off = || {
+        self.file.clone().or_else(tuning_file).ok_or_else(|| {
             Error::input("there is no file to keep measurements in")
                 .help(format!("--file FILE names one, and so does {TUNING}"))
-        };
-        self.file.clone().or_else(tuning_file).ok_or_else(off)
+        })
     }
 
     /// What measurements are made with, and kept in a file.
@@ -210,16 +209,17 @@ const MISBEHAVE: &str = "TILEWRIGHT_TEST_MISBEHAVE";
 /// Crashes, or does not return, where a test says so.
 fn misbehave(request: &str) {
     let told = std::env::var(MISBEHAVE).unwrap_or_default();
-    let of = |what: &str| {
-        let texts = told.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix('='));
-        texts.into_iter().any(|text| request.contains(text))
-    };
-    if of("crash") {
+    if has_any("crash", &told, request) {
         std::process::abort();
     }
-    while of("hang") {
+    while has_any("hang", &told, request) {
         std::thread::sleep(Duration::from_secs(1));
     }
+}
+
+fn has_any(what: &str, told: &str, request: &str) -> bool {
+    let texts = told.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix('='));
+    texts.into_iter().any(|text| request.contains(text))
 }
 
 /// The time that a request asks for.
@@ -227,14 +227,17 @@ fn answer(arguments: &Arguments, line: &str, model: &mut Option<Module>) -> Resu
     let request: Request =
         serde_json::from_str(line).map_err(|e| Error::input(format!("a request: {e}")))?;
     let tuning = arguments.file().ok();
-    let load = || {
-        let kept: &mut Option<Module> = model;
-        if kept.is_none() {
-            let path = arguments.model.as_ref();
-            let path = path.ok_or_else(|| Error::input("a request without a model"))?;
-            *kept = Some(arguments.given.load(path)?.0);
-        }
-        kept.clone().ok_or_else(|| Error::internal("a model that is not there"))
-    };
-    measuring::answer(&request, load, tuning)
+    measuring::answer(
+        &request,
+        || {
+            let kept: &mut Option<Module> = model;
+            if kept.is_none() {
+                let path = arguments.model.as_ref();
+                let path = path.ok_or_else(|| Error::input("a request without a model"))?;
+                *kept = Some(arguments.given.load(path)?.0);
+            }
+            kept.clone().ok_or_else(|| Error::internal("a model that is not there"))
+        },
+        tuning,
+    )
 }

@@ -26,13 +26,10 @@ impl Versions {
     pub fn all(&self) -> Result<Vec<BTreeMap<String, usize>>> {
         let mut versions = vec![BTreeMap::new()];
         for (name, sizes) in &self.specialize {
-            let with = |version: &BTreeMap<String, usize>, size: &usize| {
-                let mut version = version.clone();
-                version.insert(name.clone(), *size);
-                version
-            };
-            versions =
-                versions.iter().flat_map(|v| sizes.iter().map(move |n| with(v, n))).collect();
+            versions = versions
+                .iter()
+                .flat_map(|v| sizes.iter().map(move |n| with_size(v, n, name)))
+                .collect();
             if versions.len() > MOST {
                 return Err(Error::input(format!(
                     "--specialize asks for {} versions or more; {MOST} are possible",
@@ -44,11 +41,21 @@ impl Versions {
     }
 }
 
+fn with_size(
+    version: &BTreeMap<String, usize>,
+    size: &usize,
+    name: &str,
+) -> BTreeMap<String, usize> {
+    let mut version = version.clone();
+    version.insert(name.to_owned(), *size);
+    version
+}
+
+const EXPECTED: &str = "expected NAME=SIZE,SIZE,...";
+
 /// Reads `NAME=SIZE,SIZE,...`.
 fn special(text: &str) -> std::result::Result<(String, Vec<usize>), String> {
-    let expected = || "expected NAME=SIZE,SIZE,...".to_owned();
-    let (name, sizes) =
-        text.rsplit_once('=').filter(|(n, _)| !n.is_empty()).ok_or_else(expected)?;
-    let sizes = sizes.split(',').map(|size| size.parse().map_err(|_| expected()));
+    let (name, sizes) = text.rsplit_once('=').filter(|(n, _)| !n.is_empty()).ok_or(EXPECTED)?;
+    let sizes = sizes.split(',').map(|size| size.parse().map_err(|_| EXPECTED.to_owned()));
     Ok((name.to_owned(), sizes.collect::<std::result::Result<_, _>>()?))
 }

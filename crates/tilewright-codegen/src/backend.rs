@@ -54,13 +54,15 @@ impl Backend for LlvmBackend {
         let jit = Jit::new(llvm)?;
         objects.iter().try_for_each(|object| jit.add_object(object))?;
         options.link.iter().try_for_each(|file| jit.add_file(file))?;
-        let find = |name: &Arc<str>| {
-            let address = jit.lookup(&emit::symbol(emit::PREFIX, name))?;
-            // SAFETY: the object was made from this function, or is the cached one for the very
-            // same text: the symbol is a kernel.
-            Ok(unsafe { std::mem::transmute::<NonNull<c_void>, Kernel>(address) })
-        };
-        let kernels = functions.iter().map(find).collect::<Result<Vec<Kernel>>>()?;
+        let kernels = functions
+            .iter()
+            .map(|name| {
+                let address = jit.lookup(&emit::symbol(emit::PREFIX, name))?;
+                // SAFETY: the object was made from this function, or is the cached one for the very
+                // same text: the symbol is a kernel.
+                Ok(unsafe { std::mem::transmute::<NonNull<c_void>, Kernel>(address) })
+            })
+            .collect::<Result<Vec<Kernel>>>()?;
         Ok(Arc::new(Kernels::new(module, functions, kernels, Box::new(jit))?))
     }
 

@@ -330,14 +330,17 @@ struct Entry {
 
 /// The files of a cache whose names end like this.
 fn files(directory: &Directory, extension: &str) -> Vec<Entry> {
-    let ends = |name: &String| Path::new(name).extension().is_some_and(|found| found == extension);
-    let names = directory.names().into_iter().filter(ends);
-    let entry = |name: String| {
-        let metadata = directory.read(&name).ok()?.metadata().ok()?;
-        let used = metadata.modified().ok()?;
-        Some(Entry { name, len: metadata.len(), used })
-    };
-    names.filter_map(entry).collect()
+    let names = directory
+        .names()
+        .into_iter()
+        .filter(|name| Path::new(name).extension().is_some_and(|found| found == extension));
+    names
+        .filter_map(|name| {
+            let metadata = directory.read(&name).ok()?.metadata().ok()?;
+            let used = metadata.modified().ok()?;
+            Some(Entry { name, len: metadata.len(), used })
+        })
+        .collect()
 }
 
 /// Deletes the entries that were not used for longest until the rest is at most `goal` bytes, and
@@ -416,17 +419,16 @@ mod tests {
 
     #[test]
     fn everything_that_decides_the_code_is_in_the_key() {
-        let target = |triple: &str, cpu: &str, features: &str| Target::new(triple, cpu, features);
         let keys = [
-            key("l", "ir", &target("t", "c", "f"), OptLevel::Full),
-            key("L", "ir", &target("t", "c", "f"), OptLevel::Full),
-            key("l", "IR", &target("t", "c", "f"), OptLevel::Full),
-            key("l", "ir", &target("T", "c", "f"), OptLevel::Full),
-            key("l", "ir", &target("t", "C", "f"), OptLevel::Full),
-            key("l", "ir", &target("t", "c", "F"), OptLevel::Full),
-            key("l", "ir", &target("t", "cf", ""), OptLevel::Full),
-            key("l", "ir", &target("t", "c", "f"), OptLevel::Less),
-            key("l", "ir", &target("t", "c", "f"), OptLevel::None),
+            key("l", "ir", &Target::new("t", "c", "f"), OptLevel::Full),
+            key("L", "ir", &Target::new("t", "c", "f"), OptLevel::Full),
+            key("l", "IR", &Target::new("t", "c", "f"), OptLevel::Full),
+            key("l", "ir", &Target::new("T", "c", "f"), OptLevel::Full),
+            key("l", "ir", &Target::new("t", "C", "f"), OptLevel::Full),
+            key("l", "ir", &Target::new("t", "c", "F"), OptLevel::Full),
+            key("l", "ir", &Target::new("t", "cf", ""), OptLevel::Full),
+            key("l", "ir", &Target::new("t", "c", "f"), OptLevel::Less),
+            key("l", "ir", &Target::new("t", "c", "f"), OptLevel::None),
         ];
         for (i, a) in keys.iter().enumerate() {
             assert!(keys[..i].iter().all(|b| a != b), "key {i} is not unique");
@@ -520,10 +522,6 @@ mod tests {
         let path = entry(&cache);
         let elsewhere = directory();
         let copy = elsewhere.path().join("object");
-        let pipe = |path: &Path| {
-            let made = std::process::Command::new("mkfifo").arg(path).status();
-            assert!(made.expect("mkfifo runs").success());
-        };
         let writable = |path: &Path| {
             fs::copy(&copy, path).expect("an entry can be written");
             let permissions = fs::Permissions::from_mode(0o666);
@@ -532,7 +530,10 @@ mod tests {
         type Put<'a> = (&'a str, &'a dyn Fn(&Path));
         let put: [Put<'_>; 3] = [
             ("it is a link", &|path| symlink(&copy, path).expect("a link can be made")),
-            ("it is not a regular file", &pipe),
+            ("it is not a regular file", &|path| {
+                let made = std::process::Command::new("mkfifo").arg(path).status();
+                assert!(made.expect("mkfifo runs").success());
+            }),
             ("others may write it (mode 666)", &writable),
         ];
         fs::copy(&path, &copy).expect("an entry can be copied");
@@ -622,18 +623,17 @@ mod tests {
     fn what_was_not_used_for_longest_goes_first() {
         let directory = directory();
         let opened = open(directory.path());
-        let key = |i: usize| blake3::hash(&[i as u8]);
-        let path = |i: usize| directory.path().join(name(&key(i), ENTRY));
+        let path = |i: usize| directory.path().join(name(&entry_key(i), ENTRY));
         let content = [0; 100 - HEADER_LEN];
         for i in 0..8 {
-            write(&opened, &key(i), &content).expect("an entry can be written");
+            write(&opened, &entry_key(i), &content).expect("an entry can be written");
             let age = Duration::from_secs(1000 - i as u64);
             let file = fs::File::options().append(true).open(path(i)).expect("it is there");
             file.set_modified(SystemTime::now() - age).expect("the time can be set");
         }
         let foreign = directory.path().join("mine.o");
         fs::write(&foreign, [0; 1000]).expect("a file can be written");
-        assert_eq!(read(&opened, &key(0)), Ok(Some(content.to_vec())));
+        assert_eq!(read(&opened, &entry_key(0)), Ok(Some(content.to_vec())));
         let cache = ObjectCache::at(directory.path(), 600);
         cache.grown(&opened, 100);
         let left: Vec<_> = (0..8).filter(|&i| path(i).exists()).collect();
@@ -641,34 +641,51 @@ mod tests {
         assert!(foreign.exists());
     }
 
+    fn entry_key(i: usize) -> blake3::Hash {
+        blake3::hash(&[i as u8])
+    }
+
     #[test]
     fn what_a_cut_off_write_left_is_cleared_away() {
         let directory = directory();
-        let path = |name: &str| directory.path().join(format!("{name}.{TEMPORARY}"));
         for name in ["old", "new"] {
-            fs::write(path(name), "").expect("a file can be written");
+            fs::write(temporary_path(name, &directory), "").expect("a file can be written");
         }
-        let file = fs::File::options().append(true).open(path("old")).expect("it is there");
+        let file = fs::File::options()
+            .append(true)
+            .open(temporary_path("old", &directory))
+            .expect("it is there");
         file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the time can be set");
         evict(&open(directory.path()), Vec::new(), 0, |_| Ok(()));
-        assert!(!path("old").exists() && path("new").exists());
+        assert!(
+            !temporary_path("old", &directory).exists()
+                && temporary_path("new", &directory).exists()
+        );
+    }
+
+    fn temporary_path(name: &str, directory: &tempfile::TempDir) -> PathBuf {
+        directory.path().join(format!("{name}.{TEMPORARY}"))
     }
 
     #[test]
     fn the_environment_says_where() {
-        let at = |vars: &[(&str, &str)]| {
-            let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
-            location(var).map(|path| path.to_string_lossy().into_owned())
-        };
         let home = ("HOME", "/home/me");
         let xdg = ("XDG_CACHE_HOME", "/var/cache/me");
-        assert_eq!(at(&[]), None);
-        assert_eq!(at(&[home]).as_deref(), Some("/home/me/.cache/tilewright"));
-        assert_eq!(at(&[home, xdg]).as_deref(), Some("/var/cache/me/tilewright"));
+        assert_eq!(location_of(&[]), None);
+        assert_eq!(location_of(&[home]).as_deref(), Some("/home/me/.cache/tilewright"));
+        assert_eq!(location_of(&[home, xdg]).as_deref(), Some("/var/cache/me/tilewright"));
         let relative = ("XDG_CACHE_HOME", "cache");
-        assert_eq!(at(&[home, relative]).as_deref(), Some("/home/me/.cache/tilewright"));
-        assert_eq!(at(&[home, xdg, (LOCATION, "/here")]).as_deref(), Some("/here"));
-        assert_eq!(at(&[home, xdg, (LOCATION, "off")]), None);
-        assert_eq!(at(&[xdg, (LOCATION, "")]).as_deref(), Some("/var/cache/me/tilewright"));
+        assert_eq!(location_of(&[home, relative]).as_deref(), Some("/home/me/.cache/tilewright"));
+        assert_eq!(location_of(&[home, xdg, (LOCATION, "/here")]).as_deref(), Some("/here"));
+        assert_eq!(location_of(&[home, xdg, (LOCATION, "off")]), None);
+        assert_eq!(
+            location_of(&[xdg, (LOCATION, "")]).as_deref(),
+            Some("/var/cache/me/tilewright")
+        );
+    }
+
+    fn location_of(vars: &[(&str, &str)]) -> Option<String> {
+        location(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+            .map(|path| path.to_string_lossy().into_owned())
     }
 }

@@ -93,9 +93,8 @@ impl Planned {
 
     /// Inputs and outputs.
     pub(crate) fn ports(&self) -> (Vec<OpenPort>, Vec<OpenPort>) {
-        let open = |ports: &[Port]| ports.iter().map(OpenPort::from).collect();
         match self {
-            Planned::Fixed(plan) => (open(&plan.inputs), open(&plan.outputs)),
+            Planned::Fixed(plan) => (open_ports(&plan.inputs), open_ports(&plan.outputs)),
             Planned::Open(plan, _) => (plan.inputs.clone(), plan.outputs.clone()),
         }
     }
@@ -110,40 +109,41 @@ impl Planned {
 
     fn steps(&self) -> Result<Vec<Call<'_>>> {
         let (inputs, outputs) = self.counts();
-        let table =
-            |name, i: usize, at, count| (i < count).then_some(Argument::Pointer(name, i, at));
-        let input = |i, at| table("inputs", i, at, inputs);
-        let output = |i, at| table("outputs", i, at, outputs);
-        let constant = |i| table("constants", i, Number::Known(0), self.constants().len());
+        let constant = |i| table_argument("constants", i, Number::Known(0), self.constants().len());
         let start = Number::Known(0);
         match self {
-            Planned::Fixed(plan) => {
-                let idle = |n: usize| if plan.steps[n].idle { Idle::Always } else { Idle::Never };
-                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |slot| match *slot {
-                    Slot::Input(i) => input(i, start),
-                    Slot::Output(i) => output(i, start),
-                    Slot::InputAt(i, at) => input(i, Number::Known(at as i64)),
-                    Slot::OutputAt(i, at) => output(i, Number::Known(at as i64)),
+            Planned::Fixed(plan) => calls(
+                plan.steps.iter().map(|s| (&s.func, &s.args[..])),
+                |n| if plan.steps[n].idle { Idle::Always } else { Idle::Never },
+                |slot| match *slot {
+                    Slot::Input(i) => table_argument("inputs", i, start, inputs),
+                    Slot::Output(i) => table_argument("outputs", i, start, outputs),
+                    Slot::InputAt(i, at) => {
+                        table_argument("inputs", i, Number::Known(at as i64), inputs)
+                    }
+                    Slot::OutputAt(i, at) => {
+                        table_argument("outputs", i, Number::Known(at as i64), outputs)
+                    }
                     Slot::Constant(i) => constant(i),
                     Slot::Arena(at) => {
                         let number = Number::Known(at as i64);
                         (at <= plan.arena_bytes).then_some(Argument::Arena(number))
                     }
                     Slot::Number(n) => Some(Argument::Number(Number::Known(n))),
-                })
-            }
-            Planned::Open(plan, shapes) => {
-                let idle = |n: usize| shapes.idle(n).map_or(Idle::Never, Idle::Heap);
-                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |place| match *place
-                {
-                    Place::Input(i) => input(i, start),
-                    Place::Output(i) => output(i, start),
+                },
+            ),
+            Planned::Open(plan, shapes) => calls(
+                plan.steps.iter().map(|s| (&s.func, &s.args[..])),
+                |n| shapes.idle(n).map_or(Idle::Never, Idle::Heap),
+                |place| match *place {
+                    Place::Input(i) => table_argument("inputs", i, start, inputs),
+                    Place::Output(i) => table_argument("outputs", i, start, outputs),
                     Place::Constant(i) => constant(i),
                     Place::Value(v) => {
                         let at = Number::Heap(shapes.offset(v)?);
                         match plan.values.get(v)?.within.map(|within| within.whole) {
-                            Some(Place::Input(i)) => input(i, at),
-                            Some(Place::Output(i)) => output(i, at),
+                            Some(Place::Input(i)) => table_argument("inputs", i, at, inputs),
+                            Some(Place::Output(i)) => table_argument("outputs", i, at, outputs),
                             _ => Some(Argument::Arena(at)),
                         }
                     }
@@ -152,10 +152,18 @@ impl Planned {
                         let number = known.or_else(|| shapes.number(d).map(Number::Heap));
                         number.map(Argument::Number)
                     }
-                })
-            }
+                },
+            ),
         }
     }
+}
+
+fn open_ports(ports: &[Port]) -> Vec<Port<tilewright_ir::Dim>> {
+    ports.iter().map(OpenPort::from).collect()
+}
+
+fn table_argument(name: &'static str, i: usize, at: Number, count: usize) -> Option<Argument> {
+    (i < count).then_some(Argument::Pointer(name, i, at))
 }
 
 /// Steps with their arguments; those for which there is none are an error.
@@ -164,13 +172,16 @@ fn calls<'a, A: fmt::Debug + 'a>(
     idle: impl Fn(usize) -> Idle,
     argument: impl Fn(&A) -> Option<Argument>,
 ) -> Result<Vec<Call<'a>>> {
-    let call = |(n, (func, args)): (usize, (&'a Arc<str>, &'a [A]))| {
-        let found =
-            |a: &A| argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")));
-        let idle = idle(n);
-        Ok(Call { func, idle, args: args.iter().map(found).collect::<Result<_>>()? })
-    };
-    steps.enumerate().map(call).collect()
+    steps
+        .enumerate()
+        .map(|(n, (func, args))| {
+            let found = |a: &A| {
+                argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")))
+            };
+            let idle = idle(n);
+            Ok(Call { func, idle, args: args.iter().map(found).collect::<Result<_>>()? })
+        })
+        .collect()
 }
 
 /// A step as code is written for it.
@@ -361,15 +372,17 @@ mod tests {
     use tilewright_runtime::Step;
 
     fn plan(args: Vec<Slot>) -> Planned {
-        let port =
-            |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![4], stored: None };
         Planned::Fixed(SizedPlan {
-            inputs: vec![port("x")],
-            outputs: vec![port("y")],
+            inputs: vec![tensor_port("x")],
+            outputs: vec![tensor_port("y")],
             steps: vec![Step { func: "f".into(), args, idle: false }],
             arena_bytes: 64,
             ..SizedPlan::default()
         })
+    }
+
+    fn tensor_port(n: &str) -> Port {
+        Port { name: n.into(), dtype: DType::F32, shape: vec![4], stored: None }
     }
 
     #[test]

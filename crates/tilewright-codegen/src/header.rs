@@ -36,13 +36,7 @@ impl Version {
     /// [`Error::Unsupported`] if a size that it leaves open is no extent of an input.
     pub fn new(plan: &Planned, version: &Planned) -> Result<Version> {
         let ((inputs, outputs), (own, own_outputs)) = (plan.ports(), version.ports());
-        let kinds = |ports: &[OpenPort]| -> Vec<_> {
-            ports
-                .iter()
-                .map(|p| (p.name.clone(), p.dtype, p.shape.len(), p.stored.clone()))
-                .collect()
-        };
-        let same = kinds(&inputs) == kinds(&own) && kinds(&outputs) == kinds(&own_outputs);
+        let same = same_kinds(&inputs, &own) && same_kinds(&outputs, &own_outputs);
         let Some(shapes) = plan.shapes().filter(|_| same) else {
             return Err(Error::input("a version has other inputs or outputs than the model"));
         };
@@ -66,23 +60,31 @@ impl Version {
         if extents.is_empty() {
             return Err(Error::input("a version is for all sizes, as the model itself"));
         }
-        let place = |v: &Var| {
-            let is_it = |(dim, _): &&(Dim, usize)| *dim == Dim::open(v);
-            let found = open.iter().find(is_it).map(|(_, at)| *at);
-            found.ok_or_else(|| {
-                Error::unsupported(format!(
-                    "the size `{}` of a version is no extent of an input",
-                    v.name()
-                ))
-            })
-        };
         let sizes = match version {
             Planned::Fixed(_) => Vec::new(),
-            Planned::Open(plan, _) => plan.sizes().iter().map(place).collect::<Result<_>>()?,
+            Planned::Open(plan, _) => {
+                plan.sizes().iter().map(|v| axis_of_size(v, &open)).collect::<Result<_>>()?
+            }
         };
         let count = version.shapes().map_or(0, |own| own.count);
         Ok(Version { extents, sizes, count, what: what.join(", ") })
     }
+}
+
+/// Whether ports have the same names, element types, ranks and layouts.
+fn same_kinds(a: &[OpenPort], b: &[OpenPort]) -> bool {
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| {
+            (&a.name, a.dtype, a.shape.len()) == (&b.name, b.dtype, b.shape.len())
+                && a.stored == b.stored
+        })
+}
+
+fn axis_of_size(v: &Var, open: &[(Dim, usize)]) -> Result<usize> {
+    let found = open.iter().find(|(dim, _)| *dim == Dim::open(v)).map(|(_, at)| *at);
+    found.ok_or_else(|| {
+        Error::unsupported(format!("the size `{}` of a version is no extent of an input", v.name()))
+    })
 }
 
 /// The header of a shared library under the symbol prefix `name`, see [`crate::library`]; with control
@@ -276,9 +278,9 @@ fn arena(plan: &Planned, upper: &str) -> String {
 
 /// Where the numbers come from that a run takes.
 fn filled(plan: &Planned, name: &str) -> String {
-    let text =
-        || format!(" `shapes` is what {name}_shapes has filled;\n   it may serve many runs.");
-    plan.shapes().map(|_| text()).unwrap_or_default()
+    plan.shapes()
+        .map(|_| format!(" `shapes` is what {name}_shapes has filled;\n   it may serve many runs."))
+        .unwrap_or_default()
 }
 
 /// The head of a header: sizes and inputs.

@@ -82,11 +82,14 @@ impl Kernels {
         kernels: Vec<Kernel>,
         owner: Box<dyn std::any::Any + Send + Sync>,
     ) -> Result<Kernels> {
-        let link = |(name, kernel): (&Arc<str>, Kernel)| {
-            let assertions = emit::assertions(module.tensor(name)?);
-            Ok(Linked { name: name.clone(), kernel, assertions })
-        };
-        let list = functions.iter().zip(kernels).map(link).collect::<Result<Vec<Linked>>>()?;
+        let list = functions
+            .iter()
+            .zip(kernels)
+            .map(|(name, kernel)| {
+                let assertions = emit::assertions(module.tensor(name)?);
+                Ok(Linked { name: name.clone(), kernel, assertions })
+            })
+            .collect::<Result<Vec<Linked>>>()?;
         let numbers = functions.iter().enumerate().map(|(k, name)| (name.clone(), k)).collect();
         Ok(Kernels { list, numbers, source: module.source.clone(), _owner: owner })
     }
@@ -125,20 +128,17 @@ pub(crate) fn objects(
     target: &Target,
     options: &CodeOptions<'_>,
 ) -> Result<Vec<Vec<u8>>> {
-    let named = |name: &Arc<str>| Ok((name.clone(), &**module.tensor(name)?));
-    let named = functions.iter().map(named).collect::<Result<Vec<(Arc<str>, &TensorFunc)>>>()?;
+    let named = functions
+        .iter()
+        .map(|name| Ok((name.clone(), &**module.tensor(name)?)))
+        .collect::<Result<Vec<(Arc<str>, &TensorFunc)>>>()?;
     let modules = emit::modules(&named, target)?;
     let cache = ObjectCache::of(options);
     // The longest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..modules.len()).collect();
     order.sort_by_key(|i| Reverse(modules[*i].len()));
     let (failed, done) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let tell = |done: usize| {
-        if let Some(watch) = options.watch {
-            watch(done, modules.len());
-        }
-    };
-    tell(0);
+    tell_done(0, options, &modules);
     let objects = parallel::map(order.len(), |k| {
         // Where one has failed, the others are not needed.
         if failed.load(Ordering::Relaxed) {
@@ -146,11 +146,17 @@ pub(crate) fn objects(
         }
         let object = cache.compile(llvm, &modules[order[k]], target, options.level);
         failed.fetch_or(object.is_err(), Ordering::Relaxed);
-        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+        tell_done(done.fetch_add(1, Ordering::Relaxed) + 1, options, &modules);
         Some(object.map(|object| object.bytes))
     });
     cache.tell_warnings(options);
     let mut objects: Vec<_> = order.into_iter().zip(objects).collect();
     objects.sort_by_key(|(i, _)| *i);
     objects.into_iter().filter_map(|(_, object)| object).collect()
+}
+
+fn tell_done(done: usize, options: &CodeOptions<'_>, modules: &[String]) {
+    if let Some(watch) = options.watch {
+        watch(done, modules.len());
+    }
 }

@@ -22,7 +22,6 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Tensor, tensor};
 use tilewright_target::Target;
@@ -224,8 +223,9 @@ SYMBOL:
             }
             tables += "0};\n";
             let (called, shapes) = (plan.called(), plan.shapes());
-            let of = |name: &Arc<str>| funcs.iter().find(|(n, _)| n == name).map(|(_, f)| *f);
-            let steps = called.iter().map(|name| (format!("{name}: "), of(name)));
+            let steps = called.iter().map(|name| {
+                (format!("{name}: "), funcs.iter().find(|(n, _)| n == *name).map(|(_, f)| *f))
+            });
             let shape_func = shapes.map(|s| (String::new(), Some(&s.func)));
             for (n, (prefix, func)) in steps.chain(shape_func).enumerate() {
                 for (k, assertion) in func.into_iter().flat_map(assertions).enumerate() {
@@ -263,27 +263,21 @@ SYMBOL:
     /// version, for these sizes.
     fn choice(&self, bases: &[usize], versions: &[Version]) -> (String, String) {
         let name = self.name;
-        // A result of one of the programs as one of the library.
-        let result = |k: usize| match bases[k] {
-            0 => String::new(),
-            base => format!("    if (result > 0) result += {base};\n"),
-        };
-        let run = |k: usize, heap: &str| {
-            let inner = entry::symbol(&self.inner(k));
-            format!("{inner}(&context, {heap}inputs, outputs, constants_{k}, arena)")
-        };
         let shapes = self.program.plan.shapes();
         let passed = if shapes.is_some() { "shapes, " } else { "" };
         let mut shape_func = String::new();
-        let mut chosen = format!("    int result = {};\n", run(0, passed));
+        let mut chosen = format!("    int result = {};\n", self.run_call(0, passed));
         if let Some(shapes) = shapes {
             let general = entry::shapes_symbol(&self.inner(0));
             if !versions.is_empty() {
                 shape_func += "/* The version for these sizes; 0 for the program for all sizes. */
 static int version(const int64_t *shapes) {\n";
                 for (k, version) in (1..).zip(versions) {
-                    let test = |(at, extent): &(usize, usize)| format!("shapes[{at}] == {extent}");
-                    let tests: Vec<String> = version.extents.iter().map(test).collect();
+                    let tests: Vec<String> = version
+                        .extents
+                        .iter()
+                        .map(|(at, extent)| format!("shapes[{at}] == {extent}"))
+                        .collect();
                     let _ = writeln!(shape_func, "    if ({}) return {k};", tests.join(" && "));
                 }
                 shape_func += "    return 0;\n}\n\n";
@@ -307,8 +301,8 @@ static int version(const int64_t *shapes) {\n";
                 let _ = write!(
                     chosen,
                     "    case {k}:\n    result = {};\n{}    break;\n",
-                    run(k, own),
-                    result(k)
+                    self.run_call(k, own),
+                    result_base(k, bases)
                 );
                 let bytes = match (program.plan, program.plan.shapes()) {
                     (Planned::Fixed(plan), _) => plan.arena_bytes.to_string(),
@@ -325,7 +319,7 @@ static int version(const int64_t *shapes) {\n";
                         sizes.collect::<String>(),
                         entry::shapes_symbol(&self.inner(k)),
                         shapes.count,
-                        result(k)
+                        result_base(k, bases)
                     );
                 }
                 let _ = writeln!(shape_func, "    shapes[{}] = {bytes};", shapes.arena_bytes);
@@ -333,11 +327,20 @@ static int version(const int64_t *shapes) {\n";
             }
             if !versions.is_empty() {
                 shape_func += "    }\n";
-                let _ = write!(chosen, "    default:\n    result = {};\n    }}\n", run(0, passed));
+                let _ = write!(
+                    chosen,
+                    "    default:\n    result = {};\n    }}\n",
+                    self.run_call(0, passed)
+                );
             }
             shape_func += "    return result;\n}\n\n";
         }
         (shape_func, chosen)
+    }
+
+    fn run_call(&self, k: usize, heap: &str) -> String {
+        let inner = entry::symbol(&self.inner(k));
+        format!("{inner}(&context, {heap}inputs, outputs, constants_{k}, arena)")
     }
 
     /// The C file.
@@ -402,6 +405,14 @@ PUBLIC void {name}_set_parallel({name}_parallel_for parallel_for, void *user) {{
 }}
 "
         ))
+    }
+}
+
+/// A result of one of the programs as one of the library.
+fn result_base(k: usize, bases: &[usize]) -> String {
+    match bases[k] {
+        0 => String::new(),
+        base => format!("    if (result > 0) result += {base};\n"),
     }
 }
 
@@ -489,8 +500,12 @@ impl Linker {
     /// Compiles the parts into a static library.
     pub fn archive(self) -> Result<Vec<u8>> {
         let directory = self.directory.path();
-        let is_source = |part: &&OsString| Path::new(part).extension() != Some(OsStr::new("o"));
-        let sources: Vec<_> = self.parts.iter().filter(is_source).cloned().collect();
+        let sources: Vec<_> = self
+            .parts
+            .iter()
+            .filter(|part| Path::new(part).extension() != Some(OsStr::new("o")))
+            .cloned()
+            .collect();
         self.compiler.run(directory, &[&self.flags[..], &["-c".into()], &sources[..]].concat())?;
         let objects = self.parts.iter().map(|part| Path::new(part).with_extension("o").into());
         // That of the compiler: it knows the machine's object files.
@@ -629,10 +644,13 @@ mod tests {
 
     #[test]
     fn another_machine_has_a_compiler_of_its_own() {
-        let of = |triple: &str| cross_compiler(triple).unwrap_or_default();
-        assert_eq!(of("riscv64-unknown-linux-gnu"), "riscv64-linux-gnu-gcc");
+        assert_eq!(compiler_for("riscv64-unknown-linux-gnu"), "riscv64-linux-gnu-gcc");
         let own = Llvm::get().expect("an LLVM").host().triple;
-        assert_eq!(of(&own), "", "{own}");
+        assert_eq!(compiler_for(&own), "", "{own}");
+    }
+
+    fn compiler_for(triple: &str) -> String {
+        cross_compiler(triple).unwrap_or_default()
     }
 
     #[test]

@@ -71,19 +71,17 @@ pub unsafe fn open(
     module: &Lowered,
     functions: &[Arc<str>],
 ) -> Result<Arc<dyn Code>> {
-    let io = |e: std::io::Error| Error::io(format!("cannot write a temporary file: {e}"));
-    let mut file = tempfile::Builder::new().suffix(".so").tempfile().map_err(io)?;
-    file.write_all(library).and_then(|()| file.flush()).map_err(io)?;
+    let mut file = tempfile::Builder::new().suffix(".so").tempfile().map_err(io_failed)?;
+    file.write_all(library).and_then(|()| file.flush()).map_err(io_failed)?;
     // Closed, since some systems do not load what is open for writing; gone once it is loaded.
     let path = file.into_temp_path();
-    let refused = |text: String| Error::toolchain(format!("the system does not load it: {text}"));
     // SAFETY: by contract the library is one of ours, whose constructors do nothing.
-    let loaded: Library = unsafe { tilewright_dylib::open(&path) }.map_err(refused)?;
+    let loaded: Library = unsafe { tilewright_dylib::open(&path) }
+        .map_err(|text| Error::toolchain(format!("the system does not load it: {text}")))?;
     drop(path);
-    let missing = |e: &dyn std::fmt::Display| Error::model(format!("no table of kernels: {e}"));
     // SAFETY: `build` gives the symbol this type.
     let count = unsafe {
-        let count = loaded.get::<*const u64>(COUNT.as_bytes()).map_err(|e| missing(&e))?;
+        let count = loaded.get::<*const u64>(COUNT.as_bytes()).map_err(|e| no_table(&e))?;
         **count
     };
     if count != functions.len() as u64 {
@@ -92,8 +90,16 @@ pub unsafe fn open(
     }
     // SAFETY: as above; the table is as long as the count says.
     let kernels: Vec<Kernel> = unsafe {
-        let table = loaded.get::<*const Kernel>(TABLE.as_bytes()).map_err(|e| missing(&e))?;
+        let table = loaded.get::<*const Kernel>(TABLE.as_bytes()).map_err(|e| no_table(&e))?;
         std::slice::from_raw_parts(*table, functions.len()).to_vec()
     };
     Ok(Arc::new(Kernels::new(module, functions, kernels, Box::new(loaded))?))
+}
+
+fn io_failed(e: std::io::Error) -> Error {
+    Error::io(format!("cannot write a temporary file: {e}"))
+}
+
+fn no_table(e: &dyn std::fmt::Display) -> Error {
+    Error::model(format!("no table of kernels: {e}"))
 }

@@ -18,7 +18,7 @@ use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, Param, Result, Stmt, StmtKind, TensorFunc, dim,
 };
 use tilewright_runtime::plan::arena::{self, ALIGN, Block};
-use tilewright_runtime::plan::{OpenStep, Place, Reason, Within};
+use tilewright_runtime::plan::{OpenStep, Place, Within};
 
 use tilewright_runtime::{MemoryPlan, OpenPort};
 
@@ -79,22 +79,25 @@ struct Body {
 
 /// The elements of a place in memory; a size is itself.
 fn size(plan: &MemoryPlan, place: &Place) -> Option<Dim> {
-    let of = |port: &OpenPort| dim::product(port.shape.iter().copied());
     match *place {
-        Place::Input(k) => plan.inputs.get(k).map(of),
-        Place::Output(k) => plan.outputs.get(k).map(of),
+        Place::Input(k) => plan.inputs.get(k).map(cell_count),
+        Place::Output(k) => plan.outputs.get(k).map(cell_count),
         Place::Value(k) => plan.values.get(k).map(|value| value.cells),
         Place::Size(d) => Some(d),
         Place::Constant(_) => None,
     }
 }
 
+fn cell_count(port: &OpenPort) -> Dim {
+    dim::product(port.shape.iter().copied())
+}
+
 /// Why an extent of an input is this size, where that is known.
 fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
-    let is_it = |r: &&Reason| {
-        plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size)
-    };
-    plan.reasons.iter().find(is_it).map(|r| &*r.why)
+    plan.reasons
+        .iter()
+        .find(|r| plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size))
+        .map(|r| &*r.why)
 }
 
 fn may_be_zero(d: Dim) -> bool {
@@ -110,11 +113,13 @@ impl ShapeFunc {
         plan.check()?;
         let mut places = Places::default();
         let mut ports = |ports: &[OpenPort]| -> Vec<PortSizes> {
-            let one = |port: &OpenPort| PortSizes {
-                extents: places.take(port.shape.len()),
-                bytes: places.take(1),
-            };
-            ports.iter().map(one).collect()
+            ports
+                .iter()
+                .map(|port| PortSizes {
+                    extents: places.take(port.shape.len()),
+                    bytes: places.take(1),
+                })
+                .collect()
         };
         let (inputs, outputs) = (ports(&plan.inputs), ports(&plan.outputs));
         let arena_bytes = places.take(1);
@@ -132,8 +137,8 @@ impl ShapeFunc {
         let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let idle = plan.steps.iter().map(|step| {
-            let may_be_empty = |place: &Place| size(plan, place).is_some_and(may_be_zero);
-            (plan.empty && step.args.iter().any(may_be_empty)).then(|| places.take(1))
+            (plan.empty && step.args.iter().any(|place| size(plan, place).is_some_and(may_be_zero)))
+                .then(|| places.take(1))
         });
         let idle: Vec<Option<usize>> = idle.collect();
         let count = places.0;
@@ -141,8 +146,7 @@ impl ShapeFunc {
         let vars = plan.sizes();
         let sizes = Buffer::with_extents("sizes", &[vars.len().max(1) as i64], DType::I64);
         let heap = Buffer::with_extents("heap", &[count.max(1) as i64], DType::I64);
-        let load = |k: usize| sizes.load([Expr::i32(k as i32)]);
-        let loads = vars.iter().enumerate().map(|(k, v)| (v.clone(), load(k)));
+        let loads = vars.iter().enumerate().map(|(k, v)| (v.clone(), size_at(k, &sizes)));
         let mut body = Body {
             stmts: Vec::new(),
             heap: heap.clone(),
@@ -156,7 +160,9 @@ impl ShapeFunc {
                 range => range.least(),
             };
             let most = v.range().most();
-            let fits = load(k).greater_equal(number(least)).and(load(k).less_equal(number(most)));
+            let fits = size_at(k, &sizes)
+                .greater_equal(number(least))
+                .and(size_at(k, &sizes).less_equal(number(most)));
             let limits = match v.range() {
                 SizeRange::ALL => format!("at least {least} and at most 2^31 - 2^16"),
                 range => range.limits(),
@@ -165,7 +171,7 @@ impl ShapeFunc {
             if let Some(why) = why(plan, Dim::open(v)) {
                 text = format!("{text}: {}", why.replace("{}", "{ }"));
             }
-            body.assert(fits, text, vec![load(k)]);
+            body.assert(fits, text, vec![size_at(k, &sizes)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
             for (port, at) in ports.iter().zip(at) {
@@ -243,6 +249,10 @@ impl ShapeFunc {
     }
 }
 
+fn size_at(k: usize, sizes: &Buffer) -> Expr {
+    sizes.load([Expr::i32(k as i32)])
+}
+
 impl Body {
     fn assert(&mut self, cond: Expr, message: String, values: Vec<Expr>) {
         self.stmts.push(Stmt::new(StmtKind::Assert { cond, message: message.into(), values }));
@@ -261,8 +271,9 @@ impl Body {
         let mut demands = d.demands();
         demands.push((d, least));
         for (part, least) in demands {
-            let done = |(seen, at): &(Dim, usize)| *seen == part && *at >= least;
-            if part.known().is_some() || self.checked.iter().any(done) {
+            if part.known().is_some()
+                || self.checked.iter().any(|(seen, at)| *seen == part && *at >= least)
+            {
                 continue;
             }
             self.in_range(part, &format!("the size `{part}`"));
@@ -321,28 +332,32 @@ fn number(n: usize) -> Expr {
 /// The values of a plan that have memory of their own, from the lowest to the highest in memory, each
 /// with those that lie below it and are needed at the same time.
 fn stacked(plan: &MemoryPlan) -> Result<Vec<(usize, Vec<usize>)>> {
-    let estimate = |value: &tilewright_runtime::plan::Value| Block {
-        bytes: match value.within {
-            Some(_) => 0,
-            None => {
-                let cells = value.cells.estimate().clamp(1, MAX_CELLS as i64);
-                cells as usize * value.dtype.bytes()
-            }
-        },
-        first: value.first,
-        last: value.last,
-    };
-    let blocks: Vec<Block> = plan.values.iter().map(estimate).collect();
+    let blocks: Vec<Block> = plan
+        .values
+        .iter()
+        .map(|value| Block {
+            bytes: match value.within {
+                Some(_) => 0,
+                None => {
+                    let cells = value.cells.estimate().clamp(1, MAX_CELLS as i64);
+                    cells as usize * value.dtype.bytes()
+                }
+            },
+            first: value.first,
+            last: value.last,
+        })
+        .collect();
     let (at, _) = arena::place(&blocks)
         .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
-    let own = |k: &usize| plan.values[*k].within.is_none();
-    let mut order: Vec<usize> = (0..blocks.len()).filter(own).collect();
+    let mut order: Vec<usize> =
+        (0..blocks.len()).filter(|k| plan.values[*k].within.is_none()).collect();
     order.sort_by_key(|b| (at[*b], *b));
-    let below = |k: usize| {
-        let b = &blocks[order[k]];
-        order[..k].iter().copied().filter(|a| blocks[*a].meets(b)).collect()
-    };
-    Ok((0..order.len()).map(|k| (order[k], below(k))).collect())
+    Ok((0..order.len()).map(|k| (order[k], meeting_before(k, &blocks, &order))).collect())
+}
+
+fn meeting_before(k: usize, blocks: &[Block], order: &[usize]) -> Vec<usize> {
+    let b = &blocks[order[k]];
+    order[..k].iter().copied().filter(|a| blocks[*a].meets(b)).collect()
 }
 
 #[cfg(test)]
@@ -358,41 +373,44 @@ mod tests {
     /// are needed.
     fn plan() -> MemoryPlan {
         let [n, m] = ["n", "m"].map(|name| Dim::open(&Var::new(name, DType::I64)));
-        let port = |name: &str, shape: &[Dim]| OpenPort {
-            name: name.into(),
-            dtype: DType::F32,
-            shape: shape.to_vec(),
-            stored: None,
-        };
-        let value =
-            |cells, first, last| Value { cells, dtype: DType::F32, first, last, within: None };
-        let step = |args: &[Place]| OpenStep {
+        MemoryPlan {
+            inputs: vec![tensor_port("x", &[n, m])],
+            outputs: vec![tensor_port("y", &[n.ceildiv(2), m - 1])],
+            constants: Vec::new(),
+            steps: vec![
+                shape_step(&[Place::Input(0), Place::Value(0), Place::Size(n * m)]),
+                shape_step(&[Place::Value(0), Place::Value(1), Place::Value(2)]),
+                shape_step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
+            ],
+            // The last one is a part of the second.
+            values: vec![
+                f32_value(n * m, 0, 1),
+                f32_value(m * 100, 1, 2),
+                f32_value(n * n, 1, 2),
+                Value {
+                    within: Some(Within { whole: Place::Value(1), byte: Dim::from(12) }),
+                    ..f32_value(m, 1, 2)
+                },
+            ],
+            ..MemoryPlan::default()
+        }
+    }
+
+    fn tensor_port(name: &str, shape: &[Dim]) -> tilewright_runtime::Port<Dim> {
+        OpenPort { name: name.into(), dtype: DType::F32, shape: shape.to_vec(), stored: None }
+    }
+
+    fn f32_value(cells: Dim, first: usize, last: usize) -> Value {
+        Value { cells, dtype: DType::F32, first, last, within: None }
+    }
+
+    fn shape_step(args: &[Place]) -> OpenStep {
+        OpenStep {
             func: "shapes".into(),
             value: "".into(),
             args: args.to_vec(),
             results: 0..0,
             takes_empty: false,
-        };
-        MemoryPlan {
-            inputs: vec![port("x", &[n, m])],
-            outputs: vec![port("y", &[n.ceildiv(2), m - 1])],
-            constants: Vec::new(),
-            steps: vec![
-                step(&[Place::Input(0), Place::Value(0), Place::Size(n * m)]),
-                step(&[Place::Value(0), Place::Value(1), Place::Value(2)]),
-                step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
-            ],
-            // The last one is a part of the second.
-            values: vec![
-                value(n * m, 0, 1),
-                value(m * 100, 1, 2),
-                value(n * n, 1, 2),
-                Value {
-                    within: Some(Within { whole: Place::Value(1), byte: Dim::from(12) }),
-                    ..value(m, 1, 2)
-                },
-            ],
-            ..MemoryPlan::default()
         }
     }
 
@@ -423,10 +441,12 @@ mod tests {
             let Place::Size(size) = plan.steps[0].args[2] else { panic!("not a size") };
             let number = shapes.number(size).expect("it is passed");
             assert_eq!(fixed.steps[0].args[2], Slot::Number(heap[number] as i64));
-            // No memory is shared, and at most so much is used as all three need.
-            let of = |v: &Var| plan.sizes().iter().position(|s| s == v).map(|k| sizes[k] as usize);
             let lies = |k: usize| {
-                let cells = plan.values[k].cells.value(&of).expect("a number");
+                // No memory is shared, and at most so much is used as all three need.
+                let cells = plan.values[k]
+                    .cells
+                    .value(&|v| plan.sizes().iter().position(|s| s == v).map(|k| sizes[k] as usize))
+                    .expect("a number");
                 let start = heap[shapes.offset(k).expect("it has a place")];
                 assert_eq!(start % ALIGN, 0);
                 (start, start + 4 * cells)

@@ -80,8 +80,10 @@ impl Calibrated {
 
 fn near(kernels: &[Kernel]) -> [usize; 2] {
     [0, 1].map(|k| {
-        let is_near = |kernel: &&Kernel| (kernel.predicted[k] / kernel.measured - 1.0).abs() <= 0.2;
-        kernels.iter().filter(is_near).count()
+        kernels
+            .iter()
+            .filter(|kernel| (kernel.predicted[k] / kernel.measured - 1.0).abs() <= 0.2)
+            .count()
     })
 }
 
@@ -89,10 +91,11 @@ fn near(kernels: &[Kernel]) -> [usize; 2] {
 /// logarithms of all nearer on the whole.
 fn is_better(kernels: &[Kernel]) -> bool {
     let [before, after] = near(kernels);
-    let distance = |k: usize| -> f64 {
-        kernels.iter().map(|kernel| (kernel.predicted[k] / kernel.measured).ln().abs()).sum()
-    };
-    after > before || after == before && distance(1) < distance(0)
+    after > before || after == before && distance_of(1, kernels) < distance_of(0, kernels)
+}
+
+fn distance_of(k: usize, kernels: &[Kernel]) -> f64 {
+    kernels.iter().map(|kernel| (kernel.predicted[k] / kernel.measured).ln().abs()).sum()
 }
 
 /// A kernel with its time, and the calls that it computes.
@@ -144,10 +147,11 @@ pub fn calibrate(options: &Options, before: Option<&Costs>) -> Result<Calibrated
     };
     let again: Vec<Vec<f64>> = all.iter_mut().map(shortest).collect::<Result<_>>()?;
     target.costs = fitted;
-    let predicted =
-        |p: &Probe, target: &Target| p.cycles(target) * target.costs.cycle.unwrap_or(by_written);
     let kernels = probes.into_iter().map(|p| Kernel {
-        predicted: [predicted(&p, &replaced), predicted(&p, &target)],
+        predicted: [
+            predicted_time(&p, &replaced, by_written),
+            predicted_time(&p, &target, by_written),
+        ],
         measured: again[p.at[0]][p.at[1]],
         what: p.what,
     });
@@ -156,6 +160,10 @@ pub fn calibrate(options: &Options, before: Option<&Costs>) -> Result<Calibrated
     let costs = if is_fitted { target.costs } else { replaced.costs };
     let states = [state, State::now()];
     Ok(Calibrated { costs, is_fitted, kernels, time: start.elapsed(), states })
+}
+
+fn predicted_time(p: &Probe, target: &Target, by_written: f64) -> f64 {
+    p.cycles(target) * target.costs.cycle.unwrap_or(by_written)
 }
 
 /// The shortest time of each kernel of a model, in nanoseconds.
@@ -210,8 +218,7 @@ fn bandwidth(target: &Target, options: &Options) -> Result<f64> {
 
 /// The cycle for which the middle one of the probes is predicted right, in nanoseconds.
 fn cycle(target: &Target, probes: &[Probe]) -> f64 {
-    let ratio = |p: &Probe| p.nanoseconds / p.cycles(target);
-    let mut ratios: Vec<f64> = probes.iter().map(ratio).collect();
+    let mut ratios: Vec<f64> = probes.iter().map(|p| p.nanoseconds / p.cycles(target)).collect();
     ratios.sort_by(f64::total_cmp);
     ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
 }
@@ -226,38 +233,22 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
     // The logarithms of the constants over the written ones, and at last of the cycle.
     let mut at = vec![0.0; count + 1];
     at[count] = cycle.ln();
-    let of = |at: &[f64]| {
-        let mut target = written.clone();
-        for ((name, value), log) in Costs::NAMES.iter().zip(&start).zip(at) {
-            if let Some(constant) = target.costs.get_mut(name) {
-                *constant = value * log.exp();
-            }
-        }
-        target
-    };
-    let residuals = |at: &[f64]| -> Vec<f64> {
-        let target = of(at);
-        let log = |p: &Probe| p.cycles(&target).ln();
-        probes.iter().map(|p| log(p) + at[count] - p.nanoseconds.ln()).collect()
-    };
     for _ in 0..STEPS {
-        let now = residuals(&at);
+        let now = residuals_at(&at, written, &start, probes, count);
         let columns: Vec<Vec<f64>> = (0..=count)
             .map(|k| {
                 let mut near = at.clone();
                 near[k] += NUDGE;
-                let there = residuals(&near);
+                let there = residuals_at(&near, written, &start, probes, count);
                 there.iter().zip(&now).map(|(a, b)| (a - b) / NUDGE).collect()
             })
             .collect();
         let weights: Vec<f64> = now.iter().map(|r| (OUTLIER / r.abs()).min(1.0)).collect();
-        let dot = |a: &[f64], b: &[f64]| -> f64 {
-            a.iter().zip(b).zip(&weights).map(|((a, b), w)| a * b * w).sum()
-        };
         let mut rows: Vec<Vec<f64>> = (0..=count)
             .map(|i| {
-                let mut row: Vec<f64> = columns.iter().map(|c| dot(&columns[i], c)).collect();
-                row.push(-dot(&columns[i], &now));
+                let mut row: Vec<f64> =
+                    columns.iter().map(|c| weighted_product(&columns[i], c, &weights)).collect();
+                row.push(-weighted_product(&columns[i], &now, &weights));
                 row
             })
             .collect();
@@ -278,17 +269,40 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
             }
         }
     }
-    let mut costs = of(&at).costs;
+    let mut costs = target_of(&at, written, &start).costs;
     let cycle = at[count].exp();
-    // What comes from memory is measured by itself.
-    let bounded = |value: f64, of: f64, most: f64| value.clamp(of / most.exp(), of * most.exp());
-    let place = |name: &str| Costs::NAMES.iter().position(|n| *n == name).unwrap_or(0);
     let ratio = far / cycle / written.costs.weight_far;
     for (name, constant) in [("weight_far", &mut costs.weight_far), ("wait", &mut costs.wait)] {
-        let k = place(name);
-        *constant = bounded(start[k] * ratio, start[k], most[k]);
+        let k = Costs::NAMES.iter().position(|n| *n == name).unwrap_or(0);
+        // What comes from memory is measured by itself.
+        *constant = (start[k] * ratio).clamp(start[k] / most[k].exp(), start[k] * most[k].exp());
     }
     written.costs.with(cycle, Costs::NAMES.iter().copied().zip(costs.values()))
+}
+
+fn target_of(at: &[f64], written: &Target, start: &[f64]) -> Target {
+    let mut target = written.clone();
+    for ((name, value), log) in Costs::NAMES.iter().zip(start).zip(at) {
+        if let Some(constant) = target.costs.get_mut(name) {
+            *constant = value * log.exp();
+        }
+    }
+    target
+}
+
+fn residuals_at(
+    at: &[f64],
+    written: &Target,
+    start: &[f64],
+    probes: &[Probe],
+    count: usize,
+) -> Vec<f64> {
+    let target = target_of(at, written, start);
+    probes.iter().map(|p| p.cycles(&target).ln() + at[count] - p.nanoseconds.ln()).collect()
+}
+
+fn weighted_product(a: &[f64], b: &[f64], weights: &[f64]) -> f64 {
+    a.iter().zip(b).zip(weights).map(|((a, b), w)| a * b * w).sum()
 }
 
 /// The solution of linear equations, each with its right side last, by elimination.
@@ -360,9 +374,10 @@ mod tests {
             found.costs = costs.clone();
             let rate = costs.cycle.expect("a cycle");
             let near = |target: &Target, rate: f64| {
-                let is_near =
-                    |p: &&Probe| (p.cycles(target) * rate / p.nanoseconds - 1.0).abs() < 0.2;
-                probes.iter().filter(is_near).count()
+                probes
+                    .iter()
+                    .filter(|p| (p.cycles(target) * rate / p.nanoseconds - 1.0).abs() < 0.2)
+                    .count()
             };
             let (before, after) = (near(&target, cycle(&target, &probes)), near(&found, rate));
             assert!(before < after, "{cpu}: {before} and {after}");
@@ -374,16 +389,22 @@ mod tests {
 
     #[test]
     fn a_fit_is_kept_only_where_it_predicts_better() {
-        let kernel =
-            |measured: f64, predicted: [f64; 2]| Kernel { what: "k".into(), measured, predicted };
         // One kernel more within a fifth, although another is further away.
-        assert!(is_better(&[kernel(1.0, [1.3, 1.1]), kernel(1.0, [1.3, 4.0])]));
-        assert!(!is_better(&[kernel(1.0, [1.1, 1.3]), kernel(1.0, [4.0, 1.3])]));
+        assert!(is_better(&[kernel_of(1.0, [1.3, 1.1]), kernel_of(1.0, [1.3, 4.0])]));
+        assert!(!is_better(&[kernel_of(1.0, [1.1, 1.3]), kernel_of(1.0, [4.0, 1.3])]));
         // As many: the logarithms decide, in both directions.
-        assert!(is_better(&[kernel(1.0, [1.1, 1.0])]) && is_better(&[kernel(1.0, [0.5, 1.9])]));
-        assert!(!is_better(&[kernel(1.0, [1.0, 1.1])]) && !is_better(&[kernel(1.0, [1.9, 0.5])]));
+        assert!(
+            is_better(&[kernel_of(1.0, [1.1, 1.0])]) && is_better(&[kernel_of(1.0, [0.5, 1.9])])
+        );
+        assert!(
+            !is_better(&[kernel_of(1.0, [1.0, 1.1])]) && !is_better(&[kernel_of(1.0, [1.9, 0.5])])
+        );
         // Nothing is better than itself.
-        assert!(!is_better(&[kernel(1.0, [1.4, 1.4])]) && !is_better(&[]));
+        assert!(!is_better(&[kernel_of(1.0, [1.4, 1.4])]) && !is_better(&[]));
+    }
+
+    fn kernel_of(measured: f64, predicted: [f64; 2]) -> Kernel {
+        Kernel { what: "k".into(), measured, predicted }
     }
 
     #[test]

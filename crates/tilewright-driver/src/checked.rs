@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_interp::Uninitialised;
-use tilewright_ir::{Error, Function, Module, Param, Result, TensorFunc, well_formed};
+use tilewright_ir::{Error, Function, Module, Param, Result, well_formed};
 use tilewright_verify::{Verdict, VerifyOptions};
 
 /// Sizes that are open are taken to be this.
@@ -56,14 +56,15 @@ pub(crate) fn check(what: &str, before: &Module, after: &Module) -> Result<()> {
 
 /// [`check`] for an instruction of a schedule, which may change the interface of a function.
 pub(crate) fn check_step(what: &str, before: &Module, after: &Module) -> Result<()> {
-    let kept = |f: &TensorFunc, g: &TensorFunc| {
-        f.params.iter().zip(&g.params).all(|pair| match pair {
-            (Param::Scalar(v), Param::Scalar(w)) => v == w,
-            (Param::Buffer { buffer: b, .. }, Param::Buffer { buffer: c, .. }) => b == c,
-            _ => false,
+    let all = before.tensors().all(|(name, f)| {
+        after.tensor(name).is_ok_and(|g| {
+            f.params.iter().zip(&g.params).all(|pair| match pair {
+                (Param::Scalar(v), Param::Scalar(w)) => v == w,
+                (Param::Buffer { buffer: b, .. }, Param::Buffer { buffer: c, .. }) => b == c,
+                _ => false,
+            })
         })
-    };
-    let all = before.tensors().all(|(name, f)| after.tensor(name).is_ok_and(|g| kept(f, g)));
+    });
     if all { check(what, before, after) } else { Ok(()) }
 }
 
@@ -80,8 +81,7 @@ fn function(what: &str, name: &str, before: &Module, after: &Module) -> Result<(
         return Ok(());
     }
     let budget = budget(&before);
-    let compare = |a: &Module, b: &Module| tilewright_verify::functions(a, name, b, name, &budget);
-    match compare(&before, &after) {
+    match tilewright_verify::functions(&before, name, &after, name, &budget) {
         Ok(Verdict::Equal(_) | Verdict::Undecided(_)) => Ok(()),
         Ok(Verdict::Differ(d)) => {
             let [old, new] = &d.terms;
@@ -92,7 +92,7 @@ fn function(what: &str, name: &str, before: &Module, after: &Module) -> Result<(
         }
         // Other parameters than before, or illegal to begin with.
         Err(e) if !matches!(e, Error::Execution(_)) => Ok(()),
-        Err(e) => match compare(&before, &before) {
+        Err(e) => match tilewright_verify::functions(&before, name, &before, name, &budget) {
             Err(_) => Ok(()),
             Ok(_) => Err(Error::internal(format!("`{what}` made `{name}` illegal: {e}"))),
         },

@@ -142,14 +142,17 @@ fn floats(got: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Comparison {
         }
     }
     let shape = got.shape();
-    let show = |t: &Tensor, i: usize| Number(t.get_f64(i)).to_string();
     Comparison::Elements {
         count,
         outside,
         absolute: absolute.extreme(shape),
         relative: relative.extreme(shape),
-        worst: worst.at.map(|i| (index_of(i, shape), show(got, i), show(expected, i))),
+        worst: worst.at.map(|i| (index_of(i, shape), float_text(got, i), float_text(expected, i))),
     }
+}
+
+fn float_text(t: &Tensor, i: usize) -> String {
+    Number(t.get_f64(i)).to_string()
 }
 
 fn integers(got: &Tensor, expected: &Tensor) -> Comparison {
@@ -167,8 +170,8 @@ fn integers(got: &Tensor, expected: &Tensor) -> Comparison {
         }
     }
     let shape = got.shape();
-    let show = |t: &Tensor, i: usize| t.get_i128(i).to_string();
-    let worst = absolute.at.map(|i| (index_of(i, shape), show(got, i), show(expected, i)));
+    let worst =
+        absolute.at.map(|i| (index_of(i, shape), integer_text(got, i), integer_text(expected, i)));
     Comparison::Elements {
         count,
         outside,
@@ -176,6 +179,10 @@ fn integers(got: &Tensor, expected: &Tensor) -> Comparison {
         relative: relative.extreme(shape),
         worst,
     }
+}
+
+fn integer_text(t: &Tensor, i: usize) -> String {
+    t.get_i128(i).to_string()
 }
 
 /// A number, shown in five significant digits.

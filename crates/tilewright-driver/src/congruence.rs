@@ -59,11 +59,7 @@ pub(crate) fn compare(
     let (Some(first), Some(second)) = (Graph::of(a.0, a.1), Graph::of(b.0, b.1)) else {
         return Ok(None);
     };
-    let types = |g: &Graph<'_>| {
-        let params = g.nodes.iter().filter(|n| matches!(n.value, Value::Param(_)));
-        params.map(|n| n.ty.clone()).collect::<Vec<_>>()
-    };
-    if types(&first) != types(&second) || first.results.len() != second.results.len() {
+    if param_types(&first) != param_types(&second) || first.results.len() != second.results.len() {
         return Ok(None);
     }
     let mut classes = Classes::new(options);
@@ -73,14 +69,18 @@ pub(crate) fn compare(
     let pairs = first.results.iter().zip(&second.results).enumerate();
     let open = pairs.filter(|(_, (x, y))| of_a[**x] != of_b[**y]).map(|(k, _)| k);
     let open: Vec<usize> = open.collect();
-    let is_call = |n: &&Node| matches!(n.value, Value::Call { .. });
-    let calls = second.nodes.iter().filter(is_call).count();
+    let calls = second.nodes.iter().filter(|n| matches!(n.value, Value::Call { .. })).count();
     Ok(Some(if open.is_empty() {
         Congruence::Equal { calls, groups: classes.groups }
     } else {
         let stores = first.stores().saturating_add(second.stores());
         Congruence::Open { results: open, stores }
     }))
+}
+
+fn param_types(g: &Graph<'_>) -> Vec<String> {
+    let params = g.nodes.iter().filter(|n| matches!(n.value, Value::Param(_)));
+    params.map(|n| n.ty.clone()).collect::<Vec<_>>()
 }
 
 /// A value of a graph.
@@ -200,11 +200,13 @@ impl<'m> Graph<'m> {
 
     /// How often its calls store an element.
     fn stores(&self) -> u64 {
-        let of = |n: &Node| match &n.value {
-            Value::Call { func, item: 0, .. } => self.callee(func).map(|f| stores(f)),
-            _ => None,
-        };
-        self.nodes.iter().filter_map(of).fold(0, u64::saturating_add)
+        self.nodes
+            .iter()
+            .filter_map(|n| match &n.value {
+                Value::Call { func, item: 0, .. } => self.callee(func).map(|f| stores(f)),
+                _ => None,
+            })
+            .fold(0, u64::saturating_add)
     }
 
     fn callee(&self, name: &str) -> Option<&'m Arc<TensorFunc>> {
@@ -283,13 +285,16 @@ impl<'o> Classes<'o> {
         let signature: Vec<String> =
             func.buffers().map(|b| format!("{} {}", b.dtype(), b.rank())).collect();
         let signature = format!("{} of {}", signature.join(", "), func.params.len());
-        let same = |(s, f): &(String, Arc<TensorFunc>)| {
-            *s == signature && equal::tensor_funcs(f, func, &Equality::loose()).is_ok()
-        };
-        let number = self.functions.iter().position(same).unwrap_or_else(|| {
-            self.functions.push((signature.clone(), func.clone()));
-            self.functions.len() - 1
-        });
+        let number = self
+            .functions
+            .iter()
+            .position(|(s, f)| {
+                *s == signature && equal::tensor_funcs(f, func, &Equality::loose()).is_ok()
+            })
+            .unwrap_or_else(|| {
+                self.functions.push((signature.clone(), func.clone()));
+                self.functions.len() - 1
+            });
         self.names[side].insert(name.clone(), number);
         Some(number)
     }
@@ -350,8 +355,11 @@ impl<'o> Classes<'o> {
             return Ok(None);
         }
         let classes = self.of[1].clone();
-        let is_edge = |n: usize| n != at && classes.get(n).is_some_and(|c| *c < of_first);
-        let Some(group) = Group::of(graph, at, &is_edge) else { return Ok(None) };
+        let Some(group) =
+            Group::of(graph, at, &|n| n != at && classes.get(n).is_some_and(|c| *c < of_first))
+        else {
+            return Ok(None);
+        };
         // The values at the edge, by their classes, in an order for both sides.
         let edge: BTreeSet<usize> = group.edge.iter().map(|n| classes[*n]).collect();
         let order: Vec<usize> = edge.iter().copied().collect();
@@ -368,14 +376,16 @@ impl<'o> Classes<'o> {
             if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {
                 continue;
             }
-            let is_edge = |m: usize| m != n && edge.contains(&of_a[m]);
-            let Some(group) = Group::of(first, n, &is_edge) else { continue };
+            let Some(group) = Group::of(first, n, &|m| m != n && edge.contains(&of_a[m])) else {
+                continue;
+            };
             let used: BTreeSet<usize> = group.edge.iter().map(|m| of_a[*m]).collect();
             if used != edge {
                 continue;
             }
-            let place = |m: usize| order.iter().position(|c| of_a.get(m) == Some(c));
-            if let Some(function) = group.function(first, &place) {
+            if let Some(function) =
+                group.function(first, &|m| order.iter().position(|c| of_a.get(m) == Some(c)))
+            {
                 tried.push((group.calls.len(), n, function));
             }
         }
@@ -392,12 +402,12 @@ impl<'o> Classes<'o> {
     /// Whether two functions are proved equal; asked once for each pair.
     fn is_same(&mut self, a: &TensorFunc, b: &TensorFunc) -> bool {
         let loose = Equality::loose();
-        let alike = |x: &TensorFunc, y: &TensorFunc| equal::tensor_funcs(x, y, &loose).is_ok();
-        if alike(a, b) {
+        if equal::tensor_funcs(a, b, &loose).is_ok() {
             return true;
         }
-        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| alike(x, a) && alike(y, b))
-        {
+        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| {
+            equal::tensor_funcs(x, a, &loose).is_ok() && equal::tensor_funcs(y, b, &loose).is_ok()
+        }) {
             return *same;
         }
         let same = equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b);
@@ -407,22 +417,23 @@ impl<'o> Classes<'o> {
 
     /// Whether small functions are equal element by element.
     fn by_elements(&self, a: &TensorFunc, b: &TensorFunc) -> bool {
-        let alone = |f: &TensorFunc| {
-            let mut module = Module::new();
-            module.insert("group", f.clone());
-            module
-        };
         let options = VerifyOptions {
             steps: STEPS.min(self.options.steps),
             terms: TERMS.min(self.options.terms),
             samples: false,
             ..self.options.clone()
         };
-        let (a, b) = (alone(a), alone(b));
+        let (a, b) = (module_of(a), module_of(b));
         let verdict = tilewright_verify::functions(&a, "group", &b, "group", &options);
         // A proof that uses assumptions of one side does not count here.
         matches!(verdict, Ok(Verdict::Equal(p)) if p.relied.iter().all(Vec::is_empty))
     }
+}
+
+fn module_of(f: &TensorFunc) -> Module {
+    let mut module = Module::new();
+    module.insert("group", f.clone());
+    module
 }
 
 /// Calls that lead from values at an edge to one value.
@@ -468,15 +479,17 @@ impl Group {
         let mut members = Vec::new();
         for n in &self.calls {
             let Value::Call { func, args, .. } = &graph.nodes[*n].value else { return None };
-            let source = |a: &usize| match self.calls.binary_search(a) {
-                Ok(member) => Some(Source::Member(member)),
-                Err(_) if self.edge.contains(a) => place(*a).map(Source::Param),
-                Err(_) => match &graph.nodes[*a].value {
-                    Value::Constant(t) => literal(t).map(Source::Literal),
-                    _ => None,
-                },
-            };
-            let sources = args.iter().map(source).collect::<Option<Vec<Source>>>()?;
+            let sources = args
+                .iter()
+                .map(|a| match self.calls.binary_search(a) {
+                    Ok(member) => Some(Source::Member(member)),
+                    Err(_) if self.edge.contains(a) => place(*a).map(Source::Param),
+                    Err(_) => match &graph.nodes[*a].value {
+                        Value::Constant(t) => literal(t).map(Source::Literal),
+                        _ => None,
+                    },
+                })
+                .collect::<Option<Vec<Source>>>()?;
             let func = graph.callee(func)?.clone();
             // Inputs, the result, and nothing else.
             if func.buffers().count() != sources.len() + 1 || func.params.len() != sources.len() + 1

@@ -56,8 +56,8 @@ pub(crate) fn each(
     let list: Vec<(&Arc<str>, &Arc<TensorFunc>)> = module.tensors().collect();
     // Of equal functions one thread takes the first; the others are found when all are done.
     let mut seen = HashSet::new();
-    let is_first = |k: &usize| list[*k].1.span.is_some() || seen.insert(fingerprint(list[*k].1));
-    let (first, rest): (Vec<usize>, Vec<usize>) = (0..list.len()).partition(is_first);
+    let (first, rest): (Vec<usize>, Vec<usize>) = (0..list.len())
+        .partition(|k| list[*k].1.span.is_some() || seen.insert(fingerprint(list[*k].1)));
     let make = |k: usize| derived(what, list[k].1, || derive(list[k].0, list[k].1));
     let mut made: HashMap<usize, Result<Arc<TensorFunc>>> = HashMap::new();
     made.extend(first.iter().copied().zip(parallel::map(first.len(), |n| make(first[n]))));
@@ -68,8 +68,9 @@ pub(crate) fn each(
         Function::Graph(_) => None,
     });
     for (k, f) in tensors.enumerate() {
-        let missing = || Err(Error::internal("a function was not derived"));
-        *f = made.remove(&k).unwrap_or_else(missing)?;
+        *f = made
+            .remove(&k)
+            .unwrap_or_else(|| Err(Error::internal("a function was not derived")))?;
     }
     Ok(new)
 }
@@ -90,8 +91,9 @@ fn derived(
     let key = (what.to_owned(), fingerprint(func));
     let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let options = equal::Equality { names: false, ..equal::Equality::default() };
-    let equal = |pair: &&Pair| tensor_funcs(&pair.0, func, &options).is_ok();
-    let found = kept().get(&key).and_then(|pairs| pairs.iter().find(equal).cloned());
+    let found = kept().get(&key).and_then(|pairs| {
+        pairs.iter().find(|pair| tensor_funcs(&pair.0, func, &options).is_ok()).cloned()
+    });
     if let Some((_, made)) = found {
         return Ok(Arc::new(named_after(func, &made)));
     }
@@ -190,8 +192,7 @@ mod tests {
     #[test]
     fn failures_are_not_kept() {
         let f = fill("A", 5, 3.0);
-        let fails = || Err(tilewright_ir::Error::input("not today"));
-        assert!(derived("failing", &f, fails).is_err());
+        assert!(derived("failing", &f, || Err(tilewright_ir::Error::input("not today"))).is_err());
         assert!(derived("failing", &f, || Ok(f.clone())).is_ok());
     }
 }

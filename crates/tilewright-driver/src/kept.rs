@@ -122,8 +122,7 @@ impl Entry {
 
     /// A file beside the model with the hash of what is used of it.
     fn hash_parts(&self, name: &str, parts: &[Range<u64>]) -> Option<Hashed> {
-        let inside = |c| matches!(c, Component::Normal(_) | Component::CurDir);
-        if !Path::new(name).components().all(inside) {
+        if !Path::new(name).components().all(is_inside) {
             return None;
         }
         let file = file::open(self.model.parent()?.join(name)).ok()?;
@@ -193,8 +192,7 @@ impl Entry {
             Form::Lowered => Content::without_code(&program.module, &quiet, note),
         };
         let Ok(content) = content else { return };
-        let write = |out: &mut dyn std::io::Write| content.write(out);
-        if self.cache.keep(&self.key, content.len() as u64, write).is_none() {
+        if self.cache.keep(&self.key, content.len() as u64, |out| content.write(out)).is_none() {
             return;
         }
         // Reading it once makes it known to be whole.
@@ -215,6 +213,10 @@ impl Entry {
         let now = file::open(&self.model).ok().and_then(|file| self.cache.digest(&file));
         now == Some(self.digest) && self.is_same(&record.files)
     }
+}
+
+fn is_inside(c: Component<'_>) -> bool {
+    matches!(c, Component::Normal(_) | Component::CurDir)
 }
 
 /// The hash of type, shape and bytes of a tensor, in hexadecimal digits.
@@ -238,11 +240,15 @@ fn code_state() -> Option<String> {
 fn library_file() -> Option<PathBuf> {
     let here = library_file as *const () as usize;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let holds = |range: &str| {
-        let (start, end) = range.split_once('-')?;
-        let number = |text: &str| usize::from_str_radix(text, 16).ok();
-        Some((number(start)?..number(end)?).contains(&here))
-    };
-    let line = maps.lines().find(|line| line.split(' ').next().and_then(holds) == Some(true))?;
+    let line = maps.lines().find(|line| {
+        line.split(' ').next().and_then(|range| {
+            let (start, end) = range.split_once('-')?;
+            Some((hex_number(start)?..hex_number(end)?).contains(&here))
+        }) == Some(true)
+    })?;
     line.find('/').map(|at| PathBuf::from(&line[at..]))
+}
+
+fn hex_number(text: &str) -> Option<usize> {
+    usize::from_str_radix(text, 16).ok()
 }

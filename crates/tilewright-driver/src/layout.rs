@@ -7,7 +7,7 @@ use std::time::Duration;
 use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_graph::fold::DEFAULT_GROWTH;
 use tilewright_graph::normal::{output_names, results};
-use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc, well_formed};
+use tilewright_ir::{Error, GraphFunc, Module, Remarks, Result, well_formed};
 use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_layout::policy::ConvLayout;
 use tilewright_layout::solver::Problem;
@@ -203,14 +203,13 @@ pub fn choose(
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
-    let own = || Ok((module.clone(), Vec::new()));
     if !has_choice(module) {
-        return own();
+        return as_it_is(module);
     }
     let mut chosen = || {
         for (_, layouts) in whole::measured(module, timings, io) {
             match layouts {
-                Whole::Fixed(None) => return own(),
+                Whole::Fixed(None) => return as_it_is(module),
                 Whole::Fixed(Some(policy)) => return apply(module, policy, io, why),
                 Whole::Plan(ways) => {
                     if let Some((new, _, left)) = plan_as(module, timings, io, &ways, why)? {
@@ -222,9 +221,13 @@ pub fn choose(
         plan(module, timings, io, why).map(|(new, _, left)| (new, left))
     };
     match chosen() {
-        Err(Error::Toolchain(_)) => own(),
+        Err(Error::Toolchain(_)) => as_it_is(module),
         result => result,
     }
+}
+
+fn as_it_is(module: &Module) -> Result<(Module, Vec<Left>)> {
+    Ok((module.clone(), Vec::new()))
 }
 
 /// An input or output of a module's entry.
@@ -242,17 +245,18 @@ pub struct Port {
 /// [`Error::Input`] for a module without an entry, [`Error::Malformed`] if its attributes contradict it.
 pub fn ports(module: &Module) -> Result<[Vec<Port>; 2]> {
     let func = module.graph(module.entry()?)?;
-    let list = |key: &str, names: Vec<Arc<str>>| -> Result<Vec<Port>> {
-        let stored = Stored::list(&func.attrs, key, names.len())?;
-        Ok(names.into_iter().zip(stored).map(|(name, stored)| Port { name, stored }).collect())
-    };
     let inputs = func.params.iter().map(|p| p.name().clone()).collect();
     let outputs = output_names(func, results(&func.ret).len());
-    Ok([list(stored::INPUTS, inputs)?, list(stored::OUTPUTS, outputs)?])
+    Ok([ports_of(stored::INPUTS, inputs, func)?, ports_of(stored::OUTPUTS, outputs, func)?])
+}
+
+fn ports_of(key: &str, names: Vec<Arc<str>>, func: &GraphFunc) -> Result<Vec<Port>> {
+    let stored = Stored::list(&func.attrs, key, names.len())?;
+    Ok(names.into_iter().zip(stored).map(|(name, stored)| Port { name, stored }).collect())
 }
 
 /// Whether there are convolutions, whose layout can be chosen.
 pub fn has_choice(module: &Module) -> bool {
-    let is_convolution = |f: &TensorFunc| ConvLayout::ChannelsLast.layouts(f).is_some();
-    module.graphs().next().is_some() && module.tensors().any(|(_, f)| is_convolution(f))
+    module.graphs().next().is_some()
+        && module.tensors().any(|(_, f)| ConvLayout::ChannelsLast.layouts(f).is_some())
 }

@@ -8,7 +8,6 @@ use tilewright_codegen::header;
 use tilewright_codegen::library::{self, Built, Control, Library};
 use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_ir::{Error, Result};
-use tilewright_runtime::MemoryPlan;
 use tilewright_target::OptLevel;
 
 use super::options::Options;
@@ -80,11 +79,12 @@ fn made(
 
     let pieces = program.control.iter().flat_map(|c| &c.pieces);
     let planned = pieces.clone().map(Planned::new).collect::<Result<Vec<_>>>()?;
-    let called = |piece: &MemoryPlan| -> Vec<_> {
-        let called = piece.functions();
-        funcs.iter().filter(|(name, _)| called.contains(name)).cloned().collect()
-    };
-    let own: Vec<Vec<_>> = pieces.map(called).collect();
+    let own: Vec<Vec<_>> = pieces
+        .map(|piece| {
+            let called = piece.functions();
+            funcs.iter().filter(|(name, _)| called.contains(name)).cloned().collect()
+        })
+        .collect();
     let pieces = planned.iter().zip(&own).map(|(plan, funcs)| library::Program { plan, funcs });
     let pieces: Vec<library::Program<'_>> = pieces.collect();
     let control = program.control.as_ref();

@@ -54,25 +54,20 @@ impl Draft {
     /// As [`load`], but for sizes and operators.
     pub fn read(path: impl AsRef<Path>) -> Result<Draft> {
         let path = path.as_ref();
-        let onnx = || Ok(Draft(Kind::Onnx(Box::new(Model::read(path)?))));
         if is_onnx(path) {
-            return onnx();
+            return read_onnx(path);
         }
         let is_script = has_ending(path, "py");
-        let unnamed = |e: Error| {
-            let name = path.display();
-            e.context(format!("`{name}` ends in neither `.onnx` nor `.py`, and is no model"))
-        };
         match String::from_utf8(file::read(path)?) {
             Ok(text) if is_script => Draft::parse(path.display().to_string(), text),
             Ok(text) if !text.contains('\0') => {
-                Draft::parse(path.display().to_string(), text).map_err(unnamed)
+                Draft::parse(path.display().to_string(), text).map_err(|e| not_a_model(e, path))
             }
             Err(e) if is_script => {
                 let at = e.utf8_error().valid_up_to();
                 Err(Error::syntax(format!("{}: not UTF-8 text, at byte {at}", path.display())))
             }
-            Ok(_) | Err(_) => onnx().map_err(unnamed),
+            Ok(_) | Err(_) => read_onnx(path).map_err(|e| not_a_model(e, path)),
         }
     }
 
@@ -199,6 +194,15 @@ impl Draft {
     }
 }
 
+fn read_onnx(path: &Path) -> Result<Draft> {
+    Ok(Draft(Kind::Onnx(Box::new(Model::read(path)?))))
+}
+
+fn not_a_model(e: Error, path: &Path) -> Error {
+    let name = path.display();
+    e.context(format!("`{name}` ends in neither `.onnx` nor `.py`, and is no model"))
+}
+
 fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending))
 }
@@ -212,10 +216,10 @@ pub(super) fn is_onnx(path: &Path) -> bool {
 pub fn fixed_inputs(module: &Module) -> Vec<Arc<str>> {
     let entry = module.entry().and_then(|entry| module.graph(entry));
     match entry.ok().and_then(|f| f.attrs.get("fixed_inputs")) {
-        Some(Attr::List(names)) => {
-            let text = |name: &Attr| if let Attr::Str(s) = name { Some(s.clone()) } else { None };
-            names.iter().filter_map(text).collect()
-        }
+        Some(Attr::List(names)) => names
+            .iter()
+            .filter_map(|name| if let Attr::Str(s) = name { Some(s.clone()) } else { None })
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -254,16 +258,21 @@ pub fn print(module: &Module) -> String {
 
 /// The tensor parameters of the entry of a module, as a model describes its inputs.
 fn parameters(module: &Module) -> Result<Vec<ValueType>> {
-    let dim = |e: &Expr| match (e.as_int().map(usize::try_from), e.as_var()) {
+    Ok(sizes::inputs(module, module.entry()?)
+        .into_iter()
+        .map(|i| ValueType {
+            kind: ValueKind::Tensor,
+            name: i.name.to_string(),
+            dtype: Some(i.dtype),
+            dims: Some(i.shape.iter().map(dim_of).collect()),
+        })
+        .collect())
+}
+
+fn dim_of(e: &Expr) -> Dim {
+    match (e.as_int().map(usize::try_from), e.as_var()) {
         (Some(Ok(size)), _) => Dim::Fixed(size),
         (_, Some(var)) => Dim::Named(var.name().to_string()),
         _ => Dim::Open,
-    };
-    let parameter = |i: sizes::Input| ValueType {
-        kind: ValueKind::Tensor,
-        name: i.name.to_string(),
-        dtype: Some(i.dtype),
-        dims: Some(i.shape.iter().map(dim).collect()),
-    };
-    Ok(sizes::inputs(module, module.entry()?).into_iter().map(parameter).collect())
+    }
 }

@@ -30,9 +30,9 @@ impl ModelFile {
     /// # Errors
     /// As [`Model::read`].
     pub fn open(path: &Path) -> Result<ModelFile> {
-        let failed = |e: std::io::Error| Error::io(e.to_string()).context(path.display());
         let file = file::open(path).map_err(|e| file::unreadable(path, &e))?;
-        let found = file.metadata().map_err(failed)?;
+        let found =
+            file.metadata().map_err(|e| Error::io(e.to_string()).context(path.display()))?;
         let state = content_state(&found);
         let is_read = found.len() < LARGE || state.is_none();
         let head =

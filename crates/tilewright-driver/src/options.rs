@@ -319,14 +319,12 @@ impl Options {
 
     /// What of them a backend takes.
     pub fn with_code_options<T>(&self, make: impl FnOnce(&CodeOptions<'_>) -> T) -> T {
-        let watch = |done, total| self.tell("compile", done, total);
-        let warn = |text: &str| self.say(Message::Warning(text));
         make(&CodeOptions {
             level: self.level,
             cache: self.cache,
             link: &self.link,
-            watch: Some(&watch),
-            warn: Some(&warn),
+            watch: Some(&|done, total| self.tell("compile", done, total)),
+            warn: Some(&|text| self.say(Message::Warning(text))),
         })
     }
 

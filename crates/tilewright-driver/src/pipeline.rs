@@ -287,8 +287,12 @@ fn tile_contractions(state: &mut State<'_>) -> Result<Module> {
 fn pack_operands(state: &mut State<'_>) -> Result<Module> {
     let (tiled, mut why) = (state.module, Remarks::new());
     let lifted = lift_layout(tiled, Leave::Value, &mut why)?;
-    let is_lifted = |name: &str| !tiled.functions.contains_key(name);
-    let packed = fold_conversions(&lifted, &is_lifted, &mut evaluate, &mut why)?;
+    let packed = fold_conversions(
+        &lifted,
+        &|name| !tiled.functions.contains_key(name),
+        &mut evaluate,
+        &mut why,
+    )?;
     Ok(unmark(&packed))
 }
 

@@ -121,11 +121,9 @@ pub fn prices(
                 let role = roles.get(v)?.get(*d).copied().flatten()?;
                 Some((v.clone(), *d, role))
             });
-            let has_size = |v: &Arc<str>, d: usize| {
-                shapes.get(v).and_then(|shape| shape.get(d)) == Some(&c.size)
-            };
             // What a convolution has says more.
-            let best = named.find(|(v, d, _)| has_size(v, *d));
+            let best = named
+                .find(|(v, d, _)| shapes.get(v).and_then(|shape| shape.get(*d)) == Some(&c.size));
             let (_, plans, _) = plan(&new.module, &costs, io, &mut Remarks::new())?;
             let cost = plans.iter().find(|p| p.graph == planned.graph);
             let Some(cost) = cost.map(|p| p.plan.objective) else { continue };
@@ -224,12 +222,12 @@ impl Costs for Memo<'_> {
         // What other sizes change of all constants decides nothing.
         let given = [call.free, call.joined, call.cold].map(<[bool]>::to_vec);
         let key = (fingerprint(func), given, call.reduced);
-        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |f: &TensorFunc| tensor_funcs(f, func, &Equality::loose()).is_ok();
-        let known = lock().get(&key).and_then(|all| all.iter().find(|k| same(&k.0)).map(|k| k.1));
+        let known = self.lock_known().get(&key).and_then(|all| {
+            all.iter().find(|k| tensor_funcs(&k.0, func, &Equality::loose()).is_ok()).map(|k| k.1)
+        });
         known.unwrap_or_else(|| {
             let cost = self.inner.call(call);
-            lock().entry(key).or_default().push((func.clone(), cost));
+            self.lock_known().entry(key).or_default().push((func.clone(), cost));
             cost
         })
     }
@@ -240,5 +238,11 @@ impl Costs for Memo<'_> {
 
     fn evicts(&self, bytes: u64) -> bool {
         self.inner.evicts(bytes)
+    }
+}
+
+impl Memo<'_> {
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, HashMap<Asked, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -119,11 +119,10 @@ impl Net {
             .buffers()
             .map(|b| TensorType { shape: b.shape.clone(), dtype: b.dtype() })
             .collect();
-        let missing = || Error::internal("a probe without fixed shapes");
-        let (out, given) = types.split_last().ok_or_else(missing)?;
+        let (out, given) = types.split_last().ok_or_else(no_shapes)?;
         let mut args: Vec<GraphExpr> = values.iter().map(|v| v.expr()).collect();
         for ty in given.iter().skip(values.len()) {
-            let shape = ty.const_shape().ok_or_else(missing)?;
+            let shape = ty.const_shape().ok_or_else(no_shapes)?;
             args.push(GraphExpr::Const(self.random.tensor(ty.dtype, &shape)?));
         }
         let k = self.bindings.len();
@@ -141,6 +140,10 @@ impl Net {
         self.module.insert("main", graph);
         self.module
     }
+}
+
+fn no_shapes() -> Error {
+    Error::internal("a probe without fixed shapes")
 }
 
 /// A convolution whose result has the size of the image, over the stride.
@@ -166,52 +169,54 @@ fn convolution(
 /// What convolutional models are made of.
 fn images() -> Result<Module> {
     let mut net = Net::new();
-    let of = |channels: usize, size: usize| Operand::f32(&[1, channels, size, size]);
     let x = net.input(&[1, 3, 112, 112]);
-    let x = net.call(unary(Unary::Abs, &of(3, 112))?, &[&x])?;
+    let x = net.call(unary(Unary::Abs, &image(3, 112))?, &[&x])?;
     let y = net.call(convolution((3, 32), 112, 3, 2, 1)?, &[&x])?;
     let y = net.call(convolution((32, 32), 56, 3, 1, 32)?, &[&y])?;
     let y = net.call(convolution((32, 64), 56, 1, 1, 1)?, &[&y])?;
-    let z = net.call(binary(Binary::Mul, &of(64, 56), &of(64, 1))?, &[&y])?;
-    let y = net.call(binary(Binary::Mul, &of(64, 56), &of(64, 56))?, &[&y, &z])?;
-    let pool = Pool { strides: vec![2, 2], ..Pool::new(of(64, 56), &[2, 2]) };
+    let z = net.call(binary(Binary::Mul, &image(64, 56), &image(64, 1))?, &[&y])?;
+    let y = net.call(binary(Binary::Mul, &image(64, 56), &image(64, 56))?, &[&y, &z])?;
+    let pool = Pool { strides: vec![2, 2], ..Pool::new(image(64, 56), &[2, 2]) };
     let y = net.call(max_pool(&pool)?, &[&y])?;
     let z = net.call(convolution((64, 64), 28, 3, 1, 1)?, &[&y])?;
-    let y = net.call(binary(Binary::Add, &of(64, 28), &of(64, 28))?, &[&y, &z])?;
+    let y = net.call(binary(Binary::Add, &image(64, 28), &image(64, 28))?, &[&y, &z])?;
     // What is read twice is no part of its readers.
-    let z = net.call(binary(Binary::Mul, &of(64, 28), &of(64, 1))?, &[&y])?;
-    let y = net.call(binary(Binary::Mul, &of(64, 28), &of(64, 28))?, &[&y, &z])?;
+    let z = net.call(binary(Binary::Mul, &image(64, 28), &image(64, 1))?, &[&y])?;
+    let y = net.call(binary(Binary::Mul, &image(64, 28), &image(64, 28))?, &[&y, &z])?;
     let y = net.call(convolution((64, 36), 28, 1, 1, 1)?, &[&y])?;
     let y = net.call(convolution((36, 21), 28, 5, 1, 1)?, &[&y])?;
-    let pool = Pool { strides: vec![2, 2], ..Pool::new(of(21, 28), &[2, 2]) };
+    let pool = Pool { strides: vec![2, 2], ..Pool::new(image(21, 28), &[2, 2]) };
     let y = net.call(average_pool(&pool, false)?, &[&y])?;
     let y = net.call(convolution((21, 120), 14, 3, 1, 1)?, &[&y])?;
     let y = net.call(convolution((120, 120), 14, 5, 1, 120)?, &[&y])?;
     let y = net.call(convolution((120, 120), 14, 3, 1, 4)?, &[&y])?;
     let z = net.call(convolution((120, 136), 14, 1, 1, 1)?, &[&y])?;
-    let y = net.call(concat(&[of(120, 14), of(136, 14)], 1)?, &[&y, &z])?;
+    let y = net.call(concat(&[image(120, 14), image(136, 14)], 1)?, &[&y, &z])?;
     let y = net.call(convolution((256, 128), 14, 3, 2, 1)?, &[&y])?;
     let y = net.call(convolution((128, 512), 7, 1, 1, 1)?, &[&y])?;
-    let y = net.call(global_average_pool(&of(512, 7))?, &[&y])?;
+    let y = net.call(global_average_pool(&image(512, 7))?, &[&y])?;
     Ok(net.finish(&[&y]))
+}
+
+fn image(channels: usize, size: usize) -> Operand {
+    Operand::f32(&[1, channels, size, size])
 }
 
 /// Products of matrices, and what stands between them.
 fn rows() -> Result<Module> {
     let mut net = Net::new();
-    let of = |m: usize, n: usize| Operand::f32(&[m, n]);
     let x = net.input(&[96, 256]);
-    let x = net.call(unary(Unary::Sigmoid, &of(96, 256))?, &[&x])?;
-    let y = net.call(matmul(&of(96, 256), &of(256, 768))?, &[&x])?;
-    let y = net.call(unary(Unary::Tanh, &of(96, 768))?, &[&y])?;
-    let y = net.call(matmul(&of(96, 768), &of(768, 100))?, &[&y])?;
-    let z = net.call(transpose(&of(96, 100), &[1, 0])?, &[&y])?;
-    let s = net.call(matmul(&of(96, 100), &of(100, 96))?, &[&y, &z])?;
-    let s = net.call(softmax(&of(96, 96), -1)?, &[&s])?;
-    let y = net.call(matmul(&of(96, 96), &of(96, 100))?, &[&s, &y])?;
-    let y = net.call(reduce(Reduction::Max, &of(96, 100), &[0], true)?, &[&y])?;
-    let y = net.call(matmul(&of(1, 100), &of(100, 1000))?, &[&y])?;
-    let y = net.call(matmul(&of(1, 1000), &of(1000, 1500))?, &[&y])?;
+    let x = net.call(unary(Unary::Sigmoid, &matrix(96, 256))?, &[&x])?;
+    let y = net.call(matmul(&matrix(96, 256), &matrix(256, 768))?, &[&x])?;
+    let y = net.call(unary(Unary::Tanh, &matrix(96, 768))?, &[&y])?;
+    let y = net.call(matmul(&matrix(96, 768), &matrix(768, 100))?, &[&y])?;
+    let z = net.call(transpose(&matrix(96, 100), &[1, 0])?, &[&y])?;
+    let s = net.call(matmul(&matrix(96, 100), &matrix(100, 96))?, &[&y, &z])?;
+    let s = net.call(softmax(&matrix(96, 96), -1)?, &[&s])?;
+    let y = net.call(matmul(&matrix(96, 96), &matrix(96, 100))?, &[&s, &y])?;
+    let y = net.call(reduce(Reduction::Max, &matrix(96, 100), &[0], true)?, &[&y])?;
+    let y = net.call(matmul(&matrix(1, 100), &matrix(100, 1000))?, &[&y])?;
+    let y = net.call(matmul(&matrix(1, 1000), &matrix(1000, 1500))?, &[&y])?;
     let v = net.input(&[2, 512, 1024]);
     let wide = Operand::f32(&[2, 512, 1024]);
     let d = net.call(binary(Binary::Div, &wide, &wide)?, &[&v, &v])?;
@@ -222,20 +227,23 @@ fn rows() -> Result<Module> {
     Ok(net.finish(&[&y, &s, &m, &n]))
 }
 
+fn matrix(m: usize, n: usize) -> Operand {
+    Operand::f32(&[m, n])
+}
+
 /// Small kernels, whose constants stay in the second cache.
 fn small() -> Result<Module> {
     let mut net = Net::new();
-    let of = |channels: usize, size: usize| Operand::f32(&[1, channels, size, size]);
     let x = net.input(&[1, 16, 12, 12]);
     let y = net.call(convolution((16, 16), 12, 3, 1, 16)?, &[&x])?;
-    let z = net.call(global_average_pool(&of(16, 12))?, &[&y])?;
+    let z = net.call(global_average_pool(&image(16, 12))?, &[&y])?;
     let z = net.call(convolution((16, 8), 1, 1, 1, 1)?, &[&z])?;
     let z = net.call(convolution((8, 16), 1, 1, 1, 1)?, &[&z])?;
-    let z = net.call(unary(Unary::Relu, &of(16, 1))?, &[&z])?;
-    let y = net.call(binary(Binary::Mul, &of(16, 12), &of(16, 1))?, &[&y, &z])?;
+    let z = net.call(unary(Unary::Relu, &image(16, 1))?, &[&z])?;
+    let y = net.call(binary(Binary::Mul, &image(16, 12), &image(16, 1))?, &[&y, &z])?;
     let y = net.call(convolution((16, 12), 12, 1, 1, 1)?, &[&y])?;
     let y = net.call(convolution((12, 20), 12, 3, 2, 1)?, &[&y])?;
-    let y = net.call(global_average_pool(&of(20, 6))?, &[&y])?;
+    let y = net.call(global_average_pool(&image(20, 6))?, &[&y])?;
     Ok(net.finish(&[&y]))
 }
 

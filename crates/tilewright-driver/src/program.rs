@@ -70,11 +70,13 @@ impl Program {
     /// # Errors
     /// [`Error::Internal`](tilewright_ir::Error::Internal) if a plan calls a function that is not there.
     pub fn functions(&self) -> Result<Vec<(Arc<str>, &TensorFunc)>> {
-        let one = |name: Arc<str>| {
-            let f = self.module.tensor(&name)?;
-            Ok((name, &**f))
-        };
-        self.called().into_iter().map(one).collect()
+        self.called()
+            .into_iter()
+            .map(|name| {
+                let f = self.module.tensor(&name)?;
+                Ok((name, &**f))
+            })
+            .collect()
     }
 
     /// An executable of the program.

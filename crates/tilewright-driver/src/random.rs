@@ -74,11 +74,14 @@ mod tests {
 
     #[test]
     fn one_seed_gives_one_tensor_and_another_another() {
-        let make = |seed| Random::new(seed).tensor(DType::F32, &[100]).expect("a tensor");
-        assert!(make(1).same(&make(1)));
-        assert!(!make(1).same(&make(2)));
+        assert!(tensor_of(1).same(&tensor_of(1)));
+        assert!(!tensor_of(1).same(&tensor_of(2)));
         // SplitMix64's published first number for the seed 1234567.
         assert_eq!(Random::new(1_234_567).bits(), 6_457_827_717_110_365_317);
+    }
+
+    fn tensor_of(seed: u64) -> Tensor {
+        Random::new(seed).tensor(DType::F32, &[100]).expect("a tensor")
     }
 
     #[test]

@@ -94,17 +94,19 @@ impl Content {
     pub fn new(programs: &[&Lowered], options: &Options, note: Note) -> Result<Content> {
         let target = options.resolve_target()?;
         let mut table = ConstTable::default();
-        let mut code = |lowered: &&Lowered| {
-            let text = print_module_with(lowered, &mut table);
-            // What is read back is compiled: its places are those in the text of the file.
-            let program = read(text.clone(), &table)?;
-            let functions = program.called();
-            let library = options.with_code_options(|code| {
-                options.backend.pack(&program.module, &functions, &target, code)
-            })?;
-            Ok((text, library))
-        };
-        let programs = programs.iter().map(&mut code).collect::<Result<Vec<_>>>()?;
+        let programs = programs
+            .iter()
+            .map(|lowered| {
+                let text = print_module_with(lowered, &mut table);
+                // What is read back is compiled: its places are those in the text of the file.
+                let program = read(text.clone(), &table)?;
+                let functions = program.called();
+                let library = options.with_code_options(|code| {
+                    options.backend.pack(&program.module, &functions, &target, code)
+                })?;
+                Ok((text, library))
+            })
+            .collect::<Result<Vec<_>>>()?;
         Content::of(&programs, &table, &target, options, note)
     }
 
@@ -297,13 +299,13 @@ struct Sections<'a> {
 fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
     let all = content.bytes();
     let (header, end) = header(all)?;
-    let broken = || Error::model("the file is damaged: its header does not fit");
     let mut last = end;
     let mut bytes_of = |p: &Section, checked: bool| {
-        let start = end.checked_add(p.at).filter(|start| *start >= last).ok_or_else(broken)?;
-        let stop = start.checked_add(p.count).ok_or_else(broken)?;
+        let start =
+            end.checked_add(p.at).filter(|start| *start >= last).ok_or_else(broken_header)?;
+        let stop = start.checked_add(p.count).ok_or_else(broken_header)?;
         let (gap, bytes) = (all.get(last..start), all.get(start..stop));
-        let (gap, bytes) = gap.zip(bytes).ok_or_else(broken)?;
+        let (gap, bytes) = gap.zip(bytes).ok_or_else(broken_header)?;
         last = stop;
         let is_right = gap.len() < tensor::ALIGN && gap.iter().all(|b| *b == 0);
         if is_right && (!checked || blake3::hash(bytes).to_hex().as_str() == p.hash) {
@@ -316,7 +318,7 @@ fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
     let mut programs = Vec::new();
     for program in &header.programs {
         let text = bytes_of(&program.module, true)?;
-        let text = std::str::from_utf8(text).map_err(|_| broken())?;
+        let text = std::str::from_utf8(text).map_err(|_| broken_header())?;
         programs.push((text, bytes_of(&program.library, true)?));
     }
     let mut table = ConstTable::default();
@@ -324,7 +326,7 @@ fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
         let bytes = bytes_of(&c.bytes, check == Check::All)?;
         let dtype: DType = c.dtype.parse()?;
         if tensor::byte_count(dtype, &c.shape) != Some(bytes.len()) {
-            return Err(broken());
+            return Err(broken_header());
         }
         let owner = Arc::new(content.clone());
         let start = std::ptr::NonNull::from(bytes).cast();
@@ -342,31 +344,41 @@ fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
     Ok(Sections { header, programs, table })
 }
 
+fn broken_header() -> Error {
+    Error::model("the file is damaged: its header does not fit")
+}
+
 /// The header of a file, if its checksum is right, and where it ends.
 fn header(all: &[u8]) -> Result<(Header, usize)> {
     if !all.starts_with(MAGIC) {
         return Err(Error::model("this is no compiled model of Tilewright"));
     }
-    let short = || Error::model("the file is damaged: it ends too early");
-    let broken = || Error::model("the file is damaged: its checksum is wrong");
-    let head: &[u8; HEADER] = all.first_chunk().ok_or_else(short)?;
+    let head: &[u8; HEADER] = all.first_chunk().ok_or_else(ends_early)?;
     let version = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
     if version != VERSION {
         let what = format!("a compiled model of version {version}, and this reads {VERSION}");
         return Err(Error::unsupported(what).help("compile the model again"));
     }
     if head[20..24] != [0; 4] {
-        return Err(broken());
+        return Err(broken_checksum());
     }
     let length = head.last_chunk().map(|b| u64::from_le_bytes(*b));
     let end = length.and_then(|n| HEADER.checked_add(usize::try_from(n).ok()?));
-    let end = end.filter(|end| *end <= all.len()).ok_or_else(short)?;
+    let end = end.filter(|end| *end <= all.len()).ok_or_else(ends_early)?;
     if *blake3::hash(&all[HEADER - 8..end]).as_bytes() != head[24..56] {
-        return Err(broken());
+        return Err(broken_checksum());
     }
     let header = serde_json::from_slice(&all[HEADER..end])
         .map_err(|e| Error::model(format!("the file is damaged: its header does not fit: {e}")))?;
     Ok((header, end))
+}
+
+fn ends_early() -> Error {
+    Error::model("the file is damaged: it ends too early")
+}
+
+fn broken_checksum() -> Error {
+    Error::model("the file is damaged: its checksum is wrong")
 }
 
 /// Refuses code for features that this machine lacks. LLVM is not asked; a feature that is not known
@@ -442,21 +454,24 @@ mod tests {
         let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
         let own =
             |features: &str| Target::new(format!("{arch}-unknown-{system}-gnu"), "", features);
-        let refused = |target: Target| match check_host(&target) {
-            Ok(()) => String::new(),
-            Err(error) => error.render(),
-        };
         if system == "linux" {
-            assert_eq!(refused(own("")), "");
-            let other = refused(Target::new(format!("{arch}-pc-windows-msvc"), "", ""));
+            assert_eq!(refusal_of(own("")), "");
+            let other = refusal_of(Target::new(format!("{arch}-pc-windows-msvc"), "", ""));
             assert!(other.contains(", and this system is linux"), "{other}");
         }
-        let other = refused(Target::new("riscv64-unknown-linux-gnu", "", ""));
+        let other = refusal_of(Target::new("riscv64-unknown-linux-gnu", "", ""));
         assert!(other.contains("the code is for riscv64, and this machine is"), "{other}");
         for (name, is_there) in detected() {
-            let said = refused(own(&format!("+{name}")));
+            let said = refusal_of(own(&format!("+{name}")));
             // What a feature needs may be missing, too.
             assert!(is_there || said.contains(name), "{name}: {said}");
+        }
+    }
+
+    fn refusal_of(target: Target) -> String {
+        match check_host(&target) {
+            Ok(()) => String::new(),
+            Err(error) => error.render(),
         }
     }
 }

@@ -84,24 +84,25 @@ struct Run<'a> {
 impl Run<'_> {
     fn step(&mut self, step: &ScriptStmt) -> Result<()> {
         let source = self.source;
-        let here = |e: Error| e.at(step.span).in_source(source);
         match &step.kind {
             ScriptStmtKind::Call(c) => self.call(c).map(|_| ()),
             ScriptStmtKind::Assign(target, value) => {
                 let value = self.value(value)?;
-                self.assign(target, value).map_err(here)
+                self.assign(target, value).map_err(|e| e.at(step.span).in_source(source))
             }
             ScriptStmtKind::For(target, over, body) => {
                 let Value::List(items) = self.value(over)? else {
-                    return Err(here(Error::input("a loop of a script runs over a list")));
+                    return Err(Error::input("a loop of a script runs over a list")
+                        .at(step.span)
+                        .in_source(source));
                 };
                 for item in items {
                     self.turns += 1;
                     if self.turns > MAX_TURNS {
                         let message = format!("a script takes at most {MAX_TURNS} turns");
-                        return Err(here(Error::input(message)));
+                        return Err(Error::input(message).at(step.span).in_source(source));
                     }
-                    self.assign(target, item).map_err(here)?;
+                    self.assign(target, item).map_err(|e| e.at(step.span).in_source(source))?;
                     body.iter().try_for_each(|s| self.step(s))?;
                 }
                 Ok(())
@@ -123,8 +124,11 @@ impl Run<'_> {
                 (Some(name), _) => named.push((name.clone(), self.given(argument)?)),
                 (None, ArgumentKind::Star(of)) => {
                     let place = Some((source.clone(), argument.span));
-                    let given = |value| Given { value, place: place.clone() };
-                    positional.extend(self.elements(of)?.into_iter().map(given));
+                    positional.extend(
+                        self.elements(of)?
+                            .into_iter()
+                            .map(|value| Given { value, place: place.clone() }),
+                    );
                 }
                 (None, _) => positional.push(self.given(argument)?),
             }
@@ -133,8 +137,9 @@ impl Run<'_> {
         let text = text.unwrap_or(&call.method);
         let before = self.schedule.module().clone();
         let primitive = find(&call.method).map_err(|e| e.at(call.span).in_source(source))?;
-        let asked = || primitive.call(self.schedule, positional, named);
-        let (outputs, _) = budget::within(&call.method, budget::PER_FUNCTION, asked);
+        let (outputs, _) = budget::within(&call.method, budget::PER_FUNCTION, || {
+            primitive.call(self.schedule, positional, named)
+        });
         let mut outputs = outputs.map_err(|e| match e.diagnostic() {
             d if d.source.as_ref().is_some_and(|s| Arc::ptr_eq(s, source)) => e,
             // A refusal that points into the module stays there, and says who asked.
@@ -249,8 +254,9 @@ impl Run<'_> {
                 let count = items.len() as i64;
                 let place = if at < 0 { at.saturating_add(count) } else { at };
                 let item = usize::try_from(place).ok().and_then(|k| items.get(k).cloned());
-                let message = || format!("there are {count} elements, and no element {at}");
-                item.ok_or_else(|| self.wrong(a, message()))?
+                item.ok_or_else(|| {
+                    self.wrong(a, format!("there are {count} elements, and no element {at}"))
+                })?
             }
             ArgumentKind::Slice(of, parts) => {
                 let items = self.elements(of)?;
@@ -314,18 +320,17 @@ impl Run<'_> {
     }
 
     fn builtin(&mut self, a: &Argument, builtin: Builtin, args: &[Argument]) -> Result<Value> {
-        let list = |values: Vec<Value>| Ok(Value::List(values));
         match (builtin, args) {
             (Builtin::Len, [of]) => {
                 let count = self.elements(of)?.len();
                 Ok(Value::Int(count as i64))
             }
-            (Builtin::List, []) => list(Vec::new()),
-            (Builtin::List, [of]) => list(self.elements(of)?),
-            (Builtin::Reversed, [of]) => list(self.elements(of)?.into_iter().rev().collect()),
+            (Builtin::List, []) => list_value(Vec::new()),
+            (Builtin::List, [of]) => list_value(self.elements(of)?),
+            (Builtin::Reversed, [of]) => list_value(self.elements(of)?.into_iter().rev().collect()),
             (Builtin::Enumerate, [of]) => {
                 let items = self.elements(of)?.into_iter().enumerate();
-                list(items.map(|(k, v)| Value::List(vec![Value::Int(k as i64), v])).collect())
+                list_value(items.map(|(k, v)| Value::List(vec![Value::Int(k as i64), v])).collect())
             }
             (Builtin::Zip, lists) => {
                 let mut all = Vec::new();
@@ -333,8 +338,13 @@ impl Run<'_> {
                     all.push(self.elements(of)?);
                 }
                 let count = all.iter().map(Vec::len).min().unwrap_or(0);
-                let row = |k: usize| all.iter().filter_map(|l| l.get(k).cloned()).collect();
-                list((0..count).map(|k| Value::List(row(k))).collect())
+                list_value(
+                    (0..count)
+                        .map(|k| {
+                            Value::List(all.iter().filter_map(|l| l.get(k).cloned()).collect())
+                        })
+                        .collect(),
+                )
             }
             (Builtin::Range, [_] | [_, _] | [_, _, _]) => {
                 let mut numbers = Vec::new();
@@ -357,12 +367,16 @@ impl Run<'_> {
                 }
                 match step {
                     0 => Err(self.wrong(a, "the step of a range is zero")),
-                    _ => list(all),
+                    _ => list_value(all),
                 }
             }
             _ => Err(self.wrong(a, "another number of arguments is expected")),
         }
     }
+}
+
+fn list_value(values: Vec<Value>) -> Result<Value> {
+    Ok(Value::List(values))
 }
 
 /// How many values there are in a value, itself included.
@@ -384,12 +398,10 @@ fn slice(items: &[Value], [start, end, step]: [Option<i64>; 3]) -> Vec<Value> {
     let step = step.unwrap_or(1);
     // Places between the elements for steps forwards, and the elements themselves for steps back.
     let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
-    let place = |at: i64| {
-        let at = if at < 0 { at.saturating_add(count) } else { at };
-        at.clamp(low, high)
-    };
-    let first = start.map_or(if step > 0 { low } else { high }, place);
-    let last = end.map_or(if step > 0 { high } else { low }, place);
+    let first =
+        start.map_or(if step > 0 { low } else { high }, |at| position_in(at, count, low, high));
+    let last =
+        end.map_or(if step > 0 { high } else { low }, |at| position_in(at, count, low, high));
     let mut all = Vec::new();
     let mut at = first;
     while (step > 0 && at < last) || (step < 0 && at > last) {
@@ -397,6 +409,11 @@ fn slice(items: &[Value], [start, end, step]: [Option<i64>; 3]) -> Vec<Value> {
         at = at.saturating_add(step);
     }
     all
+}
+
+fn position_in(at: i64, count: i64, low: i64, high: i64) -> i64 {
+    let at = if at < 0 { at.saturating_add(count) } else { at };
+    at.clamp(low, high)
 }
 
 /// What names in a lambda may stand for: the variables and buffers of the scheduled function.

@@ -60,8 +60,7 @@ impl Inputs for Sizes {
     }
 
     fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
-        let is_known = |name: &str| inputs.iter().any(|input| input.takes(name));
-        match self.values.keys().find(|name| !is_known(name)) {
+        match self.values.keys().find(|name| !inputs.iter().any(|input| input.takes(name))) {
             Some(name) => Err(not_an_input(name, inputs.iter().map(|input| &*input.name))),
             None => Ok(self.values.clone()),
         }
@@ -249,8 +248,12 @@ impl Session {
             return self.lower(module)?.program.load(&self.options);
         }
         let plain = Session::new(self.options.clone().specialize([]));
-        let version = |dims| plain.compile(&specialized(module, dims)?);
-        let versions = self.options.specialize.iter().map(version).collect::<Result<_>>()?;
+        let versions = self
+            .options
+            .specialize
+            .iter()
+            .map(|dims| plain.compile(&specialized(module, dims)?))
+            .collect::<Result<_>>()?;
         plain.compile(module)?.with_versions(versions)
     }
 
@@ -314,8 +317,12 @@ impl Session {
         let loaded = self.read_for(request, entry.as_ref())?;
         let plain = Session::new(self.options.clone().specialize([]));
         let Lowering { program, left, .. } = plain.lower(&loaded.module)?;
-        let version = |dims| Ok(plain.lower(&specialized(&loaded.module, dims)?)?.program);
-        let versions = self.options.specialize.iter().map(version).collect::<Result<_>>()?;
+        let versions = self
+            .options
+            .specialize
+            .iter()
+            .map(|dims| Ok(plain.lower(&specialized(&loaded.module, dims)?)?.program))
+            .collect::<Result<_>>()?;
         let notes = [&loaded.notes[..], &self.summarise(&program)].concat();
         let left = count(&left);
         let unkept = entry
@@ -357,26 +364,29 @@ impl Session {
             },
         };
         // The hash has to be that of the file which was opened.
-        let is_current = || file.is_none_or(|file| file.is_current());
-        if !is_current() {
+        if !file.is_none_or(|file| file.is_current()) {
             return Ok(None);
         }
         let Request { inputs, open, .. } = request;
         let given = format!("{open:?} {}", inputs.cache_key(*open)?);
-        Ok(Entry::new(path, form, &given, &self.options).filter(|_| is_current()))
+        Ok(Entry::new(path, form, &given, &self.options)
+            .filter(|_| file.is_none_or(|file| file.is_current())))
     }
 
     /// The program that is kept of a model, if it was made for the values that are given and compiled in.
     fn start_kept(&self, request: &Request<'_>, entry: &Entry) -> Option<Started> {
         let start = Instant::now();
         let (executable, record) = entry.open(&self.options)?;
-        let input = |name: &String| ValueType {
-            name: name.clone(),
-            kind: ValueKind::Tensor,
-            dtype: None,
-            dims: None,
-        };
-        let inputs: Vec<ValueType> = record.inputs.iter().map(input).collect();
+        let inputs: Vec<ValueType> = record
+            .inputs
+            .iter()
+            .map(|name| ValueType {
+                name: name.clone(),
+                kind: ValueKind::Tensor,
+                dtype: None,
+                dims: None,
+            })
+            .collect();
         let mut values = request.inputs.values(&inputs).ok()?;
         let sizes = request.inputs.sizes(&values).ok()?;
         let mut is_same = |(name, known): (&String, &Option<String>)| {
@@ -426,11 +436,12 @@ impl Session {
         let free = executable.inputs().iter().map(|port| port.name.to_string());
         let inputs: Vec<String> = free.chain(fixed.keys().cloned()).collect();
         let names = fixed.keys().cloned().collect();
-        let record = |files| Record { files, notes, inputs, fixed, left: count(&left) };
         let unkept = match (entry, program, files) {
-            (Some(entry), Some(program), Some(files)) => {
-                Some(Unkept { entry, program, record: record(files) })
-            }
+            (Some(entry), Some(program), Some(files)) => Some(Unkept {
+                entry,
+                program,
+                record: Record { files, notes, inputs, fixed, left: count(&left) },
+            }),
             _ => None,
         };
         let left = match request.open {

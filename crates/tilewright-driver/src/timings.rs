@@ -10,7 +10,7 @@ use std::path::Path;
 
 use tilewright_autoschedule::price::{self, Beside, Form, Price};
 use tilewright_graph::winograd::Allowed;
-use tilewright_ir::{Module, Result, TensorFunc};
+use tilewright_ir::{Module, Result};
 use tilewright_layout::flow::{Costs, Moved, Priced};
 use tilewright_target::Target;
 use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};
@@ -181,11 +181,13 @@ impl Timings {
 
     /// The plans that a whole model was measured with, each with its nanoseconds.
     pub fn plans(&self, model: &Key) -> impl Iterator<Item = (f64, &str)> {
-        let of = move |r: &Record| r.plan.as_ref().is_some_and(|plan| plan.model == *model);
-        self.measured.values().filter(move |r| of(r)).filter_map(|r| match &r.measured {
-            Measured::Nanoseconds(time) => Some((*time, r.plan.as_ref()?.ways.as_str())),
-            Measured::Failure(_) => None,
-        })
+        self.measured
+            .values()
+            .filter(move |r| r.plan.as_ref().is_some_and(|plan| plan.model == *model))
+            .filter_map(|r| match &r.measured {
+                Measured::Nanoseconds(time) => Some((*time, r.plan.as_ref()?.ways.as_str())),
+                Measured::Failure(_) => None,
+            })
     }
 
     /// Whether a measurement was tried.
@@ -238,10 +240,9 @@ impl Costs for Timings {
             self.cost(&key, kind(&price), price.cycles)
         };
         // As the pass decides that makes the transforms.
-        let part = |func: &TensorFunc, free: &[bool]| {
+        let reduced = self.transforms.least(call.name, call.func, call.free, &|func, free| {
             self.estimated_cost(&price::price(func, free, call.constants, &self.target))
-        };
-        let reduced = self.transforms.least(call.name, call.func, call.free, &part);
+        });
         reduced.map_or(direct, |reduced| reduced.min(direct))
     }
 

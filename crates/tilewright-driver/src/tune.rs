@@ -204,21 +204,27 @@ impl<S: Borrow<Store>> Measuring<S> {
     /// Marks the ways of calls that are near the best one of their call, by what is known now, and
     /// conversions.
     fn want(&mut self) {
-        let cost = |c: &Candidate| self.timings.cost(&c.key, c.kind, c.estimate);
         let mut best: HashMap<usize, f64> = HashMap::new();
         for c in &self.candidates {
             let Some(call) = c.call else { continue };
             let least = best.entry(call).or_insert(f64::INFINITY);
-            *least = least.min(cost(c));
+            *least = least.min(self.cost_of(c));
         }
-        let near = |c: &Candidate| c.call.is_none_or(|call| cost(c) <= best[&call] * FAR);
         let wanted: Vec<bool> = self
             .candidates
             .iter()
-            .map(|c| c.is_wanted || near(c) || self.timings.is_tried(&c.key))
+            .map(|c| {
+                c.is_wanted
+                    || c.call.is_none_or(|call| self.cost_of(c) <= best[&call] * FAR)
+                    || self.timings.is_tried(&c.key)
+            })
             .collect();
         self.candidates.iter_mut().zip(wanted).for_each(|(c, wanted)| c.is_wanted = wanted);
         self.report.candidates = self.candidates.iter().filter(|c| c.is_wanted).count();
+    }
+
+    fn cost_of(&self, c: &Candidate) -> f64 {
+        self.timings.cost(&c.key, c.kind, c.estimate)
     }
 
     /// The candidates that are not measured, the most important first. Asked again when these are, it
@@ -230,11 +236,12 @@ impl<S: Borrow<Store>> Measuring<S> {
         let (target, threads) = (self.options.resolve_target()?, self.options.thread_count()?);
         self.timings = Timings::of(&target, threads, self.store.borrow())?;
         self.want();
-        let is_left = |k: &usize| {
-            let c = &self.candidates[*k];
-            c.is_wanted && !self.timings.is_tried(&c.key)
-        };
-        Ok((0..self.candidates.len()).filter(is_left).collect())
+        Ok((0..self.candidates.len())
+            .filter(|k| {
+                let c = &self.candidates[*k];
+                c.is_wanted && !self.timings.is_tried(&c.key)
+            })
+            .collect())
     }
 
     /// Whether a candidate has been measured since, by another tuner of the same file.
@@ -450,9 +457,8 @@ fn candidates(module: &Module, timings: &Timings, threads: usize) -> Result<Vec<
     for (call, (name, ways)) in found.calls.into_iter().enumerate() {
         let best = ways.iter().map(|c| c.estimate).fold(f64::INFINITY, f64::min);
         let times = calls.get(&*name).copied().unwrap_or(1.0);
-        let weight = |c: &Candidate| times * best * best / c.estimate;
         all.extend(ways.into_iter().map(|c| Candidate {
-            weight: weight(&c),
+            weight: times * best * best / c.estimate,
             call: Some(call),
             ..c
         }));
@@ -487,19 +493,18 @@ const RUNS: Range<usize> = 3..10_000;
 
 /// A module that calls one function: arguments that are the same in every run are constants.
 fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
-    let missing = || Error::input("a function to measure takes tensors of fixed shape");
     let types = func.params.iter().map(|p| match p {
         Param::Buffer { buffer, .. } => {
             Ok(TensorType { shape: buffer.shape.clone(), dtype: buffer.dtype() })
         }
-        Param::Scalar(_) => Err(missing()),
+        Param::Scalar(_) => Err(no_fixed_shape()),
     });
     let types: Vec<TensorType> = types.collect::<Result<_>>()?;
-    let (arguments, results) = types.split_at_checked(free.len()).ok_or_else(missing)?;
+    let (arguments, results) = types.split_at_checked(free.len()).ok_or_else(no_fixed_shape)?;
     let mut random = Random::new(1);
     let (mut params, mut args) = (Vec::new(), Vec::new());
     for (k, (ty, free)) in arguments.iter().zip(free).enumerate() {
-        let shape = ty.const_shape().ok_or_else(missing)?;
+        let shape = ty.const_shape().ok_or_else(no_fixed_shape)?;
         args.push(if *free {
             GraphExpr::Const(random.tensor(ty.dtype, &shape)?)
         } else {
@@ -519,4 +524,8 @@ fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
     module.insert("f", func.clone());
     module.insert("main", GraphFunc::of_dataflow(params, bindings, vec![y]));
     Ok(module)
+}
+
+fn no_fixed_shape() -> Error {
+    Error::input("a function to measure takes tensors of fixed shape")
 }

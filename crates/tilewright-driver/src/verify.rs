@@ -10,8 +10,8 @@ use tilewright_graph::sizes;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::show::{shortened, visible};
 use tilewright_ir::{
-    CallTarget, Error, Expr, ExprKind, Function, GraphFunc, GraphVar, Intrin, Module, Result,
-    Source, Span, TensorFunc,
+    CallTarget, Error, ExprKind, Function, GraphFunc, GraphVar, Intrin, Module, Result, Source,
+    Span, TensorFunc,
 };
 use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 
@@ -84,8 +84,7 @@ pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) ->
         let of = |module: &Module, name: &Arc<str>| {
             let alone = alone(module, name);
             let open = sizes::open_in(&alone, name);
-            let named = |key: &String| open.iter().any(|n| **n == **key);
-            let ranges = given.ranges.iter().filter(|(key, _)| named(key));
+            let ranges = given.ranges.iter().filter(|(key, _)| open.iter().any(|n| **n == **key));
             let ranges = ranges.map(|(key, range)| (key.clone(), *range)).collect();
             sizes::fill(&alone, &Sizes { ranges, ..Sizes::new() })
         };
@@ -126,10 +125,6 @@ const MOST_CASES: usize = 1024;
 /// The sizes of one try, by the position of the name. Those with a range stay in it: at its ends, and
 /// between them.
 fn tries(ranges: &[Option<SizeRange>]) -> impl Iterator<Item = Vec<usize>> {
-    let sample = |k: usize| SAMPLES.get(k % SAMPLES.len()).copied().unwrap_or(1);
-    let inside = move |range: SizeRange, k: usize| {
-        range.least() + sample(k) % (range.most() - range.least() + 1)
-    };
     let ends = move |set: usize| {
         move |range: &Option<SizeRange>| match range {
             Some(range) if set == 0 => range.least(),
@@ -139,15 +134,26 @@ fn tries(ranges: &[Option<SizeRange>]) -> impl Iterator<Item = Vec<usize>> {
         }
     };
     let ragged = move |set: usize| {
-        let of = |(i, range): (usize, &Option<SizeRange>)| match *range {
-            Some(range) => inside(range, set + i),
-            None => sample(set + i),
-        };
-        ranges.iter().enumerate().map(of).collect::<Vec<usize>>()
+        ranges
+            .iter()
+            .enumerate()
+            .map(|(i, range)| match *range {
+                Some(range) => size_inside(range, set + i),
+                None => sample_of(set + i),
+            })
+            .collect::<Vec<usize>>()
     };
     let ends: Vec<Vec<usize>> = (0..2).map(|set| ranges.iter().map(ends(set)).collect()).collect();
     let ragged: Vec<Vec<usize>> = (0..RAGGED).map(ragged).collect();
     ends.into_iter().chain(ragged)
+}
+
+fn sample_of(k: usize) -> usize {
+    SAMPLES.get(k % SAMPLES.len()).copied().unwrap_or(1)
+}
+
+fn size_inside(range: SizeRange, k: usize) -> usize {
+    range.least() + sample_of(k) % (range.most() - range.least() + 1)
 }
 
 /// All sizes of ranges, if they are few.
@@ -158,8 +164,10 @@ fn all_sizes(ranges: &[Option<SizeRange>]) -> Option<Vec<Vec<usize>>> {
         if sizes.clone().count().checked_mul(all.len())? > MOST_CASES {
             return None;
         }
-        let longer = |tried: &Vec<usize>, n: usize| [tried.as_slice(), &[n]].concat();
-        all = all.iter().flat_map(|tried| sizes.clone().map(|n| longer(tried, n))).collect();
+        all = all
+            .iter()
+            .flat_map(|tried| sizes.clone().map(|n| [tried.as_slice(), &[n]].concat()))
+            .collect();
     }
     Some(all)
 }
@@ -189,11 +197,10 @@ fn read_alone(
         return (module.clone(), Vec::new());
     }
     let read = needed_ids(f.bindings().map(|b| &b.value).chain([&f.ret]));
-    let stays = |p: &GraphVar| {
+    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) = f.params.iter().cloned().partition(|p| {
         let is_fixed = p.ty().as_tensor().is_some_and(|t| t.const_shape().is_some());
         read.contains(&p.id()) || !is_fixed || g.params.iter().any(|q| q.name() == p.name())
-    };
-    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) = f.params.iter().cloned().partition(stays);
+    });
     let mut module = module.clone();
     module.insert(name.clone(), GraphFunc { params: kept, ..(**f).clone() });
     (module, left.iter().map(|p| p.name().clone()).collect())
@@ -402,13 +409,15 @@ impl Pair {
             _ => None,
         });
         let [Some(f), Some(g)] = funcs else { return false };
-        let of_bits = |e: &Expr| match e.kind() {
-            ExprKind::Call(CallTarget::Intrin(op), _) => {
-                matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor) && e.dtype().is_int()
-            }
-            _ => false,
-        };
-        let has_bits = [f, g].iter().any(|f| f.body.any_expr(of_bits));
+        let has_bits = [f, g].iter().any(|f| {
+            f.body.any_expr(|e| match e.kind() {
+                ExprKind::Call(CallTarget::Intrin(op), _) => {
+                    matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor)
+                        && e.dtype().is_int()
+                }
+                _ => false,
+            })
+        });
         has_bits && congruence::stores(f).saturating_add(congruence::stores(g)) <= FEW
     }
 
@@ -430,11 +439,7 @@ impl Pair {
     /// Whether the functions are the same but for expressions that are provably equal; that takes
     /// no running, and holds for all sizes.
     fn same(&self, same: impl Fn(&TensorFunc, &TensorFunc) -> bool) -> bool {
-        let of = |module: &Module, name: &Arc<str>| match module.functions.get(name) {
-            Some(Function::Tensor(f)) => Some(f.clone()),
-            _ => None,
-        };
-        match (of(&self.a, &self.name_a), of(&self.b, &self.name_b)) {
+        match (tensor_func_of(&self.a, &self.name_a), tensor_func_of(&self.b, &self.name_b)) {
             (Some(f), Some(g)) => same(&f, &g),
             _ => false,
         }
@@ -478,6 +483,13 @@ impl Pair {
                 Ok(Answer::Undecided)
             }
         }
+    }
+}
+
+fn tensor_func_of(module: &Module, name: &str) -> Option<Arc<TensorFunc>> {
+    match module.functions.get(name) {
+        Some(Function::Tensor(f)) => Some(f.clone()),
+        _ => None,
     }
 }
 

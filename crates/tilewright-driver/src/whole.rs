@@ -77,15 +77,23 @@ pub fn ranked(plans: &[Planned], count: usize) -> Result<Vec<Ranked>> {
         let differs = |choice: &[usize]| anchors.iter().any(|c| choice[*c] != list[0].1[*c]);
         let others: Vec<_> = found.list.into_iter().filter(|(_, c)| differs(c)).collect();
         list.extend(others);
-        let both = |a: &Ranked, (cost, choice): &(u64, Vec<usize>)| Ranked {
-            cost: a.cost + cost,
-            ways: format!("{}{}\n", a.ways, line(graph, problem, choice)),
-        };
-        all = all.iter().flat_map(|a| list.iter().map(|b| both(a, b))).collect();
+        all = all
+            .iter()
+            .flat_map(|a| list.iter().map(|b| ranked_with(a, b, graph, problem)))
+            .collect();
         all.sort_by_key(|r| r.cost);
         all.truncate(count);
     }
     Ok(all)
+}
+
+fn ranked_with(
+    a: &Ranked,
+    (cost, choice): &(u64, Vec<usize>),
+    graph: &str,
+    problem: &Problem,
+) -> Ranked {
+    Ranked { cost: a.cost + cost, ways: format!("{}{}\n", a.ways, line(graph, problem, choice)) }
 }
 
 /// The choice of a text for a graph function; `None` where it says none that is possible.
@@ -93,14 +101,17 @@ pub fn choice(ways: &str, graph: &str, problem: &Problem) -> Option<Vec<usize>> 
     let graph = hash(graph);
     let line = ways.lines().find_map(|line| line.strip_prefix(&*graph)?.strip_prefix(':'))?;
     let mut said = line.split_whitespace();
-    let one = |call: &Call| match call.alternatives.len() {
-        1 => Some(0),
-        _ => {
-            let wanted = said.next()?;
-            labels(problem, call).iter().position(|label| label == wanted)
-        }
-    };
-    let choice: Vec<usize> = problem.calls.iter().map(one).collect::<Option<_>>()?;
+    let choice: Vec<usize> = problem
+        .calls
+        .iter()
+        .map(|call| match call.alternatives.len() {
+            1 => Some(0),
+            _ => {
+                let wanted = said.next()?;
+                labels(problem, call).iter().position(|label| label == wanted)
+            }
+        })
+        .collect::<Option<_>>()?;
     (said.next().is_none() && !evaluate(problem, &choice).is_forbidden()).then_some(choice)
 }
 
@@ -119,20 +130,28 @@ fn line(graph: &str, problem: &Problem, choice: &[usize]) -> String {
 /// What tells the alternatives of a call apart; of equal ones, their order.
 fn labels(problem: &Problem, call: &Call) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
-    let label = |a: &Alternative| {
-        let uses = |uses: &[tilewright_layout::solver::Use]| {
-            let one = |u: &tilewright_layout::solver::Use| {
-                let tensor = &problem.tensors[u.tensor];
-                format!("{:?} {:?}", tensor.name, tensor.layouts[u.layout])
-            };
-            uses.iter().map(one).collect::<Vec<_>>()
-        };
-        let name = hash(&format!("{:?} {:?} {:?}", a.name, uses(&a.reads), uses(&a.writes)));
-        let before = count.entry(name.clone()).or_default();
-        *before += 1;
-        if *before == 1 { name } else { format!("{name}.{before}") }
-    };
-    call.alternatives.iter().map(label).collect()
+    call.alternatives.iter().map(|a| label_of(a, problem, &mut count)).collect()
+}
+
+fn use_names(uses: &[tilewright_layout::solver::Use], problem: &Problem) -> Vec<String> {
+    uses.iter()
+        .map(|u| {
+            let tensor = &problem.tensors[u.tensor];
+            format!("{:?} {:?}", tensor.name, tensor.layouts[u.layout])
+        })
+        .collect::<Vec<_>>()
+}
+
+fn label_of(a: &Alternative, problem: &Problem, count: &mut HashMap<String, usize>) -> String {
+    let name = hash(&format!(
+        "{:?} {:?} {:?}",
+        a.name,
+        use_names(&a.reads, problem),
+        use_names(&a.writes, problem)
+    ));
+    let before = count.entry(name.clone()).or_default();
+    *before += 1;
+    if *before == 1 { name } else { format!("{name}.{before}") }
 }
 
 /// A short hash: it tells the few ways of one call apart.

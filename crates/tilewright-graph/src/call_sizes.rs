@@ -72,8 +72,7 @@ impl<'a> CallSizes<'a> {
 
     /// Sizes of the function as those of the graph.
     pub fn outside(&self, sizes: Vec<Dim>) -> Vec<Dim> {
-        let size = |d: Dim| d.substitute(&|v| self.values.get(v).copied());
-        sizes.into_iter().map(size).collect()
+        sizes.into_iter().map(|d| d.substitute(&|v| self.values.get(v).copied())).collect()
     }
 }
 
@@ -104,18 +103,19 @@ pub fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
 /// function's own ([`unify_sizes`]), and passes these.
 pub fn fits(func: &TensorFunc, call: &GraphExpr) -> bool {
     let GraphExpr::CallTir { args, outs, scalars, .. } = call else { return false };
-    let fits = |ty: &TensorType, b: &Buffer| {
-        let shape = inside(ty);
-        ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
-    };
     let (count, mut buffers) = (args.len() + outs.len(), func.buffers());
     passes_sizes(func, scalars)
         && func.buffers().count() == count
         && args
             .iter()
             .zip(&mut buffers)
-            .all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits(t, b)))
-        && outs.iter().zip(&mut buffers).all(|(t, b)| fits(t, b))
+            .all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits_buffer(t, b)))
+        && outs.iter().zip(&mut buffers).all(|(t, b)| fits_buffer(t, b))
+}
+
+fn fits_buffer(ty: &TensorType, b: &Buffer) -> bool {
+    let shape = inside(ty);
+    ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
 }
 
 /// The extents of a tensor as tensor functions have them.
@@ -130,13 +130,15 @@ pub fn outside(shape: &[Dim], dtype: DType) -> TensorType {
 
 /// The extents of a tensor that is to have memory.
 pub fn extents(shape: &[Expr], what: impl Fn() -> String) -> Result<Vec<Dim>> {
-    let dim = |e: &Expr| {
-        Dim::of(e).ok_or_else(|| {
-            Error::input(format!("the size of {} is not known: it is `{e}`", what()))
-                .help("give the open sizes with --dim")
+    shape
+        .iter()
+        .map(|e| {
+            Dim::of(e).ok_or_else(|| {
+                Error::input(format!("the size of {} is not known: it is `{e}`", what()))
+                    .help("give the open sizes with --dim")
+            })
         })
-    };
-    shape.iter().map(dim).collect()
+        .collect()
 }
 
 /// Number of elements of a tensor.
@@ -229,9 +231,8 @@ impl Unify<'_> {
             return Ok(None);
         }
         // An argument without a type says nothing of sizes.
-        let unsaid = || TensorType { shape: Vec::new(), dtype: DType::F32 };
         let types: Vec<TensorType> =
-            args.iter().map(|a| a.ty().as_tensor().cloned().unwrap_or_else(unsaid)).collect();
+            args.iter().map(|a| a.ty().as_tensor().cloned().unwrap_or_else(unknown_type)).collect();
         let types: Vec<&TensorType> = types.iter().chain(outs).collect();
         let sizes = CallSizes::of(name, func, &types, scalars)?;
         let mut values = HashMap::new();
@@ -264,6 +265,10 @@ impl Unify<'_> {
     }
 }
 
+fn unknown_type() -> TensorType {
+    TensorType { shape: Vec::new(), dtype: DType::F32 }
+}
+
 /// The function with sizes in the place of its variables. Open ones that no parameter has as an
 /// extent become parameters.
 fn with_values(func: &TensorFunc, values: &HashMap<Var, Dim>) -> TensorFunc {
@@ -289,8 +294,7 @@ impl Fold for WithValues {
             return new.clone();
         }
         let Some(new) = fold_buffer(self, b) else { return b.clone() };
-        let normal = |e: &Expr| Dim::of(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32));
-        let new = new.derive(|d| d.shape = d.shape.iter().map(normal).collect());
+        let new = new.derive(|d| d.shape = d.shape.iter().map(normal_extent).collect());
         self.0.buffers.insert(b.clone(), new.clone());
         new
     }
@@ -298,6 +302,10 @@ impl Fold for WithValues {
     fn buffer_use(&mut self, b: &Buffer) -> Buffer {
         self.0.buffer_use(b)
     }
+}
+
+fn normal_extent(e: &Expr) -> Expr {
+    Dim::of(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32))
 }
 
 #[cfg(test)]
@@ -318,28 +326,30 @@ mod tests {
     /// The extent of the function that each binding calls, in order.
     fn called(module: &Module) -> Vec<Dim> {
         let (_, main) = module.graphs().next().expect("there is a graph function");
-        let extent = |b: &Binding| {
-            let GraphExpr::CallTir { func, .. } = &b.value else { panic!("not a call") };
-            let Some(Function::Tensor(f)) = module.functions.get(func) else { panic!("no {func}") };
-            let first = f.buffers().next().expect("there is a parameter");
-            Dim::of(&first.shape[0]).expect("it is a size")
-        };
-        main.bindings().map(extent).collect()
+        main.bindings()
+            .map(|b| {
+                let GraphExpr::CallTir { func, .. } = &b.value else { panic!("not a call") };
+                let Some(Function::Tensor(f)) = module.functions.get(func) else {
+                    panic!("no {func}")
+                };
+                let first = f.buffers().next().expect("there is a parameter");
+                Dim::of(&first.shape[0]).expect("it is a size")
+            })
+            .collect()
     }
 
     #[test]
     fn a_function_that_has_the_variables_of_one_call_is_not_changed_by_another() {
         let [n, m] = ["n", "m"].map(|name| Var::new(name, DType::I64));
         for order in [[&n, &m, &n], [&m, &n, &m]] {
-            let ty = |v: &Var| TensorType { shape: vec![v.expr()], dtype: DType::F32 };
             let params: Vec<GraphVar> =
-                order.iter().map(|v| GraphVar::tensor("x", ty(v))).collect();
+                order.iter().map(|v| GraphVar::tensor("x", vector_of(v))).collect();
             let bindings = params.iter().zip(order).map(|(x, v)| Binding {
-                var: GraphVar::tensor("y", ty(v)),
+                var: GraphVar::tensor("y", vector_of(v)),
                 value: GraphExpr::CallTir {
                     func: "copy".into(),
                     args: vec![GraphExpr::Var(x.clone())],
-                    outs: vec![ty(v)],
+                    outs: vec![vector_of(v)],
                     scalars: Vec::new(),
                 },
                 span: None,
@@ -364,5 +374,9 @@ mod tests {
             assert_eq!(called(&unified), order.map(|v| Dim::open(v).inside()));
             assert_eq!(unified.functions.len(), 3);
         }
+    }
+
+    fn vector_of(v: &Var) -> TensorType {
+        TensorType { shape: vec![v.expr()], dtype: DType::F32 }
     }
 }

@@ -56,8 +56,10 @@ impl<'m> Env<'m> {
 /// # Errors
 /// [`Error::Malformed`] where it has fewer.
 pub fn tuple_item<T: Clone>(items: &[T], k: usize) -> Result<T> {
-    let wrong = || Error::malformed(format!("item {k} of a tuple of {}", items.len()));
-    items.get(k).cloned().ok_or_else(wrong)
+    items
+        .get(k)
+        .cloned()
+        .ok_or_else(|| Error::malformed(format!("item {k} of a tuple of {}", items.len())))
 }
 
 /// What takes the expressions of a graph function apart. Errors are at the span of the environment.

@@ -20,14 +20,17 @@ use crate::view::{is_compact, relabels};
 pub fn reads_own_cell(stage: &Stage, buffer: &Buffer, at: &[Expr]) -> bool {
     let Some(axes) = stage.covers_buffer() else { return false };
     let (shape, own) = (dim::of_shape(&buffer.shape), dim::of_shape(&stage.buffer.shape));
-    let matches = |index: &Expr, axis: &Option<Var>, extent: Dim| match (index.as_var(), axis) {
-        (Some(v), Some(axis)) => v == axis,
-        _ => extent == 1 && (index.as_int() == Some(0) || index.as_var().is_some()),
-    };
     shape.filter(|shape| own.as_ref() == Some(shape)).is_some_and(|shape| {
         at.len() == axes.len()
-            && at.iter().zip(&axes).zip(shape).all(|((i, a), e)| matches(i, a, e))
+            && at.iter().zip(&axes).zip(shape).all(|((i, a), e)| is_own_index(i, a, e))
     })
+}
+
+fn is_own_index(index: &Expr, axis: &Option<Var>, extent: Dim) -> bool {
+    match (index.as_var(), axis) {
+        (Some(v), Some(axis)) => v == axis,
+        _ => extent == 1 && (index.as_int() == Some(0) || index.as_var().is_some()),
+    }
 }
 
 /// What fusion knows of a tensor function. Functions that it knows nothing of stay alone.
@@ -118,15 +121,16 @@ impl Facts {
         let stages = open_stages(&func)?;
         let (last, before) = stages.split_last()?;
         let (result, inputs) = buffers.split_last()?;
-        let reads_result = |s: &Stage| s.value.loads_from(|b| b == *result);
         let writes_input = stages.iter().any(|s| inputs.contains(&&s.buffer));
         let is_known = if last.is_reduction() {
             last.reduction().is_some()
         } else {
-            last.covers_buffer().is_some() && !reads_result(last) && !last.value.effects().impure()
+            last.covers_buffer().is_some()
+                && !last.value.loads_from(|b| b == *result)
+                && !last.value.effects().impure()
         };
         if last.buffer != **result
-            || before.iter().any(|s| s.buffer == **result || reads_result(s))
+            || before.iter().any(|s| s.buffer == **result || s.value.loads_from(|b| b == *result))
             || writes_input
             || !is_known
             || before.iter().any(|s| s.value.effects().impure())

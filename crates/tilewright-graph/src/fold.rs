@@ -132,12 +132,13 @@ impl<'a, 'e> Folder<'a, 'e, '_> {
                 if self.only.as_mut().is_some_and(|of| !of(func, f)) {
                     return None;
                 }
-                let bytes = |shape: Vec<usize>, size: usize| {
-                    shape.iter().try_fold(size, |n, d| n.checked_mul(*d))
-                };
                 let mut size = 0usize;
                 for out in outs {
-                    size = size.checked_add(bytes(out.const_shape()?, out.dtype.bytes())?)?;
+                    size = size.checked_add(
+                        out.const_shape()?
+                            .iter()
+                            .try_fold(out.dtype.bytes(), |n, d| n.checked_mul(*d))?,
+                    )?;
                 }
                 let given: usize = args.iter().map(|t| t.bytes().len()).sum();
                 let missing = if f.body.effects().calls {

@@ -90,27 +90,29 @@ impl Kernels {
     pub fn of(module: &Module, func: &GraphFunc) -> Kernels {
         let mut fuser = Fuser::new(module);
         let Grouped { nodes, groups, .. } = fuser.grouped(func);
-        let result = |n: &Node| groups[n.group].members.first().map(|m| nodes[*m].binding.var.id());
-        let id = |n: &Node| n.binding.var.id();
-        let results = nodes.iter().filter_map(|n| Some((id(n), result(n)?)));
+        let results = nodes.iter().filter_map(|n| {
+            let sink = groups[n.group].members.first()?;
+            Some((n.binding.var.id(), nodes[*sink].binding.var.id()))
+        });
         let results: HashMap<u64, u64> = results.collect();
-        let is_source =
-            |n: &Node| n.facts.as_ref().is_some_and(|f| matches!(f.role, Role::Source { .. }));
         let is_reduced = |n: &&Node| {
-            let within = |reader: &Option<(usize, usize)>| {
-                reader.is_some_and(|(k, _)| nodes[k].group == n.group && is_source(&nodes[k]))
-            };
-            results.get(&id(n)) != Some(&id(n)) && n.readers.iter().all(within)
+            results.get(&n.binding.var.id()) != Some(&n.binding.var.id())
+                && n.readers.iter().all(|reader| {
+                    reader.is_some_and(|(k, _)| nodes[k].group == n.group && is_source(&nodes[k]))
+                })
         };
-        let reduced = nodes.iter().filter(is_reduced).map(id).collect();
+        let reduced = nodes.iter().filter(is_reduced).map(|n| n.binding.var.id()).collect();
         let mut kernels = Kernels { results, reduced, further: HashSet::new() };
         let mut begun = HashSet::new();
-        let is_further = |b: &&Binding| {
-            let begins =
-                kernels.results.contains_key(&b.var.id()) && !kernels.joined(b).contains(&true);
-            begins && !begun.insert(kernels.of_call(b))
-        };
-        let further = func.bindings().filter(is_further).map(|b| b.var.id()).collect();
+        let further = func
+            .bindings()
+            .filter(|b| {
+                let begins =
+                    kernels.results.contains_key(&b.var.id()) && !kernels.joined(b).contains(&true);
+                begins && !begun.insert(kernels.of_call(b))
+            })
+            .map(|b| b.var.id())
+            .collect();
         kernels.further = further;
         kernels
     }
@@ -146,11 +148,14 @@ impl Kernels {
     pub fn joined(&self, b: &Binding) -> Vec<bool> {
         let GraphExpr::CallTir { args, .. } = &b.value else { return Vec::new() };
         let own = self.results.get(&b.var.id());
-        let is_joined = |arg: &GraphExpr| {
-            own.is_some() && var(arg).is_some_and(|v| self.results.get(&v.id()) == own)
-        };
-        args.iter().map(is_joined).collect()
+        args.iter()
+            .map(|arg| own.is_some() && var(arg).is_some_and(|v| self.results.get(&v.id()) == own))
+            .collect()
     }
+}
+
+fn is_source(n: &Node) -> bool {
+    n.facts.as_ref().is_some_and(|f| matches!(f.role, Role::Source { .. }))
 }
 
 struct Group {
@@ -241,11 +246,6 @@ impl<'m> Fuser<'m> {
                 after_source: false,
             })
             .collect();
-        let other = |nodes: &mut [Node], v: &GraphVar| {
-            if let Some(p) = index.get(&v.id()) {
-                nodes[*p].readers.push(None);
-            }
-        };
         for n in 0..nodes.len() {
             let fused = nodes[n].facts.is_some();
             match (&bindings[n].value, fused) {
@@ -258,10 +258,10 @@ impl<'m> Fuser<'m> {
                         }
                     }
                 }
-                (value, _) => needed(value, &mut |v| other(&mut nodes, v)),
+                (value, _) => needed(value, &mut |v| add_outside_reader(&mut nodes, v, &index)),
             }
         }
-        needed(&func.ret, &mut |v| other(&mut nodes, v));
+        needed(&func.ret, &mut |v| add_outside_reader(&mut nodes, v, &index));
         mark_after_source(&mut nodes, &index);
         let groups = collect(&mut nodes, &index);
         Grouped { nodes, groups, index }
@@ -333,6 +333,12 @@ impl<'m> Fuser<'m> {
     }
 }
 
+fn add_outside_reader(nodes: &mut [Node], v: &GraphVar, index: &HashMap<u64, usize>) {
+    if let Some(p) = index.get(&v.id()) {
+        nodes[*p].readers.push(None);
+    }
+}
+
 /// The finite floating-point number that is all a constant holds. Integers stay arguments: products
 /// of integers are recognised by the zero points that they load.
 fn literal(arg: &GraphExpr) -> Option<u64> {
@@ -393,21 +399,29 @@ impl Wired {
 
     /// The same with some arguments as literals of the function.
     fn with_literals(self, literals: &[Option<u64>]) -> Wired {
-        let known = |p: usize| literals.get(p).copied().flatten();
-        if (0..self.args.len()).all(|p| known(p).is_none()) {
+        if (0..self.args.len()).all(|p| known_literal(p, literals).is_none()) {
             return self;
         }
         let Wired { args, mut members, names, key } = self;
-        let place = |p: usize| (0..p).filter(|before| known(*before).is_none()).count();
         for source in members.iter_mut().flat_map(|m| &mut m.sources) {
             if let Source::Param(p) = *source {
-                *source = known(p).map_or_else(|| Source::Param(place(p)), Source::Literal);
+                *source = match known_literal(p, literals) {
+                    Some(bits) => Source::Literal(bits),
+                    None => Source::Param(
+                        (0..p).filter(|before| known_literal(*before, literals).is_none()).count(),
+                    ),
+                };
             }
         }
-        let args = args.into_iter().enumerate().filter(|(p, _)| known(*p).is_none());
+        let args =
+            args.into_iter().enumerate().filter(|(p, _)| known_literal(*p, literals).is_none());
         let args = args.map(|(_, arg)| arg).collect();
         Wired { args, members, names, key: format!("{key}{literals:?}") }
     }
+}
+
+fn known_literal(p: usize, literals: &[Option<u64>]) -> Option<u64> {
+    literals.get(p).copied().flatten()
 }
 
 /// Marks the calls through which everything that a source computes has to go, cell by cell.
@@ -453,12 +467,11 @@ fn mark_after_source(nodes: &mut [Node], index: &HashMap<u64, usize>) {
 fn collect(nodes: &mut [Node], index: &HashMap<u64, usize>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for n in (0..nodes.len()).rev() {
-        let source = |f: &Facts| matches!(f.role, Role::Source { .. });
         if let Some((group, place)) = joins(nodes, &groups, index, n) {
             let g = &mut groups[group];
             if let Some(facts) = &nodes[n].facts {
                 g.nodes += facts.nodes;
-                g.has_source |= source(facts);
+                g.has_source |= matches!(facts.role, Role::Source { .. });
             }
             g.members.push(n);
             nodes[n].group = group;
@@ -476,7 +489,7 @@ fn collect(nodes: &mut [Node], index: &HashMap<u64, usize>) -> Vec<Group> {
         groups.push(Group {
             members: vec![n],
             closed: facts.is_none_or(|f| matches!(f.role, Role::Map { view: true, .. })),
-            has_source: facts.is_some_and(source),
+            has_source: facts.is_some_and(|f| matches!(f.role, Role::Source { .. })),
             nodes: facts.map_or(0, |f| f.nodes),
             frames: vec![Loops { cells: facts.map_or(0, |f| f.cells), reduction: false }],
         });

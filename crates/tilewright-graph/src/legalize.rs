@@ -152,10 +152,8 @@ fn own_results(
 
 /// A function that copies a tensor, in canonical form.
 pub fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
-    let too_big =
-        || Error::unsupported(format!("a tensor of shape {shape:?} is too large to copy"));
     if !shape.iter().all(|d| d.fits_int32()) {
-        return Err(too_big());
+        return Err(too_large(shape));
     }
     let [from, to] = ["x", "copy"].map(|name| buffer(name, shape, dtype));
     let iters = cells("vi", shape);
@@ -163,4 +161,8 @@ pub fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
     let mut func = one_stage("copy", &iters, [&from, &to], at(&iters), value);
     func.attrs.insert(COPY.into(), Attr::Int(1));
     Ok(func)
+}
+
+fn too_large(shape: &[Dim]) -> Error {
+    Error::unsupported(format!("a tensor of shape {shape:?} is too large to copy"))
 }

@@ -191,11 +191,14 @@ pub struct Constants(HashMap<u64, Tensor>);
 impl Constants {
     /// Those of a graph function in normal form.
     pub fn of(func: &GraphFunc) -> Constants {
-        let constant = |b: &Binding| match &b.value {
-            GraphExpr::Const(t) => Some((b.var.id(), t.clone())),
-            _ => None,
-        };
-        Constants(func.bindings().filter_map(constant).collect())
+        Constants(
+            func.bindings()
+                .filter_map(|b| match &b.value {
+                    GraphExpr::Const(t) => Some((b.var.id(), t.clone())),
+                    _ => None,
+                })
+                .collect(),
+        )
     }
 
     /// The tensor that an argument is.

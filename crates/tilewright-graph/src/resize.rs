@@ -196,19 +196,22 @@ impl Graph<'_> {
 
     /// The variable with its new type.
     fn renewed(&self, v: &GraphVar) -> GraphVar {
-        let one = |ty: &GraphType, place: Place| match (ty, self.growth.get(&place)) {
-            (GraphType::Tensor(t), Some(growth)) => GraphType::Tensor(grown_type(t, growth)),
-            (ty, _) => ty.clone(),
-        };
         let ty = match v.ty() {
             GraphType::Tuple(items) => {
                 let items =
-                    items.iter().enumerate().map(|(k, ty)| one(ty, Place::Value(v.id(), k)));
+                    items.iter().enumerate().map(|(k, ty)| self.grown(ty, Place::Value(v.id(), k)));
                 GraphType::Tuple(items.collect())
             }
-            ty => one(ty, self.place(v)),
+            ty => self.grown(ty, self.place(v)),
         };
         GraphVar::new(v.name().clone(), ty)
+    }
+
+    fn grown(&self, ty: &GraphType, place: Place) -> GraphType {
+        match (ty, self.growth.get(&place)) {
+            (GraphType::Tensor(t), Some(growth)) => GraphType::Tensor(grown_type(t, growth)),
+            (ty, _) => ty.clone(),
+        }
     }
 
     /// The value of a binding with the new functions and constants.
@@ -218,12 +221,9 @@ impl Graph<'_> {
         vars: &HashMap<u64, GraphVar>,
         functions: &mut Functions<'_>,
     ) -> Result<GraphExpr> {
-        let zeros = |t: &Tensor, growth: &[Growth]| {
-            Tensor::zeros(t.dtype(), &grown(t.shape(), growth)).map(GraphExpr::Const)
-        };
         match &b.value {
             GraphExpr::Const(t) => match self.growth.get(&Place::Value(b.var.id(), 0)) {
-                Some(growth) => zeros(t, growth),
+                Some(growth) => zeros_of(t, growth),
                 None => Ok(b.value.clone()),
             },
             GraphExpr::CallTir { func, args, outs, scalars } => {
@@ -239,7 +239,7 @@ impl Graph<'_> {
                 let mut new_args = Vec::new();
                 for (arg, growth) in args.iter().zip(&known) {
                     new_args.push(match (arg, growth) {
-                        (GraphExpr::Const(t), Some(growth)) => zeros(t, growth)?,
+                        (GraphExpr::Const(t), Some(growth)) => zeros_of(t, growth)?,
                         _ => Renewed(vars).expr(arg)?,
                     });
                 }
@@ -261,6 +261,10 @@ impl Graph<'_> {
     }
 }
 
+fn zeros_of(t: &Tensor, growth: &[Growth]) -> Result<GraphExpr> {
+    Tensor::zeros(t.dtype(), &grown(t.shape(), growth)).map(GraphExpr::Const)
+}
+
 /// The buffers of a function whose changes are known.
 fn given(func: &TensorFunc, known: &[Option<Vec<Growth>>]) -> Vec<(Buffer, Vec<Growth>)> {
     let all = func.buffers().zip(known);
@@ -268,8 +272,11 @@ fn given(func: &TensorFunc, known: &[Option<Vec<Growth>>]) -> Vec<(Buffer, Vec<G
 }
 
 fn grown(shape: &[usize], growth: &[Growth]) -> Vec<usize> {
-    let extent = |(n, g): (&usize, &Growth)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0);
-    shape.iter().zip(growth).map(extent).collect()
+    shape
+        .iter()
+        .zip(growth)
+        .map(|(n, g)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0))
+        .collect()
 }
 
 fn grown_type(ty: &TensorType, growth: &[Growth]) -> TensorType {

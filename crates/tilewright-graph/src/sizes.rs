@@ -147,8 +147,7 @@ pub fn inputs(module: &Module, function: &str) -> Vec<Input> {
 pub fn open_in(module: &Module, function: &str) -> Vec<Arc<str>> {
     let mut names = open(module);
     if let Some(Function::Tensor(f)) = module.functions.get(function) {
-        let data = |n: &Arc<str>| f.scalars().any(|v| v.name() == n && !v.dtype().is_int());
-        names.retain(|n| !data(n));
+        names.retain(|n| !f.scalars().any(|v| v.name() == n && !v.dtype().is_int()));
     }
     names
 }
@@ -230,20 +229,17 @@ impl Signature {
         let mut values = Values::new();
         // Equations between an extent and a number that cannot be solved before other sizes are known.
         let mut later: Vec<(&Input, usize, i64, String)> = Vec::new();
-        let checked = |size: usize| {
-            i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
-        };
         for (key, &size) in &sizes.dims {
             let from = format!("{key}={size}");
             let vars: Vec<Var> = self.named(key);
             if !vars.is_empty() {
                 for var in vars {
-                    set(&mut values, &var, checked(size)?, &from)?;
+                    set(&mut values, &var, checked_size(size)?, &from)?;
                 }
                 continue;
             }
             let (input, axis) = self.axis(key).ok_or_else(|| self.unknown(key))?;
-            later.push((input, axis, checked(size)?, from));
+            later.push((input, axis, checked_size(size)?, from));
         }
         for (name, shape) in &sizes.shapes {
             let input = self.inputs.iter().find(|i| *i.name == **name).ok_or_else(|| {
@@ -261,7 +257,7 @@ impl Signature {
                 later.push((
                     input,
                     axis,
-                    checked(size)?,
+                    checked_size(size)?,
                     format!("the shape {shape:?} of `{name}`"),
                 ));
             }
@@ -358,6 +354,10 @@ impl Signature {
         }
         Ok(found)
     }
+}
+
+fn checked_size(size: usize) -> Result<i64> {
+    i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
 }
 
 fn set(values: &mut Values, var: &Var, value: i64, from: &str) -> Result<()> {
@@ -652,22 +652,11 @@ mod tests {
     #[test]
     fn callees_are_specialised_for_each_size() {
         let mut module = module();
-        let ty = |e: Expr| TensorType { shape: vec![e], dtype: DType::I32 };
         let m = Var::new("m", DType::I64);
-        let x = GraphVar::tensor("x", ty(m.expr() * 4));
-        let y = GraphVar::tensor("y", ty(m.expr() * 2));
-        let z = GraphVar::tensor("z", ty(m.expr()));
-        let call = |arg: &GraphVar, out: &GraphVar| Binding {
-            var: out.clone(),
-            value: GraphExpr::CallTir {
-                func: "f".into(),
-                args: vec![arg.expr()],
-                outs: vec![out.ty().as_tensor().expect("a tensor").clone()],
-                scalars: vec![Expr::i32(1)],
-            },
-            span: None,
-        };
-        let bindings = vec![call(&x, &y), call(&y, &z)];
+        let x = GraphVar::tensor("x", vector_type(m.expr() * 4));
+        let y = GraphVar::tensor("y", vector_type(m.expr() * 2));
+        let z = GraphVar::tensor("z", vector_type(m.expr()));
+        let bindings = vec![call_binding(&x, &y), call_binding(&y, &z)];
         module.insert(
             "main",
             GraphFunc {
@@ -701,5 +690,22 @@ mod tests {
         assert_eq!(called, ["f", "f_1"]);
         let ret = main.ret_ty.as_ref().and_then(GraphType::as_tensor).expect("a tensor");
         assert_eq!(ret.const_shape(), Some(vec![3]));
+    }
+
+    fn vector_type(e: Expr) -> TensorType {
+        TensorType { shape: vec![e], dtype: DType::I32 }
+    }
+
+    fn call_binding(arg: &GraphVar, out: &GraphVar) -> Binding {
+        Binding {
+            var: out.clone(),
+            value: GraphExpr::CallTir {
+                func: "f".into(),
+                args: vec![arg.expr()],
+                outs: vec![out.ty().as_tensor().expect("a tensor").clone()],
+                scalars: vec![Expr::i32(1)],
+            },
+            span: None,
+        }
     }
 }

@@ -16,9 +16,11 @@ pub type Iter = (Var, Dim, IterKind);
 
 /// Variables for the cells of a tensor of a shape: `prefix`, and the number of the axis.
 pub fn cells(prefix: &str, shape: &[Dim]) -> Vec<Iter> {
-    let iter =
-        |(k, d): (usize, &Dim)| (Var::index(format!("{prefix}{k}")), d.inside(), IterKind::Spatial);
-    shape.iter().enumerate().map(iter).collect()
+    shape
+        .iter()
+        .enumerate()
+        .map(|(k, d)| (Var::index(format!("{prefix}{k}")), d.inside(), IterKind::Spatial))
+        .collect()
 }
 
 /// The cell that such variables name.

@@ -31,12 +31,14 @@ pub fn relabels(func: &TensorFunc) -> bool {
     if dim::product(from.iter().copied()) != cells || !cells.fits_int32() {
         return false;
     }
-    let flat = |at: &[Expr], shape: &[Dim]| {
-        at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, d)| sum * d.typed(DType::I32) + i)
-    };
-    let difference = simplify(&(flat(at, &from) - flat(&stage.indices, &to)), &stage.ranges());
+    let difference =
+        simplify(&(flat_index(at, &from) - flat_index(&stage.indices, &to)), &stage.ranges());
     // Products of open sizes and loop variables cancel as polynomials do.
     Dim::of(&difference).is_some_and(|d| d == 0)
+}
+
+fn flat_index(at: &[Expr], shape: &[Dim]) -> Expr {
+    at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, d)| sum * d.typed(DType::I32) + i)
 }
 
 /// A shape of constants and open sizes, row-major, memory of its own.

@@ -6,7 +6,7 @@ use tilewright_ir::BinOp;
 
 use crate::code::{Affine, Code};
 use crate::compile::Run;
-use crate::machine::{Machine, WRITTEN};
+use crate::machine::{Machine, Memory, WRITTEN};
 use crate::place::Access;
 use crate::race::Act;
 use crate::scalar;
@@ -183,9 +183,8 @@ impl Lanes {
         let memory = &m.memories[self.access.memory()];
         let (data, n) = (&*memory.data, out.len());
         let mut ok = true;
-        let read = |at: usize| data.get(at * 4..).and_then(|b| b.first_chunk::<4>());
         match self.step {
-            0 => match read(first as usize) {
+            0 => match data.get((first as usize) * 4..).and_then(|b| b.first_chunk::<4>()) {
                 Some(bytes) => out.fill(f32::from_le_bytes(*bytes)),
                 None => ok = false,
             },
@@ -199,7 +198,8 @@ impl Lanes {
             },
             _ => {
                 for (i, x) in out.iter_mut().enumerate() {
-                    match read(self.position(first, i)) {
+                    match data.get(self.position(first, i) * 4..).and_then(|b| b.first_chunk::<4>())
+                    {
                         Some(bytes) => *x = f32::from_le_bytes(*bytes),
                         None => ok = false,
                     }
@@ -207,18 +207,15 @@ impl Lanes {
             }
         }
         if let Some(cells) = self.access.cells() {
-            let written = |at: usize| {
-                let states = memory.state.get(at * cells..(at + 1) * cells).unwrap_or_default();
-                states.iter().fold(true, |ok, s| ok & (*s == WRITTEN))
-            };
             ok &= match self.step {
-                0 => written(first as usize),
+                0 => is_written(first as usize, memory, cells),
                 1 => {
                     let range = first as usize * cells..(first as usize + n) * cells;
                     let states = memory.state.get(range).unwrap_or_default();
                     states.iter().fold(true, |ok, s| ok & (*s == WRITTEN))
                 }
-                _ => (0..n).fold(true, |ok, i| ok & written(self.position(first, i))),
+                _ => (0..n)
+                    .fold(true, |ok, i| ok & is_written(self.position(first, i), memory, cells)),
             };
         }
         if !ok {
@@ -261,6 +258,11 @@ impl Lanes {
             m.fail("a batch leaves its memory");
         }
     }
+}
+
+fn is_written(at: usize, memory: &Memory<'_>, cells: usize) -> bool {
+    let states = memory.state.get(at * cells..(at + 1) * cells).unwrap_or_default();
+    states.iter().fold(true, |ok, s| ok & (*s == WRITTEN))
 }
 
 impl Operand {

@@ -193,6 +193,9 @@ impl ValueCode {
 
 /// The range of an integer type.
 pub fn range_of(dtype: DType) -> (i64, i64) {
-    let clamp = |v: Option<i128>, other| v.map_or(other, |v| i64::try_from(v).unwrap_or(other));
-    (clamp(dtype.min_int(), i64::MIN), clamp(dtype.max_int(), i64::MAX))
+    (clamped(dtype.min_int(), i64::MIN), clamped(dtype.max_int(), i64::MAX))
+}
+
+fn clamped(v: Option<i128>, other: i64) -> i64 {
+    v.map_or(other, |v| i64::try_from(v).unwrap_or(other))
 }

@@ -169,9 +169,11 @@ impl Compiler<'_> {
 
     /// Compiles an access that reads.
     fn read_access(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Access> {
-        let updated =
-            |(b, at): &(Buffer, Vec<Expr>)| is_cell(b, at, &Expr::load(buffer, indices.to_vec()));
-        let watching = if self.updating.as_ref().is_some_and(updated) {
+        let watching = if self
+            .updating
+            .as_ref()
+            .is_some_and(|(b, at)| is_cell(b, at, &Expr::load(buffer, indices.to_vec())))
+        {
             None
         } else {
             self.watching(buffer, Act::Read)
@@ -500,16 +502,6 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
         }
     }
     let (least, most) = range_of(dtype);
-    // The exact result's range; it is also that of the wrapped one if it fits the type.
-    let wide = |v: i64| i128::from(v);
-    let corners = |f: fn(i128, i128) -> i128| {
-        let (al, ah, bl, bh) = (wide(a.lo), wide(a.hi), wide(b.lo), wide(b.hi));
-        let all = [f(al, bl), f(al, bh), f(ah, bl), f(ah, bh)];
-        let lo = all.iter().copied().min().unwrap_or(i128::MIN);
-        let hi = all.iter().copied().max().unwrap_or(i128::MAX);
-        let fits = wide(least) <= lo && hi <= wide(most);
-        fits.then_some((lo as i64, hi as i64))
-    };
     if op.is_compare() {
         return compare(op, a.code(), b.code());
     }
@@ -530,10 +522,17 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             }
         }};
     }
-    let affine = |factor| a.affine().zip(b.affine()).and_then(|(x, y)| x.plus(y, factor));
     match op {
-        BinOp::Add => arithmetic!(corners(|x, y| x + y), affine(1), wrapping_add),
-        BinOp::Sub => arithmetic!(corners(|x, y| x - y), affine(-1), wrapping_sub),
+        BinOp::Add => arithmetic!(
+            corner_range(|x, y| x + y, &a, &b, least, most),
+            affine_sum(1, &a, &b),
+            wrapping_add
+        ),
+        BinOp::Sub => arithmetic!(
+            corner_range(|x, y| x - y, &a, &b, least, most),
+            affine_sum(-1, &a, &b),
+            wrapping_sub
+        ),
         BinOp::Mul => {
             let zero = Affine::default();
             let scaled = match (a.as_const(), b.as_const()) {
@@ -541,7 +540,7 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
                 (Some(c), _) => b.affine().and_then(|x| zero.plus(x, c)),
                 _ => None,
             };
-            arithmetic!(corners(|x, y| x * y), scaled, wrapping_mul)
+            arithmetic!(corner_range(|x, y| x * y, &a, &b, least, most), scaled, wrapping_mul)
         }
         BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
             divide(op, dtype, a, b)
@@ -569,6 +568,26 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             0
         })),
     }
+}
+
+fn corner_range(
+    f: fn(i128, i128) -> i128,
+    a: &Int,
+    b: &Int,
+    least: i64,
+    most: i64,
+) -> Option<(i64, i64)> {
+    // The exact result's range; it is also that of the wrapped one if it fits the type.
+    let (al, ah, bl, bh) = (i128::from(a.lo), i128::from(a.hi), i128::from(b.lo), i128::from(b.hi));
+    let all = [f(al, bl), f(al, bh), f(ah, bl), f(ah, bh)];
+    let lo = all.iter().copied().min().unwrap_or(i128::MIN);
+    let hi = all.iter().copied().max().unwrap_or(i128::MAX);
+    let fits = i128::from(least) <= lo && hi <= i128::from(most);
+    fits.then_some((lo as i64, hi as i64))
+}
+
+fn affine_sum(factor: i64, a: &Int, b: &Int) -> Option<Affine> {
+    a.affine().zip(b.affine()).and_then(|(x, y)| x.plus(y, factor))
 }
 
 /// A comparison of two values of one form.

@@ -158,13 +158,9 @@ impl<'m> Interpreter<'m> {
             Some(Attr::List(names)) => names.as_slice(),
             _ => &[],
         };
-        let name = |i: usize| match names.get(i) {
-            Some(Attr::Str(name)) => name.clone(),
-            _ => format!("{i}").into(),
-        };
         let outputs = outputs.into_iter().enumerate().map(|(i, (tensor, states))| Output {
             param: i,
-            name: name(i),
+            name: result_name(i, names),
             tensor,
             states: states.map(|s| s.to_vec()),
         });
@@ -201,17 +197,25 @@ impl<'m> Interpreter<'m> {
     }
 }
 
+fn result_name(i: usize, names: &[Attr]) -> Arc<str> {
+    match names.get(i) {
+        Some(Attr::Str(name)) => name.clone(),
+        _ => format!("{i}").into(),
+    }
+}
+
 /// Why extents of a parameter must be what its type says.
 fn size_reasons(func: &GraphFunc, param: &str) -> Vec<Arc<str>> {
     let Some(Attr::List(all)) = func.attrs.get(SIZE_REASONS) else { return Vec::new() };
-    let reason = |attr: &Attr| match attr {
-        Attr::List(parts) => match parts.as_slice() {
-            [Attr::Str(name), _, Attr::Str(why)] if **name == *param => Some(why.clone()),
+    all.iter()
+        .filter_map(|attr| match attr {
+            Attr::List(parts) => match parts.as_slice() {
+                [Attr::Str(name), _, Attr::Str(why)] if **name == *param => Some(why.clone()),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    };
-    all.iter().filter_map(reason).collect()
+        })
+        .collect()
 }
 
 /// One run of a graph function.
@@ -235,14 +239,8 @@ impl GraphRun<'_, '_> {
             value => self.eval(value),
         };
         let value = value.map_err(place)?;
-        let why = |e: Error| match &b.value {
-            GraphExpr::Call { attrs, .. } if let Some(Attr::Str(why)) = attrs.get(WHY) => {
-                e.note(&**why)
-            }
-            _ => e,
-        };
         self.define(&b.var, value)
-            .map_err(|e| why(context(e.context(format!("binding `{}`", b.var.name())))))
+            .map_err(|e| with_reason(context(e.context(format!("binding `{}`", b.var.name()))), b))
             .map_err(place)
     }
 
@@ -297,11 +295,8 @@ impl GraphRun<'_, '_> {
             let (want, got) = (ty.dtype, t.dtype());
             return Err(Error::input(format!("is {got}, but {want} is declared")));
         }
-        let differs = |want: String| {
-            Err(Error::input(format!("has shape {:?}, but {want} is declared", t.shape())))
-        };
         if ty.shape.len() != t.shape().len() {
-            return differs(shape_text(&ty.shape));
+            return wrong_shape(shape_text(&ty.shape), t);
         }
         for (e, &n) in ty.shape.iter().zip(t.shape()) {
             let range = e.as_var().map_or(SizeRange::ALL, |v| v.range());
@@ -312,11 +307,14 @@ impl GraphRun<'_, '_> {
         let declared = self.shape(&ty.shape)?;
         if declared != t.shape() {
             let text = shape_text(&ty.shape);
-            return differs(if ty.shape.iter().all(|e| e.as_int().is_some()) {
-                text
-            } else {
-                format!("{text}, that is {declared:?},")
-            });
+            return wrong_shape(
+                if ty.shape.iter().all(|e| e.as_int().is_some()) {
+                    text
+                } else {
+                    format!("{text}, that is {declared:?},")
+                },
+                t,
+            );
         }
         Ok(())
     }
@@ -417,6 +415,19 @@ impl GraphRun<'_, '_> {
     }
 }
 
+fn with_reason(e: Error, b: &Binding) -> Error {
+    match &b.value {
+        GraphExpr::Call { attrs, .. } if let Some(Attr::Str(why)) = attrs.get(WHY) => {
+            e.note(&**why)
+        }
+        _ => e,
+    }
+}
+
+fn wrong_shape(want: String, t: &Tensor) -> Result<()> {
+    Err(Error::input(format!("has shape {:?}, but {want} is declared", t.shape())))
+}
+
 /// Gives sizes that stand alone in a shape their values, where they have none.
 pub fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64>) {
     for (e, &n) in shape.iter().zip(given) {
@@ -428,26 +439,30 @@ pub fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64
 
 /// The extents of a shape, given its variables.
 pub fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<usize>> {
-    let extent = |e: &Expr| {
-        let value = match e.as_int() {
-            Some(v) => i128::from(v),
-            None => evaluate(e, dims)?.as_i128(),
-        };
-        usize::try_from(value)
-            .map_err(|_| Error::input(format!("extent `{e}` is {value}, which is negative")))
-    };
-    shape.iter().map(extent).collect()
+    shape
+        .iter()
+        .map(|e| {
+            let value = match e.as_int() {
+                Some(v) => i128::from(v),
+                None => evaluate(e, dims)?.as_i128(),
+            };
+            usize::try_from(value)
+                .map_err(|_| Error::input(format!("extent `{e}` is {value}, which is negative")))
+        })
+        .collect()
 }
 
 /// The value of an expression over variables.
 pub fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
     let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
-    let define = |v: &Var| {
-        let (lo, hi) = range_of(v.dtype());
-        c.define(v, lo, hi)
-    };
-    let slots: Vec<usize> = vars.keys().map(define).collect();
+    let slots: Vec<usize> = vars
+        .keys()
+        .map(|v| {
+            let (lo, hi) = range_of(v.dtype());
+            c.define(v, lo, hi)
+        })
+        .collect();
     let code = c.value(e)?.cell();
     let mut m = Machine::new(c.slots, 0, 0, &options);
     slots.iter().zip(vars.values()).for_each(|(slot, value)| m.frame[*slot] = *value as u64);

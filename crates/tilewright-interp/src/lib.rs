@@ -104,9 +104,11 @@ pub fn run_func(func: &TensorFunc, args: &[Arg], options: &RunOptions) -> Result
 /// Which parameters a tensor function writes, in order; scalars never are.
 pub fn written_params(func: &TensorFunc) -> Vec<bool> {
     let memories = alias::Memories::new(func, &[], false);
-    let written = |p: &tilewright_ir::Param| {
-        let info = p.buffer().and_then(|b| memories.info.get(memories.number(b)));
-        info.is_some_and(|i| i.written)
-    };
-    func.params.iter().map(written).collect()
+    func.params
+        .iter()
+        .map(|p| {
+            let info = p.buffer().and_then(|b| memories.info.get(memories.number(b)));
+            info.is_some_and(|i| i.written)
+        })
+        .collect()
 }

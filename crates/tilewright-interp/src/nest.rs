@@ -127,8 +127,8 @@ impl Compiler<'_> {
         }
         let access = self.access(buffer, indices)?;
         let Some(at) = access.direct().cloned() else { return Ok(None) };
-        let moves = |l: &Loop| at.coefficient(l.slot) != 0;
-        let (spatial, reduce): (Vec<Loop>, Vec<Loop>) = all.iter().partition(|l| moves(l));
+        let (spatial, reduce): (Vec<Loop>, Vec<Loop>) =
+            all.iter().partition(|l| at.coefficient(l.slot) != 0);
         if !injective(&at, &spatial) {
             return Ok(None);
         }
@@ -148,9 +148,10 @@ impl Compiler<'_> {
         if reads_own && !self.reads_only(rest, buffer, &at)? {
             return Ok(None);
         }
-        let reduces = |slot: &usize| reduce.iter().any(|l| l.slot == *slot);
-        let lanes_of_updates = |how: AtOnce| how == AtOnce::Lanes && s.init.is_none();
-        if at_once.iter().any(|(slot, how)| reduces(slot) && !lanes_of_updates(*how)) {
+        let shares_cells = at_once.iter().any(|(slot, how)| {
+            reduce.iter().any(|l| l.slot == *slot) && !(*how == AtOnce::Lanes && s.init.is_none())
+        });
+        if shares_cells {
             return Ok(None);
         }
         let init = match s.init.map(Stmt::kind) {
@@ -172,9 +173,6 @@ impl Compiler<'_> {
         let Some((batched, across)) = self.choose(rest, &at, &spatial, &reduce)? else {
             return Ok(None);
         };
-        let others = |loops: Vec<Loop>| -> Vec<Loop> {
-            loops.into_iter().filter(|l| l.slot != batched.slot).collect()
-        };
         let act = match (&folded, &init) {
             (Some(_), None) => self.act(buffer, indices, value),
             _ => Act::Write,
@@ -191,7 +189,7 @@ impl Compiler<'_> {
         };
         let Some(to) = Lanes::new(access, batched.slot) else { return Ok(None) };
         let steps = steps(&all, &spatial, init.is_some());
-        let (spatial, reduce) = (others(spatial), others(reduce));
+        let (spatial, reduce) = (loops_but(spatial, batched), loops_but(reduce, batched));
         Ok(steps.map(|steps| Nest {
             spatial,
             reduce,
@@ -263,13 +261,8 @@ impl Compiler<'_> {
         }
         // In nanoseconds, roughly: a batch, an element of a load, one of a serial reduction.
         let cost = |l: &Loop, across: bool| {
-            let element = |a: &Affine| match a.coefficient(l.slot) {
-                0 => 0.1,
-                1 => 0.3,
-                _ => 1.2,
-            };
-            let loads: f64 = places.iter().map(element).sum();
-            let last = if across { 0.1 * element(at) } else { 1.2 };
+            let loads: f64 = places.iter().map(|a| element_cost(a, l)).sum();
+            let last = if across { 0.1 * element_cost(at, l) } else { 1.2 };
             40.0 / l.extent.min(BATCH as i64) as f64 + loads + last
         };
         let mut best: Option<(Loop, bool, f64)> = None;
@@ -320,6 +313,18 @@ impl Compiler<'_> {
     }
 }
 
+fn loops_but(loops: Vec<Loop>, batched: Loop) -> Vec<Loop> {
+    loops.into_iter().filter(|l| l.slot != batched.slot).collect()
+}
+
+fn element_cost(a: &Affine, l: &Loop) -> f64 {
+    match a.coefficient(l.slot) {
+        0 => 0.1,
+        1 => 0.3,
+        _ => 1.2,
+    }
+}
+
 /// The loads of an expression.
 fn loads(e: &Expr) -> Vec<(Buffer, Vec<Expr>)> {
     let mut loads = Vec::new();
@@ -347,19 +352,31 @@ fn injective(at: &Affine, loops: &[Loop]) -> bool {
 /// Whether the reduction variables are all at their first values exactly in the first iteration
 /// of the loops that reduce: each loop that reduces is a variable of its own.
 fn starts(firsts: &[(Affine, i64)], reduce: &[Loop], spatial: &[Loop]) -> bool {
-    let fixed = |a: &Affine| spatial.iter().all(|l| a.coefficient(l.slot) == 0);
-    let first_value = |a: &Affine| {
-        a.terms.iter().try_fold(a.base, |sum, &(slot, c)| {
-            let l = reduce.iter().find(|l| l.slot == slot)?;
-            sum.checked_add(l.min.checked_mul(c)?)
-        })
-    };
-    let at_start = |(a, min): &(Affine, i64)| fixed(a) && first_value(a) == Some(*min);
     // Every value is above the first one, and each loop moves some variable; then all variables
     // are at their first values only where every loop is.
-    let rises = |(a, _): &(Affine, i64)| a.terms.iter().all(|(_, c)| *c > 0);
-    let moved = |l: &Loop| l.extent == 1 || firsts.iter().any(|(a, _)| a.coefficient(l.slot) != 0);
-    firsts.iter().all(|f| at_start(f) && rises(f)) && reduce.iter().all(moved)
+    firsts.iter().all(|f| is_at_start(f, spatial, reduce) && rises(f))
+        && reduce
+            .iter()
+            .all(|l| l.extent == 1 || firsts.iter().any(|(a, _)| a.coefficient(l.slot) != 0))
+}
+
+fn is_at_start((a, min): &(Affine, i64), spatial: &[Loop], reduce: &[Loop]) -> bool {
+    is_fixed(a, spatial) && first_value(a, reduce) == Some(*min)
+}
+
+fn rises((a, _): &(Affine, i64)) -> bool {
+    a.terms.iter().all(|(_, c)| *c > 0)
+}
+
+fn is_fixed(a: &Affine, spatial: &[Loop]) -> bool {
+    spatial.iter().all(|l| a.coefficient(l.slot) == 0)
+}
+
+fn first_value(a: &Affine, reduce: &[Loop]) -> Option<i64> {
+    a.terms.iter().try_fold(a.base, |sum, &(slot, c)| {
+        let l = reduce.iter().find(|l| l.slot == slot)?;
+        sum.checked_add(l.min.checked_mul(c)?)
+    })
 }
 
 /// Steps that the loops of a nest take: one an iteration and one a store.

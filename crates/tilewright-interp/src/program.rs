@@ -211,12 +211,11 @@ impl Program {
 
     /// Gives the variables in shapes of parameters their values.
     fn bind_shapes(&self, m: &mut Machine<'_>, args: &[Arg]) -> Result<()> {
-        let extents = |p: &usize| args.get(*p).and_then(Arg::shape);
         for b in &self.bound {
             let value = b.sources.iter().find_map(|s| match s {
-                Source::Extent(p, axis) => extents(p)?.get(*axis).copied(),
+                Source::Extent(p, axis) => args.get(*p).and_then(Arg::shape)?.get(*axis).copied(),
                 Source::Stride(p, axis) => {
-                    let inner = extents(p)?.get(axis + 1..)?;
+                    let inner = args.get(*p).and_then(Arg::shape)?.get(axis + 1..)?;
                     inner.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
                 }
                 Source::Offset => Some(0),

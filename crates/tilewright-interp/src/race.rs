@@ -206,36 +206,46 @@ mod tests {
     #[test]
     fn what_iterations_may_do_to_a_cell() {
         use Act::{Read, Update, Write};
-        let both = |acts: &[(u32, Act, bool)]| {
-            let found = conflict(AtOnce::Threads, acts);
-            assert_eq!(found, conflict(AtOnce::Lanes, acts));
-            found
-        };
-        assert_eq!(both(&[(1, Read, false), (2, Read, false)]), None);
-        assert_eq!(both(&[(1, Write, true), (1, Read, false), (1, Write, true)]), None);
-        assert_eq!(both(&[(1, Write, true), (2, Read, false)]), Some((1, 2)));
-        assert_eq!(both(&[(1, Read, false), (2, Write, true)]), Some((1, 2)));
-        assert_eq!(both(&[(2, Read, false), (1, Read, false), (2, Write, true)]), Some((1, 2)));
-        assert_eq!(both(&[(1, Write, true), (2, Write, true)]), Some((1, 2)));
+        assert_eq!(conflict_of_both(&[(1, Read, false), (2, Read, false)]), None);
+        assert_eq!(conflict_of_both(&[(1, Write, true), (1, Read, false), (1, Write, true)]), None);
+        assert_eq!(conflict_of_both(&[(1, Write, true), (2, Read, false)]), Some((1, 2)));
+        assert_eq!(conflict_of_both(&[(1, Read, false), (2, Write, true)]), Some((1, 2)));
+        assert_eq!(
+            conflict_of_both(&[(2, Read, false), (1, Read, false), (2, Write, true)]),
+            Some((1, 2))
+        );
+        assert_eq!(conflict_of_both(&[(1, Write, true), (2, Write, true)]), Some((1, 2)));
         // The same work again.
         let again = [(1, Write, true), (1, Read, false), (2, Write, false), (2, Read, false)];
-        assert_eq!(both(&again), None);
-        assert_eq!(both(&[(1, Write, true), (2, Write, false), (3, Read, false)]), Some((1, 3)));
+        assert_eq!(conflict_of_both(&again), None);
+        assert_eq!(
+            conflict_of_both(&[(1, Write, true), (2, Write, false), (3, Read, false)]),
+            Some((1, 3))
+        );
         // Not where one iteration makes something else of the cell in between.
-        assert_eq!(both(&[(1, Write, true), (1, Write, true), (2, Write, false)]), Some((1, 2)));
+        assert_eq!(
+            conflict_of_both(&[(1, Write, true), (1, Write, true), (2, Write, false)]),
+            Some((1, 2))
+        );
         let later = [(1, Write, true), (2, Write, false), (2, Write, true)];
-        assert_eq!(both(&later), Some((1, 2)));
-        assert_eq!(both(&[(1, Write, false), (2, Read, false)]), None);
+        assert_eq!(conflict_of_both(&later), Some((1, 2)));
+        assert_eq!(conflict_of_both(&[(1, Write, false), (2, Read, false)]), None);
         // Updates.
         let (sum, max) = (Update(Combine::Sum), Update(Combine::Max));
         let lanes = |acts: &[(u32, Act, bool)]| conflict(AtOnce::Lanes, acts);
         let threads = |acts: &[(u32, Act, bool)]| conflict(AtOnce::Threads, acts);
         assert_eq!(lanes(&[(1, sum, true), (2, sum, true), (1, sum, true)]), None);
         assert_eq!(threads(&[(1, sum, true), (2, sum, true)]), Some((1, 2)));
-        assert_eq!(both(&[(1, sum, true), (2, max, true)]), Some((1, 2)));
-        assert_eq!(both(&[(1, sum, true), (2, Read, false)]), Some((1, 2)));
-        assert_eq!(both(&[(1, Write, true), (2, sum, true)]), Some((1, 2)));
-        assert_eq!(both(&[(1, Write, true), (1, sum, true)]), None);
+        assert_eq!(conflict_of_both(&[(1, sum, true), (2, max, true)]), Some((1, 2)));
+        assert_eq!(conflict_of_both(&[(1, sum, true), (2, Read, false)]), Some((1, 2)));
+        assert_eq!(conflict_of_both(&[(1, Write, true), (2, sum, true)]), Some((1, 2)));
+        assert_eq!(conflict_of_both(&[(1, Write, true), (1, sum, true)]), None);
+    }
+
+    fn conflict_of_both(acts: &[(u32, Act, bool)]) -> Option<(u32, u32)> {
+        let found = conflict(AtOnce::Threads, acts);
+        assert_eq!(found, conflict(AtOnce::Lanes, acts));
+        found
     }
 
     #[test]

@@ -131,11 +131,11 @@ impl Output {
 
     /// The tensor, if every element was written; arbitrary ones count as written.
     pub fn into_tensor(self) -> Result<Tensor> {
-        let unwritten = |s: &State| *s == State::Unwritten;
-        if self.states.as_ref().is_some_and(|s| s.iter().any(unwritten)) {
+        if self.states.as_ref().is_some_and(|s| s.contains(&State::Unwritten)) {
             let states = self.states.map(|s| {
-                let keep = |s: State| if unwritten(&s) { s } else { State::Value };
-                s.into_iter().map(keep).collect()
+                s.into_iter()
+                    .map(|s| if s == State::Unwritten { s } else { State::Value })
+                    .collect()
             });
             let found = Output { states, ..self };
             let index = found.first_missing().map_or_else(Vec::new, |(i, _)| i);

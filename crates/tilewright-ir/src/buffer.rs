@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::dtype::DType;
@@ -42,7 +43,7 @@ pub struct BufferData {
 
 /// What computes a buffer, to whoever reads it: a matter of those who build functions.
 #[derive(Clone)]
-struct Producer(Arc<dyn Any + Send + Sync>);
+struct Producer(Arc<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>);
 
 impl fmt::Debug for Producer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,7 +96,10 @@ impl Buffer {
     }
 
     /// This buffer, which holds what computes its cells.
-    pub fn produced_by<T: Any + Send + Sync>(&self, producer: Arc<T>) -> Self {
+    pub fn produced_by<T>(&self, producer: Arc<T>) -> Self
+    where
+        T: Any + Send + Sync + UnwindSafe + RefUnwindSafe,
+    {
         let mut data = (*self.0).clone();
         data.producer = Some(Producer(producer));
         Buffer(Arc::new(data))
@@ -104,12 +108,14 @@ impl Buffer {
     /// What [`produced_by`](Self::produced_by) was told.
     pub fn producer<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         let Producer(producer) = self.0.producer.clone()?;
+        let producer: Arc<dyn Any + Send + Sync> = producer;
         producer.downcast().ok()
     }
 
     /// The producer, where this is the last to hold the buffer, and nobody else holds the producer.
     pub fn into_producer<T: Any + Send + Sync>(self) -> Option<T> {
         let Producer(producer) = Arc::into_inner(self.0)?.producer?;
+        let producer: Arc<dyn Any + Send + Sync> = producer;
         Arc::into_inner(producer.downcast().ok()?)
     }
 
@@ -157,8 +163,8 @@ impl Buffer {
     /// Whether its cells lie one after the other, the last axis first, from where its memory
     /// starts.
     pub fn is_row_major(&self) -> bool {
-        let starts = |o: &Expr| o.as_int() == Some(0);
-        self.0.strides.is_empty() && self.0.elem_offset.as_ref().is_none_or(starts)
+        self.0.strides.is_empty()
+            && self.0.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0))
     }
 
     /// Reads an element.

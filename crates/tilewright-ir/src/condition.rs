@@ -58,18 +58,14 @@ pub struct CellFact {
 impl CellFact {
     /// The cell and its value, where a condition that is no disjunction gives one.
     pub fn of(cond: &Expr, holds: bool) -> Option<CellFact> {
-        let fact = |buffer: &Buffer, indices: &[Expr], value: Expr| {
-            let (buffer, indices) = (buffer.clone(), indices.to_vec());
-            Some(CellFact { unless: Vec::new(), buffer, indices, value })
-        };
         match cond.kind() {
             _ if cond.dtype().lanes != 1 => None,
             ExprKind::Not(inner) => CellFact::of(inner, !holds),
-            ExprKind::Load(buffer, at) => fact(buffer, at, Expr::bool(holds)),
+            ExprKind::Load(buffer, at) => fact_of(buffer, at, Expr::bool(holds)),
             ExprKind::Binary(op, a, b) if *op == if holds { BinOp::Eq } else { BinOp::Ne } => {
                 match (a.kind(), b.kind()) {
-                    (ExprKind::Load(buffer, at), _) => fact(buffer, at, b.clone()),
-                    (_, ExprKind::Load(buffer, at)) => fact(buffer, at, a.clone()),
+                    (ExprKind::Load(buffer, at), _) => fact_of(buffer, at, b.clone()),
+                    (_, ExprKind::Load(buffer, at)) => fact_of(buffer, at, a.clone()),
                     _ => None,
                 }
             }
@@ -89,6 +85,11 @@ impl CellFact {
         });
         facts.collect()
     }
+}
+
+fn fact_of(buffer: &Buffer, indices: &[Expr], value: Expr) -> Option<CellFact> {
+    let (buffer, indices) = (buffer.clone(), indices.to_vec());
+    Some(CellFact { unless: Vec::new(), buffer, indices, value })
 }
 
 #[cfg(test)]
@@ -123,19 +124,23 @@ mod tests {
         let flag = Buffer::with_extents("F", &[8], DType::BOOL);
         let i = Var::index("i");
         let cell = || a.load([i.expr()]);
-        let facts = |cond: Expr| -> Vec<String> {
-            let all = CellFact::all(&cond).into_iter();
-            all.map(|f| format!("{} = {} unless {:?}", f.buffer.name, f.value, text(&f.unless)))
-                .collect()
-        };
         let below = || i.expr().less(4);
-        assert_eq!(facts(cell().equal(7)), ["A = 7 unless []"]);
-        assert_eq!(facts(below().or(cell().equal(7))), [r#"A = 7 unless ["i < 4"]"#]);
-        assert_eq!(facts(!(below().and(cell().not_equal(7)))), [r#"A = 7 unless ["not i < 4"]"#]);
-        assert_eq!(facts(!flag.load([i.expr()])), ["F = T.bool(False) unless []"]);
-        let two = facts(cell().equal(1).or(cell().equal(2)));
+        assert_eq!(facts_of(cell().equal(7)), ["A = 7 unless []"]);
+        assert_eq!(facts_of(below().or(cell().equal(7))), [r#"A = 7 unless ["i < 4"]"#]);
+        assert_eq!(
+            facts_of(!(below().and(cell().not_equal(7)))),
+            [r#"A = 7 unless ["not i < 4"]"#]
+        );
+        assert_eq!(facts_of(!flag.load([i.expr()])), ["F = T.bool(False) unless []"]);
+        let two = facts_of(cell().equal(1).or(cell().equal(2)));
         assert_eq!(two, [r#"A = 1 unless ["A[i] == 2"]"#, r#"A = 2 unless ["A[i] == 1"]"#]);
-        assert!(facts(cell().not_equal(7)).is_empty() && facts(below()).is_empty());
-        assert!(facts(below().and(cell().equal(7))).is_empty());
+        assert!(facts_of(cell().not_equal(7)).is_empty() && facts_of(below()).is_empty());
+        assert!(facts_of(below().and(cell().equal(7))).is_empty());
+    }
+
+    fn facts_of(cond: Expr) -> Vec<String> {
+        let all = CellFact::all(&cond).into_iter();
+        all.map(|f| format!("{} = {} unless {:?}", f.buffer.name, f.value, text(&f.unless)))
+            .collect()
     }
 }

@@ -57,14 +57,9 @@ impl GraphExpr {
         let Some(Attr::List(sizes)) = attrs.get("_0").filter(|_| **op == *SHAPE) else {
             return None;
         };
-        let size = |a: &Attr| match a {
-            Attr::Int(n) => Some(Expr::int(*n, DType::I64)),
-            Attr::Expr(e) => Some(e.clone()),
-            _ => None,
-        };
         sizes
             .iter()
-            .map(size)
+            .map(size_of)
             .collect::<Option<_>>()
             .filter(|_| args.is_empty() && attrs.len() == 1)
     }
@@ -109,6 +104,14 @@ impl GraphExpr {
             body.bindings().for_each(|b| b.value.for_each(f));
             body.ret.for_each(f);
         }
+    }
+}
+
+fn size_of(a: &Attr) -> Option<Expr> {
+    match a {
+        Attr::Int(n) => Some(Expr::int(*n, DType::I64)),
+        Attr::Expr(e) => Some(e.clone()),
+        _ => None,
     }
 }
 

@@ -59,12 +59,12 @@ fn need(kind: &ExprKind, dtype: DType) -> Option<(&Expr, Need)> {
         ExprKind::Call(CallTarget::Intrin(op), args) => (args.get(1)?, op.need(dtype)?),
         _ => return None,
     };
-    let in_range = |k: i64| match need {
+    (!scalar(operand).as_int().is_some_and(|k| match need {
         Need::Divisor => k != 0,
         Need::Shift => (0..i64::from(dtype.bits)).contains(&k),
         Need::Exponent => k >= 0,
-    };
-    (!scalar(operand).as_int().is_some_and(in_range)).then_some((operand, need))
+    }))
+    .then_some((operand, need))
 }
 
 /// Whether a node, apart from its parts, is not defined for all operands.
@@ -75,13 +75,14 @@ pub(crate) fn is_partial(kind: &ExprKind, dtype: DType) -> bool {
 /// What the outermost operation of an expression needs; `None` where it is always defined.
 pub fn demand(e: &Expr) -> Option<Demand> {
     let (operand, kind) = need(e.kind(), e.dtype())?;
-    let of = || operand.clone();
     let holds = match kind {
-        Need::Divisor => of().not_equal(0),
-        Need::Shift => of().greater_equal(0).and(of().less(i64::from(e.dtype().bits))),
-        Need::Exponent => of().greater_equal(0),
+        Need::Divisor => operand.clone().not_equal(0),
+        Need::Shift => {
+            operand.clone().greater_equal(0).and(operand.clone().less(i64::from(e.dtype().bits)))
+        }
+        Need::Exponent => operand.clone().greater_equal(0),
     };
-    Some(Demand { operand: of(), holds, kind })
+    Some(Demand { operand: operand.clone(), holds, kind })
 }
 
 /// The value of every lane, where it is the same.
@@ -135,7 +136,6 @@ impl Visit for Decisive {
         if !self.seen.insert((e.address(), self.decides)) {
             return;
         }
-        let may_fail = |e: &Expr| e.effects().may_fail();
         match e.kind() {
             ExprKind::Var(v) if self.decides => {
                 self.vars.insert(v.clone());
@@ -175,6 +175,10 @@ impl Visit for Decisive {
     }
 }
 
+fn may_fail(e: &Expr) -> bool {
+    e.effects().may_fail()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,8 +198,6 @@ mod tests {
         );
         let at = |k: i32| b.load([Expr::i32(k)]);
         let from = |e: Expr| a.load([e]);
-        let intrin =
-            |f, x: Expr, y: Expr| Expr::call(CallTarget::Intrin(f), vec![x, y], DType::I32);
         let cond = || at(1).greater(0);
         for (e, loads) in [
             (at(0) + at(1) * from(Expr::i32(2)), vec![]),
@@ -204,9 +206,9 @@ mod tests {
             (at(0).floordiv(at(1)), vec!["B[1]"]),
             (at(0).floordiv(3), vec![]),
             (Expr::binary(BinOp::TruncMod, Expr::i32(5), at(1)), vec!["B[1]"]),
-            (intrin(Intrin::Shl, at(0), at(1)), vec!["B[1]"]),
-            (intrin(Intrin::Shl, at(0), Expr::i32(3)), vec![]),
-            (intrin(Intrin::Pow, at(0), at(1)), vec!["B[1]"]),
+            (call_of(Intrin::Shl, at(0), at(1)), vec!["B[1]"]),
+            (call_of(Intrin::Shl, at(0), Expr::i32(3)), vec![]),
+            (call_of(Intrin::Pow, at(0), at(1)), vec!["B[1]"]),
             (Expr::call(CallTarget::Extern("f".into()), vec![at(1)], DType::I32), vec!["B[1]"]),
             (Expr::if_then_else(cond(), Expr::i32(1), Expr::i32(2)), vec![]),
             (Expr::if_then_else(cond(), from(Expr::i32(1)), Expr::i32(2)), vec!["B[1]"]),
@@ -222,6 +224,10 @@ mod tests {
         ] {
             assert_eq!(decisive(&e), loads, "{e}");
         }
+    }
+
+    fn call_of(f: Intrin, x: Expr, y: Expr) -> Expr {
+        Expr::call(CallTarget::Intrin(f), vec![x, y], DType::I32)
     }
 
     #[test]

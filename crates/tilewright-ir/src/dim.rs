@@ -353,8 +353,11 @@ pub fn narrow(var: &Var) -> Var {
     let narrow = if var.dtype() == DType::I32 {
         var.clone()
     } else {
-        let make = || Var::size(var.name().clone(), DType::I32, var.range());
-        table.narrow.entry(var.clone()).or_insert_with(make).clone()
+        table
+            .narrow
+            .entry(var.clone())
+            .or_insert_with(|| Var::size(var.name().clone(), DType::I32, var.range()))
+            .clone()
     };
     table.wide.entry(narrow.clone()).or_insert_with(|| var.clone());
     narrow
@@ -592,8 +595,11 @@ mod tests {
                 _ => ((a - b).max(0), each(&|x, y| (x - y).max(0))),
             };
             for (point, want) in points.iter().zip(&want) {
-                let of = |v: &Var| Some(point[usize::from(*v == vars[1])] as usize);
-                assert_eq!(made.form().value(&of), Some(*want), "{round}: {made} at {point:?}");
+                assert_eq!(
+                    made.form().value(&|v| Some(point[usize::from(*v == vars[1])] as usize)),
+                    Some(*want),
+                    "{round}: {made} at {point:?}"
+                );
             }
             let (all, none) = (want.iter().all(|v| *v >= 2), want.iter().all(|v| *v < 2));
             assert!(all || !made.at_least(2), "{made}");

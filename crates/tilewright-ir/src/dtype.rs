@@ -137,21 +137,22 @@ impl FromStr for DType {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let unknown = || {
-            Error::syntax(format!("unknown data type `{text}`"))
-                .help("data types are bool, int8..int64, uint8..uint64, float16, float32, float64, bfloat16, handle, void, with `xN` for N lanes")
-        };
         let (scalar, lanes) = match text.rsplit_once('x') {
-            Some((s, l)) => (s, l.parse::<u16>().map_err(|_| unknown())?),
+            Some((s, l)) => (s, l.parse::<u16>().map_err(|_| unknown_dtype(text))?),
             None => (text, 1),
         };
         let named = DType::NAMED.iter().find(|(name, _)| *name == scalar);
-        let base = named.ok_or_else(unknown)?.1;
+        let base = named.ok_or_else(|| unknown_dtype(text))?.1;
         if lanes == 0 {
-            return Err(unknown());
+            return Err(unknown_dtype(text));
         }
         Ok(base.with_lanes(lanes))
     }
+}
+
+fn unknown_dtype(text: &str) -> Error {
+    Error::syntax(format!("unknown data type `{text}`"))
+                .help("data types are bool, int8..int64, uint8..uint64, float16, float32, float64, bfloat16, handle, void, with `xN` for N lanes")
 }
 
 #[cfg(test)]

@@ -170,22 +170,25 @@ fn may_agree(a: &Expr, b: &Expr) -> bool {
     if a.size() != b.size() || x != y || !x.binds && a.var_bits() != b.var_bits() {
         return false;
     }
-    let root = |a: &Expr, b: &Expr| match (a.kind(), b.kind()) {
+    same_root(a, b)
+        && match (a.kind(), b.kind()) {
+            (ExprKind::Binary(_, x1, x2), ExprKind::Binary(_, y1, y2)) => {
+                same_root(x1, y1) && same_root(x2, y2)
+            }
+            (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
+                x == y && i.iter().zip(j).all(|(i, j)| same_root(i, j))
+            }
+            _ => true,
+        }
+}
+
+fn same_root(a: &Expr, b: &Expr) -> bool {
+    match (a.kind(), b.kind()) {
         (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
         (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
         (ExprKind::Binary(o, ..), ExprKind::Binary(p, ..)) => o == p,
         (x, y) => discriminant(x) == discriminant(y),
-    };
-    root(a, b)
-        && match (a.kind(), b.kind()) {
-            (ExprKind::Binary(_, x1, x2), ExprKind::Binary(_, y1, y2)) => {
-                root(x1, y1) && root(x2, y2)
-            }
-            (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
-                x == y && i.iter().zip(j).all(|(i, j)| root(i, j))
-            }
-            _ => true,
-        }
+    }
 }
 
 fn differ(left: impl fmt::Display, right: impl fmt::Display) -> Check {
@@ -323,11 +326,9 @@ impl<'o> Matcher<'o> {
         a: &'m Module,
         b: &'m Module,
     ) -> Result<Vec<(Arc<str>, &'m Function, &'m Function)>, Box<Difference>> {
-        let names =
-            |m: &Module| format!("functions {}", commas(m.functions.keys().map(|k| quoted(k))));
         let count = a.functions.len() == b.functions.len();
         if !count || (self.options.names && !a.functions.keys().eq(b.functions.keys())) {
-            differ(names(a), names(b))?;
+            differ(function_names(a), function_names(b))?;
         }
         let mut rest = b.functions.iter().filter(|(n, _)| !a.functions.contains_key(*n));
         let mut pairs = Vec::new();
@@ -335,7 +336,7 @@ impl<'o> Matcher<'o> {
         for (name, x) in &a.functions {
             let (other, y) = match b.functions.get_key_value(name).or_else(|| rest.next()) {
                 Some(found) => found,
-                None => return differ(names(a), names(b)).map(|()| pairs),
+                None => return differ(function_names(a), function_names(b)).map(|()| pairs),
             };
             renamed.insert(name.clone(), other.clone());
             pairs.push((name.clone(), x, y));
@@ -356,8 +357,9 @@ impl<'o> Matcher<'o> {
 
     fn func_attrs(&mut self, a: &Attrs, b: &Attrs, private_a: bool, private_b: bool) -> Check {
         if self.options.names {
-            let text = |p: &bool| if *p { "private" } else { "public" }.to_owned();
-            agree("visibility", &private_a, &private_b, text)?;
+            agree("visibility", &private_a, &private_b, |p| {
+                if *p { "private" } else { "public" }.to_owned()
+            })?;
         }
         let skip = if self.options.names { "" } else { "global_symbol" };
         self.attrs(a, b, "attribute", skip)
@@ -368,11 +370,10 @@ impl<'o> Matcher<'o> {
             if &**key == skip {
                 continue;
             }
-            let text = |v: Option<&Attr>| v.map_or("nothing".into(), attr_text);
             let (x, y) = (a.get(key), b.get(key));
             let check = match (x, y) {
                 (Some(x), Some(y)) => self.attr(x, y),
-                _ => differ(text(x), text(y)),
+                _ => differ(attr_or_nothing(x), attr_or_nothing(y)),
             };
             check.within(format_args!("{what} `{key}`"))?;
         }
@@ -395,6 +396,14 @@ impl<'o> Matcher<'o> {
         };
         if same { Ok(()) } else { differ(attr_text(a), attr_text(b)) }
     }
+}
+
+fn function_names(m: &Module) -> String {
+    format!("functions {}", commas(m.functions.keys().map(|k| quoted(k))))
+}
+
+fn attr_or_nothing(v: Option<&Attr>) -> String {
+    v.map_or("nothing".into(), attr_text)
 }
 
 fn attr_text(a: &Attr) -> String {
@@ -594,34 +603,36 @@ mod tests {
 
     #[test]
     fn shared_parts_are_compared_once() {
-        let tower = || {
-            let mut e = Var::index("i").expr();
-            for _ in 0..60 {
-                e = &e * &e;
-            }
-            e
-        };
         check_exprs(&tower(), &tower(), expect!["equal"]);
+    }
+
+    fn tower() -> Expr {
+        let mut e = Var::index("i").expr();
+        for _ in 0..60 {
+            e = &e * &e;
+        }
+        e
     }
 
     #[test]
     fn views_of_one_memory_differ_from_separate_memories() {
-        let func = |shared: bool| {
-            let a = Buffer::with_extents("A", &[4], DType::F32);
-            let t = Buffer::with_extents("T", &[4], DType::F32);
-            let of = if shared { &a } else { &t };
-            let v = of.derive(|d| d.shape = vec![Expr::i32(2), Expr::i32(2)]);
-            let zero = || Expr::i32(0);
-            let body = Stmt::store(&v, vec![zero(), zero()], t.load([zero()]));
-            let body = Stmt::new(StmtKind::Declare { buffer: v, body });
-            TensorFunc::new(vec![Param::tensor(&a)], Stmt::allocate(&t, body))
-        };
         check(
-            &func(true),
-            &func(false),
+            &two_views(true),
+            &two_views(false),
             expect!["buffer `A`, memory: a view of one memory against a view of another"],
         );
-        check(&func(false), &func(false), expect!["equal"]);
+        check(&two_views(false), &two_views(false), expect!["equal"]);
+    }
+
+    fn two_views(shared: bool) -> TensorFunc {
+        let a = Buffer::with_extents("A", &[4], DType::F32);
+        let t = Buffer::with_extents("T", &[4], DType::F32);
+        let of = if shared { &a } else { &t };
+        let v = of.derive(|d| d.shape = vec![Expr::i32(2), Expr::i32(2)]);
+        let zero = || Expr::i32(0);
+        let body = Stmt::store(&v, vec![zero(), zero()], t.load([zero()]));
+        let body = Stmt::new(StmtKind::Declare { buffer: v, body });
+        TensorFunc::new(vec![Param::tensor(&a)], Stmt::allocate(&t, body))
     }
 
     #[test]
@@ -670,39 +681,43 @@ mod tests {
 
     #[test]
     fn modules_compare_by_name_or_by_order() {
-        let text = |a: &Module, b: &Module, o: &Equality| {
-            modules(a, b, o).err().map_or("equal".into(), |d| d.to_string())
-        };
         let (a, b) = (module("f", 1.0), module("g", 1.0));
-        expect!["functions `f`, `main` against functions `g`, `main`"].assert_eq(&text(
+        expect!["functions `f`, `main` against functions `g`, `main`"].assert_eq(&difference_of(
             &a,
             &b,
             &Equality::default(),
         ));
-        expect!["equal"].assert_eq(&text(&a, &b, &Equality::loose()));
-        expect!["equal"].assert_eq(&text(&a, &module("f", 1.0), &Equality::default()));
+        expect!["equal"].assert_eq(&difference_of(&a, &b, &Equality::loose()));
+        expect!["equal"].assert_eq(&difference_of(&a, &module("f", 1.0), &Equality::default()));
         expect!["function `f`, block `root`, loop `i`, block `first`, store to `T`, value: `row[0] + T.float32(1.0)` against `row[0] + T.float32(2.0)`"]
-            .assert_eq(&text(&a, &module("g", 2.0), &Equality::loose()));
+            .assert_eq(&difference_of(&a, &module("g", 2.0), &Equality::loose()));
+    }
+
+    fn difference_of(a: &Module, b: &Module, o: &Equality) -> String {
+        modules(a, b, o).err().map_or("equal".into(), |d| d.to_string())
     }
 
     #[test]
     fn graph_functions_compare_calls_types_and_constants() {
-        let text = |a: &GraphFunc, b: &GraphFunc| {
-            let d = graph_funcs(a, b, &Equality::default()).err();
-            d.map_or("equal".into(), |d| d.to_string())
-        };
-        expect!["equal"].assert_eq(&text(&call("f", "y"), &call("f", "z")));
+        expect!["equal"].assert_eq(&graph_difference(&call("f", "y"), &call("f", "z")));
         expect!["binding `y`: call_tir of `f` (1 arguments, 1 outputs) against call_tir of `g` (1 arguments, 1 outputs)"]
-            .assert_eq(&text(&call("f", "y"), &call("g", "y")));
-        let with = |v: f32| {
-            let mut f = call("f", "y");
-            let t = Tensor::from_slice(&[2], &[1.0, v]);
-            f.ret = t.map_or(GraphExpr::Tuple(Vec::new()), GraphExpr::Const);
-            f
-        };
+            .assert_eq(&graph_difference(&call("f", "y"), &call("g", "y")));
         expect!["result, constant, element 1: 2.0 against 3.0"]
-            .assert_eq(&text(&with(2.0), &with(3.0)));
-        expect!["equal"].assert_eq(&text(&with(f32::NAN), &with(-f32::NAN)));
+            .assert_eq(&graph_difference(&with_constant(2.0), &with_constant(3.0)));
+        expect!["equal"]
+            .assert_eq(&graph_difference(&with_constant(f32::NAN), &with_constant(-f32::NAN)));
+    }
+
+    fn graph_difference(a: &GraphFunc, b: &GraphFunc) -> String {
+        let d = graph_funcs(a, b, &Equality::default()).err();
+        d.map_or("equal".into(), |d| d.to_string())
+    }
+
+    fn with_constant(v: f32) -> GraphFunc {
+        let mut f = call("f", "y");
+        let t = Tensor::from_slice(&[2], &[1.0, v]);
+        f.ret = t.map_or(GraphExpr::Tuple(Vec::new()), GraphExpr::Const);
+        f
     }
 
     #[test]
@@ -725,17 +740,18 @@ mod tests {
 
     #[test]
     fn attributes_and_annotations() {
-        let func = |key: &str, v| {
-            let mut f = sample(|_| {});
-            f.attrs.insert(key.into(), Attr::Int(v));
-            f
-        };
-        check(&func("a", 1), &func("a", 2), expect!["attribute `a`: 1 against 2"]);
-        check(&func("a", 1), &func("b", 1), expect!["attribute `a`: 1 against nothing"]);
-        let (x, y) = (func("global_symbol", 1), func("global_symbol", 2));
+        check(&with_attr("a", 1), &with_attr("a", 2), expect!["attribute `a`: 1 against 2"]);
+        check(&with_attr("a", 1), &with_attr("b", 1), expect!["attribute `a`: 1 against nothing"]);
+        let (x, y) = (with_attr("global_symbol", 1), with_attr("global_symbol", 2));
         assert!(tensor_funcs(&x, &y, &Equality::default()).is_err());
         assert!(tensor_funcs(&x, &y, &Equality::loose()).is_ok());
         assert_eq!(fingerprint(&x), fingerprint(&y));
+    }
+
+    fn with_attr(key: &str, v: i64) -> TensorFunc {
+        let mut f = sample(|_| {});
+        f.attrs.insert(key.into(), Attr::Int(v));
+        f
     }
 
     #[test]

@@ -277,7 +277,6 @@ impl ExprKind {
     /// The type of the node, where it follows from its parts. Of a call that is the `given` type,
     /// with as many lanes as its arguments have; of a vector, its lanes are given.
     pub(crate) fn dtype(&self, given: DType) -> DType {
-        let lanes_of = |e: &Expr| e.dtype().lanes;
         match self {
             ExprKind::Int(_)
             | ExprKind::Float(_)
@@ -286,7 +285,7 @@ impl ExprKind {
             | ExprKind::Undef => given,
             ExprKind::Var(v) => v.dtype(),
             ExprKind::Binary(op, a, _) if op.is_compare() || op.is_logic() => {
-                DType::BOOL.with_lanes(lanes_of(a))
+                DType::BOOL.with_lanes(a.dtype().lanes)
             }
             ExprKind::Binary(_, a, _)
             | ExprKind::Not(a)
@@ -295,12 +294,12 @@ impl ExprKind {
             | ExprKind::Let(.., a) => a.dtype(),
             // The lanes follow those of the last index.
             ExprKind::Load(buffer, indices) => {
-                let lanes = indices.last().map_or(1, lanes_of);
+                let lanes = indices.last().map_or(1, |e| e.dtype().lanes);
                 buffer.dtype().with_lanes(lanes.saturating_mul(buffer.dtype().lanes))
             }
-            ExprKind::Call(_, args) => {
-                given.with_lanes(args.iter().map(lanes_of).fold(given.lanes.max(1), u16::max))
-            }
+            ExprKind::Call(_, args) => given.with_lanes(
+                args.iter().map(|e| e.dtype().lanes).fold(given.lanes.max(1), u16::max),
+            ),
             ExprKind::Ramp(a, _) | ExprKind::Broadcast(a) => a.dtype().with_lanes(given.lanes),
         }
     }
@@ -646,20 +645,26 @@ fn match_types(a: Expr, b: Expr) -> (Expr, Expr) {
     if x == y {
         return (a, b);
     }
-    let rank = |d: DType| match d.kind {
+    let to = match (is_constant_of(&a, y), is_constant_of(&b, x)) {
+        (true, false) if rank_of(x).0 <= rank_of(y).0 => y,
+        (false, true) if rank_of(y).0 <= rank_of(x).0 => x,
+        _ if rank_of(x) >= rank_of(y) => x,
+        _ => y,
+    };
+    (convert(a, to), convert(b, to))
+}
+
+fn rank_of(d: DType) -> (i32, u8) {
+    match d.kind {
         TypeKind::Bool => (0, 1),
         TypeKind::UInt => (1, d.bits),
         TypeKind::Int => (1, d.bits),
         _ => (2, d.bits),
-    };
-    let constant = |e: &Expr, to: DType| e.as_int().is_some_and(|v| !narrows(v, to));
-    let to = match (constant(&a, y), constant(&b, x)) {
-        (true, false) if rank(x).0 <= rank(y).0 => y,
-        (false, true) if rank(y).0 <= rank(x).0 => x,
-        _ if rank(x) >= rank(y) => x,
-        _ => y,
-    };
-    (convert(a, to), convert(b, to))
+    }
+}
+
+fn is_constant_of(e: &Expr, to: DType) -> bool {
+    e.as_int().is_some_and(|v| !narrows(v, to))
 }
 
 /// [`Expr::cast`], where an integer constant also becomes a float constant.

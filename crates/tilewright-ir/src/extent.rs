@@ -164,18 +164,19 @@ mod tests {
 
     #[test]
     fn products_are_exact_or_refused() {
-        let list = |sizes: &[i64]| {
-            let sizes: Vec<Expr> =
-                sizes.iter().map(|n| constant(i128::from(*n), DType::I32).unwrap()).collect();
-            product(DType::I32, &sizes)
-        };
-        let of = |sizes: &[i64]| list(sizes).map(|e| (e.as_int(), e.dtype())).ok();
+        let of = |sizes: &[i64]| product_of(sizes).map(|e| (e.as_int(), e.dtype())).ok();
         assert_eq!(of(&[]), Some((Some(1), DType::I32)));
         assert_eq!(of(&[46341, 46340]), Some((Some(2_147_441_940), DType::I32)));
         assert_eq!(of(&[65536, 65536]), Some((Some(1 << 32), DType::I64)));
         assert_eq!(of(&[1 << 31, 1 << 31]), Some((Some(1 << 62), DType::I64)));
         assert_eq!(of(&[1 << 31, 1 << 31, 2]), None);
         assert_eq!(of(&[1 << 62, 1 << 62, 1 << 62, 0]), Some((Some(0), DType::I64)));
+    }
+
+    fn product_of(sizes: &[i64]) -> Result<Expr> {
+        let sizes: Vec<Expr> =
+            sizes.iter().map(|n| constant(i128::from(*n), DType::I32).unwrap()).collect();
+        product(DType::I32, &sizes)
     }
 
     #[test]
@@ -188,12 +189,18 @@ mod tests {
 
     #[test]
     fn division_rounds_up() {
-        let at = |n, k| ceil_div(&big(n), &big(k)).unwrap().as_int();
-        assert_eq!((at(0, 3), at(1, 3), at(3, 3), at(4, 3)), (Some(0), Some(1), Some(1), Some(2)));
-        assert_eq!(at(i64::MAX, 2), Some(1 << 62));
+        assert_eq!(
+            (ceil_of(0, 3), ceil_of(1, 3), ceil_of(3, 3), ceil_of(4, 3)),
+            (Some(0), Some(1), Some(1), Some(2))
+        );
+        assert_eq!(ceil_of(i64::MAX, 2), Some(1 << 62));
         assert!(ceil_div(&big(4), &big(0)).is_err());
         let up = round_up(&Expr::i32(i32::MAX), 4).unwrap();
         assert_eq!((up.as_int(), up.dtype()), (Some(1 << 31), DType::I64));
         assert!(round_up(&big(i64::MAX), 2).is_err());
+    }
+
+    fn ceil_of(n: i64, k: i64) -> Option<i64> {
+        ceil_div(&big(n), &big(k)).unwrap().as_int()
     }
 }

@@ -119,8 +119,9 @@ impl TensorFunc {
     /// # Errors
     /// The first parameter that is no open size.
     pub fn size_arguments(&self) -> std::result::Result<Vec<Expr>, &Var> {
-        let argument = |v| open_size(v).map(|size| Dim::open(&size).argument()).ok_or(v);
-        self.scalars().map(argument).collect()
+        self.scalars()
+            .map(|v| open_size(v).map(|size| Dim::open(&size).argument()).ok_or(v))
+            .collect()
     }
 
     /// The variables that the shapes of the arguments give values to, each once, in order. Compiled

@@ -340,8 +340,7 @@ impl Intrin {
 
     /// The intrinsic of this name.
     pub fn from_name(name: &str) -> Option<Intrin> {
-        let has = |op: &Intrin| op.name() == name || op.row().aliases.contains(&name);
-        Intrin::ALL.iter().copied().find(has)
+        Intrin::ALL.iter().copied().find(|op| op.name() == name || op.row().aliases.contains(&name))
     }
 
     /// Number of arguments.

@@ -102,11 +102,6 @@ impl ListOp {
     pub fn apply(self, args: Vec<Item>, attrs: &Attrs) -> Result<Item> {
         let mut args = args.into_iter();
         let mut next = || args.next().ok_or_else(|| wrong("an argument is missing"));
-        let number = |key: &str, default: i64| match attrs.get(key) {
-            Some(Attr::Int(n)) => *n,
-            Some(Attr::Bool(b)) => i64::from(*b),
-            _ => default,
-        };
         Ok(match self {
             ListOp::Of => Item::List(Arc::new(args.collect())),
             ListOp::At => {
@@ -140,14 +135,18 @@ impl ListOp {
             ListOp::Split => {
                 let x = next()?.tensor()?;
                 let lengths = args.next().map(Item::tensor).transpose()?;
-                let axis = axis(number("axis", 0), x.shape().len())?;
-                split(&x, lengths.as_ref(), axis, number("keepdims", 1) != 0)?
+                let axis = axis(number_of("axis", 0, attrs), x.shape().len())?;
+                split(&x, lengths.as_ref(), axis, number_of("keepdims", 1, attrs) != 0)?
             }
             ListOp::Join => {
                 let list = next()?.list()?;
                 let parts: Vec<Tensor> =
                     list.iter().cloned().map(Item::tensor).collect::<Result<_>>()?;
-                Item::Tensor(join(&parts, number("axis", 0), number("new_axis", 0) != 0)?)
+                Item::Tensor(join(
+                    &parts,
+                    number_of("axis", 0, attrs),
+                    number_of("new_axis", 0, attrs) != 0,
+                )?)
             }
             ListOp::Nothing => Item::Nothing,
             ListOp::Has => {
@@ -159,6 +158,14 @@ impl ListOp {
                 value => value,
             },
         })
+    }
+}
+
+fn number_of(key: &str, default: i64, attrs: &Attrs) -> i64 {
+    match attrs.get(key) {
+        Some(Attr::Int(n)) => *n,
+        Some(Attr::Bool(b)) => i64::from(*b),
+        _ => default,
     }
 }
 
@@ -255,9 +262,11 @@ fn split(x: &Tensor, lengths: Option<&Tensor>, axis: usize, keep: bool) -> Resul
             (0..extent).step_by(each).map(|at| each.min(extent - at)).collect()
         }
         Some(t) => {
-            let length = |i| usize::try_from(t.get_i128(i)).ok();
-            let lengths: Option<Vec<usize>> =
-                if t.dtype().is_int() { (0..t.len()).map(length).collect() } else { None };
+            let lengths: Option<Vec<usize>> = if t.dtype().is_int() {
+                (0..t.len()).map(|i| usize::try_from(t.get_i128(i)).ok()).collect()
+            } else {
+                None
+            };
             let sum = |l: &[usize]| l.iter().try_fold(0usize, |n, l| n.checked_add(*l));
             lengths.filter(|l| sum(l) == Some(extent)).ok_or_else(|| {
                 wrong(format!("the lengths of the parts do not sum up to {extent}"))
@@ -296,12 +305,14 @@ pub fn join(parts: &[Tensor], along: i64, new: bool) -> Result<Tensor> {
     let axis = axis(along, rank)?;
     let widened: Vec<Tensor>;
     let parts = if new {
-        let widen = |t: &Tensor| {
-            let mut shape = t.shape().to_vec();
-            shape.insert(axis.min(shape.len()), 1);
-            t.reshape(&shape)
-        };
-        widened = parts.iter().map(widen).collect::<Result<_>>()?;
+        widened = parts
+            .iter()
+            .map(|t| {
+                let mut shape = t.shape().to_vec();
+                shape.insert(axis.min(shape.len()), 1);
+                t.reshape(&shape)
+            })
+            .collect::<Result<_>>()?;
         &widened
     } else {
         parts

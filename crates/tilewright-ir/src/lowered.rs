@@ -23,25 +23,28 @@ impl Lowered {
     /// # Errors
     /// [`Error::Malformed`] at the first block that is left.
     pub fn new(module: Module) -> Result<Lowered> {
-        let check = |name: &str, f: &TensorFunc| match first_block(&f.body) {
-            None => Ok(()),
-            Some((block, span)) => {
-                let error = Error::malformed(format!(
-                    "the function is not lowered: it has the block `{block}`"
-                ))
-                .context(format!("function `{name}`"))
-                .at(span.or(f.span))
-                .help("run the pass `lower` first");
-                Err(module.source.iter().fold(error, |e, source| e.in_source(source)))
-            }
-        };
-        module.tensors().try_for_each(|(name, f)| check(name, f))?;
+        module.tensors().try_for_each(|(name, f)| check_lowered(name, f, &module))?;
         Ok(Lowered(module))
     }
 
     /// The module.
     pub fn into_module(self) -> Module {
         self.0
+    }
+}
+
+fn check_lowered(name: &str, f: &TensorFunc, module: &Module) -> Result<()> {
+    match first_block(&f.body) {
+        None => Ok(()),
+        Some((block, span)) => {
+            let error = Error::malformed(format!(
+                "the function is not lowered: it has the block `{block}`"
+            ))
+            .context(format!("function `{name}`"))
+            .at(span.or(f.span))
+            .help("run the pass `lower` first");
+            Err(module.source.iter().fold(error, |e, source| e.in_source(source)))
+        }
     }
 }
 

@@ -146,14 +146,17 @@ impl Module {
 
     /// A name that no function has yet: `base`, `base_1`, `base_2`, ...
     pub fn fresh_name(&self, base: &str) -> Arc<str> {
-        let free = |n: &str| !self.functions.contains_key(n);
-        if free(base) {
+        if self.is_free(base) {
             return base.into();
         }
         (1usize..)
             .map(|i| format!("{base}_{i}"))
-            .find(|n| free(n))
+            .find(|n| self.is_free(n))
             .unwrap_or_else(|| base.to_owned())
             .into()
+    }
+
+    fn is_free(&self, n: &str) -> bool {
+        !self.functions.contains_key(n)
     }
 }

@@ -158,16 +158,15 @@ impl Fold for Prune {
         b.init.iter().for_each(|s| used.stmt(s));
         let regions = b.matches.iter().map(|m| &m.source);
         regions.for_each(|r| used.buffer_use(&r.buffer));
-        let idle = |a: &&Buffer| !used.buffer(a);
         let no_init = b.init.as_ref().is_some_and(Stmt::is_nop);
-        if !no_init && !b.allocs.iter().any(|a| idle(&a)) {
+        if !no_init && !b.allocs.iter().any(|a| !used.buffer(a)) {
             return b;
         }
         let mut new = (*b).clone();
         new.allocs.retain(|a| used.buffer(a));
         new.init = new.init.filter(|i| !i.is_nop());
         // What is declared to be touched is there.
-        let gone: HashSet<&Buffer> = b.allocs.iter().filter(idle).collect();
+        let gone: HashSet<&Buffer> = b.allocs.iter().filter(|a| !used.buffer(a)).collect();
         for list in [&mut new.reads, &mut new.writes].into_iter().flatten() {
             list.retain(|r| !gone.contains(&r.buffer));
         }

@@ -60,11 +60,10 @@ fn search(
     may: impl Fn(&Expr) -> bool,
     mut test: impl FnMut(&Expr) -> bool,
 ) -> bool {
-    let mut look = |e: &Expr| match may(e) {
+    walk(start, &mut |e| match may(e) {
         true if test(e) => ControlFlow::Break(()),
         inside => ControlFlow::Continue(inside),
-    };
-    walk(start, &mut look)
+    })
 }
 
 /// Whether the walk was ended.
@@ -121,9 +120,11 @@ impl Expr {
     /// Whether one of the variables is read, bound inside or not.
     pub fn mentions_any<'a>(&self, vars: impl IntoIterator<Item = &'a Var> + Clone) -> bool {
         let mask = vars.clone().into_iter().fold(0, |mask, v| mask | var_bit(v));
-        let is_one = |v: &Var| vars.clone().into_iter().any(|x| x == v);
-        let may = |e: &Expr| e.var_bits() & mask != 0;
-        search(|w| w.expr(self), may, |e| e.as_var().is_some_and(is_one))
+        search(
+            |w| w.expr(self),
+            |e| e.var_bits() & mask != 0,
+            |e| e.as_var().is_some_and(|v| vars.clone().into_iter().any(|x| x == v)),
+        )
     }
 
     /// Calls back for each load, outermost first in the order of the text; for a shared one once.
@@ -138,8 +139,11 @@ impl Expr {
 
     /// Whether a load of a buffer with a property is part of the expression.
     pub fn loads_from(&self, test: impl Fn(&Buffer) -> bool) -> bool {
-        let loads = |e: &Expr| matches!(e.kind(), ExprKind::Load(b, _) if test(b));
-        search(|w| w.expr(self), |e| e.effects().loads, loads)
+        search(
+            |w| w.expr(self),
+            |e| e.effects().loads,
+            |e| matches!(e.kind(), ExprKind::Load(b, _) if test(b)),
+        )
     }
 
     /// The buffers that are loaded from, each once, in the order of the text.

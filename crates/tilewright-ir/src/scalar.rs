@@ -243,7 +243,6 @@ pub fn binary(op: BinOp, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {
         };
     }
     let (x, y) = (to_f64(a, dtype), to_f64(b, dtype));
-    let truth = |v: bool| Ok(u64::from(v));
     match op {
         BinOp::Eq => truth(x == y),
         BinOp::Ne => truth(x != y),
@@ -266,6 +265,10 @@ pub fn binary(op: BinOp, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {
             Ok(from_f64(value, dtype))
         }
     }
+}
+
+fn truth(v: bool) -> Result<u64, Fault> {
+    Ok(u64::from(v))
 }
 
 /// Conversion between types of one lane.
@@ -347,11 +350,7 @@ pub fn intrinsic(op: Intrin, dtype: DType, a: u64, b: u64) -> Result<u64, Fault>
 /// An operator on two integers of a type, with that type's wrap-around; `None` for division by
 /// zero and for operators that integers do not have.
 pub fn eval_int(op: BinOp, a: i64, b: i64, dtype: DType) -> Option<i64> {
-    let exactly = |v: i64| match dtype.kind {
-        TypeKind::UInt => i128::from(v as u64),
-        _ => i128::from(v),
-    };
-    let (x, y) = (exactly(a), exactly(b));
+    let (x, y) = (exact_value(a, dtype), exact_value(b, dtype));
     let value = match op {
         // The low bits are right, also where 127 bits do not hold the product.
         BinOp::Mul => x.wrapping_mul(y),
@@ -360,18 +359,23 @@ pub fn eval_int(op: BinOp, a: i64, b: i64, dtype: DType) -> Option<i64> {
     Some(wrap(value as i64, dtype))
 }
 
+fn exact_value(v: i64, dtype: DType) -> i128 {
+    match dtype.kind {
+        TypeKind::UInt => i128::from(v as u64),
+        _ => i128::from(v),
+    }
+}
+
 /// An operator on two integers without a type; comparisons give 0 or 1. `None` for division by zero,
 /// for what 128 bits do not hold, and for the true division, whose result is no integer.
 pub fn exact(op: BinOp, x: i128, y: i128) -> Option<i128> {
-    let floor_rest =
-        || x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r });
     Some(match op {
         BinOp::Add => x.checked_add(y)?,
         BinOp::Sub => x.checked_sub(y)?,
         BinOp::Mul => x.checked_mul(y)?,
         BinOp::Div => return None,
-        BinOp::FloorDiv => x.checked_sub(floor_rest()?)?.checked_div(y)?,
-        BinOp::FloorMod => floor_rest()?,
+        BinOp::FloorDiv => x.checked_sub(floor_remainder(x, y)?)?.checked_div(y)?,
+        BinOp::FloorMod => floor_remainder(x, y)?,
         BinOp::TruncDiv => x.checked_div(y)?,
         BinOp::TruncMod => x.checked_rem(y)?,
         BinOp::Min => x.min(y),
@@ -385,6 +389,10 @@ pub fn exact(op: BinOp, x: i128, y: i128) -> Option<i128> {
         BinOp::And => i128::from(x != 0 && y != 0),
         BinOp::Or => i128::from(x != 0 || y != 0),
     })
+}
+
+fn floor_remainder(x: i128, y: i128) -> Option<i128> {
+    x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
 }
 
 /// `value` reduced to the width of an integer type; unchanged for other kinds.
@@ -423,18 +431,21 @@ mod tests {
 
     #[test]
     fn floor_and_trunc_differ_below_zero() {
-        let ev = |op, a, b| eval_int(op, a, b, DType::I32);
         for a in -9..=9i64 {
             for b in [-4i64, -3, 3, 4] {
                 let floor = (a as f64 / b as f64).floor() as i64;
-                assert_eq!(ev(BinOp::FloorDiv, a, b), Some(floor), "{a} // {b}");
-                assert_eq!(ev(BinOp::FloorMod, a, b), Some(a - b * floor), "{a} % {b}");
-                assert_eq!(ev(BinOp::TruncDiv, a, b), Some(a / b));
-                assert_eq!(ev(BinOp::TruncMod, a, b), Some(a % b));
+                assert_eq!(value_of(BinOp::FloorDiv, a, b), Some(floor), "{a} // {b}");
+                assert_eq!(value_of(BinOp::FloorMod, a, b), Some(a - b * floor), "{a} % {b}");
+                assert_eq!(value_of(BinOp::TruncDiv, a, b), Some(a / b));
+                assert_eq!(value_of(BinOp::TruncMod, a, b), Some(a % b));
             }
         }
-        assert_eq!(ev(BinOp::FloorDiv, 1, 0), None);
-        assert_eq!(ev(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
+        assert_eq!(value_of(BinOp::FloorDiv, 1, 0), None);
+        assert_eq!(value_of(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
+    }
+
+    fn value_of(op: BinOp, a: i64, b: i64) -> Option<i64> {
+        eval_int(op, a, b, DType::I32)
     }
 
     #[test]

@@ -45,14 +45,15 @@ pub fn visible_lines(text: &str) -> String {
 /// As [`visible`], with one character for each, so that places stay where they are: controls by
 /// their pictures (`␛`), a tab by a space, others by `�`.
 fn pictures(text: &str) -> String {
-    let picture = |c: char| match c {
-        '\t' => ' ',
-        '\x7f' => '\u{2421}',
-        c if (c as u32) < 0x20 => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
-        c if is_hidden(c) => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(picture).collect()
+    text.chars()
+        .map(|c| match c {
+            '\t' => ' ',
+            '\x7f' => '\u{2421}',
+            c if (c as u32) < 0x20 => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+            c if is_hidden(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
 }
 
 /// Most characters of one part of a message, and how many of them stay at its ends where it is longer.

@@ -82,8 +82,7 @@ pub fn brief(e: &Expr) -> String {
     if e.size() <= NODES {
         return e.to_string();
     }
-    let cut = |depth| Cut { depth }.expr(e);
-    let short = (1..6).rev().map(cut).find(|e| e.size() <= NODES);
+    let short = (1..6).rev().map(|depth| Cut { depth }.expr(e)).find(|e| e.size() <= NODES);
     short.map_or_else(|| "...".to_owned(), |e| e.to_string())
 }
 
@@ -417,22 +416,26 @@ mod tests {
     fn plain_numbers_stand_only_where_they_read_back() {
         let (i, l) = (Var::index("i").expr(), Var::new("l", DType::I64).expr());
         let (two, three) = (Expr::i32(2), Expr::i32(3));
-        let text = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone()).to_string();
-        assert_eq!(text(BinOp::Mul, &two, &three), "T.int32(2) * 3");
-        assert_eq!(text(BinOp::Add, &i, &three), "i + 3");
-        assert_eq!(text(BinOp::Add, &l, &Expr::int(3, DType::I64)), "l + T.int64(3)");
+        assert_eq!(binary_text(BinOp::Mul, &two, &three), "T.int32(2) * 3");
+        assert_eq!(binary_text(BinOp::Add, &i, &three), "i + 3");
+        assert_eq!(binary_text(BinOp::Add, &l, &Expr::int(3, DType::I64)), "l + T.int64(3)");
         let shift = Expr::intrin(crate::expr::Intrin::Shl, vec![l, three]);
         assert_eq!(shift.to_string(), "T.shift_left(l, T.int32(3))");
     }
 
+    fn binary_text(op: BinOp, a: &Expr, b: &Expr) -> String {
+        Expr::binary(op, a.clone(), b.clone()).to_string()
+    }
+
     #[test]
     fn opaque_calls_keep_their_type() {
-        let call = |name: &str, dtype| {
-            Expr::call(CallTarget::Opaque(name.into()), vec![Expr::i32(1)], dtype).to_string()
-        };
-        assert_eq!(call("ret", DType::HANDLE), "T.ret(1)");
-        assert_eq!(call("ret", DType::I32), "T.call_intrin(\"int32\", \"ret\", 1)");
-        assert_eq!(call("min", DType::HANDLE), "T.call_intrin(\"handle\", \"min\", 1)");
+        assert_eq!(call_text("ret", DType::HANDLE), "T.ret(1)");
+        assert_eq!(call_text("ret", DType::I32), "T.call_intrin(\"int32\", \"ret\", 1)");
+        assert_eq!(call_text("min", DType::HANDLE), "T.call_intrin(\"handle\", \"min\", 1)");
+    }
+
+    fn call_text(name: &str, dtype: DType) -> String {
+        Expr::call(CallTarget::Opaque(name.into()), vec![Expr::i32(1)], dtype).to_string()
     }
 
     #[test]

@@ -195,7 +195,6 @@ mod tests {
         let cell = || b.load(at());
         let x = || a.load(at());
         let other = || b.load([i.expr() + 1]);
-        let bits = |op, args| Expr::call(CallTarget::Intrin(op), args, DType::I32);
         let check = |value: Expr, expected: Option<Combine>| {
             assert_eq!(update(&b, &at(), &value), expected, "{value}");
         };
@@ -208,7 +207,10 @@ mod tests {
         check(cell() * x(), Some(Combine::Product));
         check(x().max(cell()), Some(Combine::Max));
         check(cell().min(x()), Some(Combine::Min));
-        check(bits(Intrin::BitXor, vec![cell(), x()]), Some(Combine::BitXor));
+        check(
+            Expr::call(CallTarget::Intrin(Intrin::BitXor), vec![cell(), x()], DType::I32),
+            Some(Combine::BitXor),
+        );
         check(Expr::if_then_else(x().less(0), cell() + 1, cell()), Some(Combine::Sum));
         check(x() - cell(), None);
         check(cell() * 2 + x(), None);

@@ -454,8 +454,7 @@ pub fn fold_buffer<F: Fold + ?Sized>(f: &mut F, b: &Buffer) -> Option<Buffer> {
     let mut p = Parts::of(f);
     let (shape, strides) = (p.exprs(&b.shape), p.exprs(&b.strides));
     let offset = b.elem_offset.as_ref().map(|e| p.expr(e));
-    let new = || b.derive(|d| (d.shape, d.strides, d.elem_offset) = (shape, strides, offset));
-    (!p.same).then(new)
+    (!p.same).then(|| b.derive(|d| (d.shape, d.strides, d.elem_offset) = (shape, strides, offset)))
 }
 
 /// Folds the parameters' buffers and the body of a function.

@@ -75,19 +75,20 @@ pub fn check_open_module(module: &Module) -> Result<()> {
 }
 
 fn check_functions(module: &Module, open: bool) -> Result<()> {
-    let check = || {
-        for (name, f) in &module.functions {
-            match f {
-                Function::Tensor(f) => check_func(name, f, open)?,
-                Function::Graph(f) => check_graph(module, name, f)?,
-            }
-        }
-        graph::check_recursion(module)
-    };
-    check().map_err(|e| match &module.source {
+    check_all(module, open).map_err(|e| match &module.source {
         Some(source) => e.in_source(source),
         None => e,
     })
+}
+
+fn check_all(module: &Module, open: bool) -> Result<(), crate::Error> {
+    for (name, f) in &module.functions {
+        match f {
+            Function::Tensor(f) => check_func(name, f, open)?,
+            Function::Graph(f) => check_graph(module, name, f)?,
+        }
+    }
+    graph::check_recursion(module)
 }
 
 fn check_func(name: &str, func: &TensorFunc, open: bool) -> Result<()> {

@@ -66,14 +66,16 @@ impl Inside {
                 size = size.checked_mul(extents[k]).filter(|n| *n <= MAX_TABLE)?;
             }
         }
-        let entry = |at: usize| {
-            let values = c.cells.iter().zip(&steps).zip(extents).filter(|((_, s), _)| **s != 0);
-            let values = values
-                .map(|((v, step), n)| (v.clone(), Expr::int((at / step % n) as i64, v.dtype())));
-            let e = simplify(&Subst::vars(values).expr(&c.data), &Ranges::default());
-            (e.is_true() || e.is_false()).then(|| e.is_true())
-        };
-        let table = (0..size).map(entry).collect::<Option<_>>()?;
+        let table = (0..size)
+            .map(|at| {
+                let values = c.cells.iter().zip(&steps).zip(extents).filter(|((_, s), _)| **s != 0);
+                let values = values.map(|((v, step), n)| {
+                    (v.clone(), Expr::int((at / step % n) as i64, v.dtype()))
+                });
+                let e = simplify(&Subst::vars(values).expr(&c.data), &Ranges::default());
+                (e.is_true() || e.is_false()).then(|| e.is_true())
+            })
+            .collect::<Option<_>>()?;
         Some(Inside { steps, table })
     }
 }

@@ -28,11 +28,10 @@ pub fn begin(module: &Module) -> Module {
 /// Whether memory planning was told of lowered functions how values lie, which can no longer change.
 pub fn has_fixed_places(module: &Module) -> bool {
     let has_places = has_places(module);
-    let is_told = |f: &TensorFunc| {
-        is_marked(f, &MARKS) || has_places && f.buffers().any(|b| !b.strides.is_empty())
-    };
-    let is_fixed = |f: &TensorFunc| f.buffers().any(|b| !by_indices_alone(&f.body, b));
-    module.tensors().any(|(_, f)| is_told(f) && is_fixed(f))
+    module.tensors().any(|(_, f)| {
+        (is_marked(f, &MARKS) || has_places && f.buffers().any(|b| !b.strides.is_empty()))
+            && f.buffers().any(|b| !by_indices_alone(&f.body, b))
+    })
 }
 
 /// Whether values lie in others.

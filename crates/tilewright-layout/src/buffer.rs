@@ -79,23 +79,24 @@ fn check_sizes(func: &TensorFunc, old: &Buffer, new: &Buffer) -> Result<()> {
     if !is_param(func, old) {
         return Ok(());
     }
-    let told = |v: &Var| {
-        func.params.iter().any(|p| match p {
-            Param::Scalar(s) => s == v,
-            Param::Buffer { buffer, .. } => {
-                let b = if buffer == old { new } else { buffer };
-                b.shape.iter().any(|e| e.as_var() == Some(v))
-            }
-        })
-    };
     let mut sizes: Vec<Var> = old.shape.iter().flat_map(free_vars).collect();
     sizes.sort();
-    match sizes.iter().find(|v| !told(v)) {
+    match sizes.iter().find(|v| !is_size_of_params(v, func, old, new)) {
         None => Ok(()),
         Some(v) => Err(Error::refused(format!(
             "the size `{v}` is known from the shape of `{old}` alone, and the new shape does not tell it"
         ))),
     }
+}
+
+fn is_size_of_params(v: &Var, func: &TensorFunc, old: &Buffer, new: &Buffer) -> bool {
+    func.params.iter().any(|p| match p {
+        Param::Scalar(s) => s == v,
+        Param::Buffer { buffer, .. } => {
+            let b = if buffer == old { new } else { buffer };
+            b.shape.iter().any(|e| e.as_var() == Some(v))
+        }
+    })
 }
 
 /// A function in which the axes of a buffer, and of its views, are grouped into physical axes by

@@ -164,8 +164,11 @@ impl Cancel<'_, '_> {
             if self.is_identity(b, way) {
                 return Fate::Is(way.from.clone());
             }
-            let same = |s: &Converted| s.from == way.from && s.conversion.same_as(&way.conversion);
-            if let Some((var, _)) = self.made.iter().find(|(_, s)| same(s)) {
+            if let Some((var, _)) = self
+                .made
+                .iter()
+                .find(|(_, s)| s.from == way.from && s.conversion.same_as(&way.conversion))
+            {
                 return Fate::Is(var.clone());
             }
         }
@@ -250,7 +253,12 @@ impl Cancel<'_, '_> {
 
 /// Whether a variable has the type of a binding's.
 fn same_type(v: &GraphVar, b: &Binding) -> bool {
-    let sizes = |t: &TensorType| dim::of_shape(&t.shape).map(|s| (s, t.dtype));
     let types = v.ty().as_tensor().zip(b.var.ty().as_tensor());
-    types.is_some_and(|(a, b)| sizes(a).is_some() && sizes(a) == sizes(b))
+    types.is_some_and(|(a, b)| {
+        shape_and_dtype(a).is_some() && shape_and_dtype(a) == shape_and_dtype(b)
+    })
+}
+
+fn shape_and_dtype(t: &TensorType) -> Option<(Vec<dim::Dim>, tilewright_ir::DType)> {
+    dim::of_shape(&t.shape).map(|s| (s, t.dtype))
 }

@@ -117,9 +117,9 @@ impl Calls<'_, '_> {
     fn collapsed(&mut self, b: &Binding) -> Option<Collapsed> {
         let value = &b.value;
         let GraphExpr::CallTir { func: name, args, .. } = value else { return None };
-        let is_moved =
-            |e: &GraphExpr| matches!(e, GraphExpr::Var(v) if self.moved.contains(&v.id()));
-        if self.moved.contains(&b.var.id()) || args.iter().any(is_moved) {
+        if self.moved.contains(&b.var.id())
+            || args.iter().any(|e| matches!(e, GraphExpr::Var(v) if self.moved.contains(&v.id())))
+        {
             return None;
         }
         let func = self.functions.get(name).filter(|f| fits(f, value))?.clone();
@@ -228,11 +228,10 @@ fn collapse(func: &TensorFunc) -> Option<(TensorFunc, Vec<Groups>)> {
     let marked = [VIEW, PARTS, SLICE].iter().any(|key| func.attrs.contains_key(*key));
     let stages = open_stages(func).filter(|_| !marked && func.ret.is_none())?;
     let stages: Vec<Stage> = stages.iter().map(without_units).collect();
-    let plain = |s: &Stage| s.block.annotations.is_empty();
     let (allocs, _) = func.root_parts();
     let all: Vec<&Buffer> = func.buffers().chain(allocs).collect();
     let compact = all.iter().all(|b| is_compact(b));
-    if !compact || func.scratch_count() > 0 || !stages.iter().all(plain) {
+    if !compact || func.scratch_count() > 0 || !stages.iter().all(has_no_annotations) {
         return None;
     }
     let joints = Joints::of(&stages);
@@ -250,18 +249,30 @@ fn collapse(func: &TensorFunc) -> Option<(TensorFunc, Vec<Groups>)> {
     Some((new, of_params))
 }
 
+fn has_no_annotations(s: &Stage) -> bool {
+    s.block.annotations.is_empty()
+}
+
 /// A stage in whose indices variables of one value do not stand, as those of a window of one pixel.
 fn without_units(stage: &Stage) -> Stage {
     struct Units<'a>(&'a Ranges, HashSet<Var>);
     impl Fold for Units<'_> {
         fn access(&mut self, b: &Buffer, at: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
-            let has_unit = |i: &Expr| i.as_var().is_none() && i.mentions_any(&self.1);
-            if !at.iter().any(has_unit) {
+            if !at.iter().any(|i| self.has_unit(i)) {
                 return None;
             }
-            let plain = |i: &Expr| if has_unit(i) { simplify(i, self.0) } else { i.clone() };
-            let at: Vec<Expr> = at.iter().map(plain).collect();
+            let at: Vec<Expr> = at.iter().map(|i| self.without_unit(i)).collect();
             Some((b.clone(), at.iter().map(|i| self.expr(i)).collect()))
+        }
+    }
+
+    impl Units<'_> {
+        fn has_unit(&self, i: &Expr) -> bool {
+            i.as_var().is_none() && i.mentions_any(&self.1)
+        }
+
+        fn without_unit(&self, i: &Expr) -> Expr {
+            if self.has_unit(i) { simplify(i, self.0) } else { i.clone() }
         }
     }
     let units = stage.dims().filter(|i| i.1 == 1).map(|i| i.0.clone()).collect();
@@ -302,25 +313,19 @@ impl Joints {
         // For each variable the one that comes behind it, and before it, in all accesses; `None` where they differ.
         let mut behind: HashMap<Var, Option<Var>> = HashMap::new();
         let mut before: HashMap<Var, Option<Var>> = HashMap::new();
-        let note = |of: &mut HashMap<Var, Option<Var>>, v: &Var, other: Option<&Var>| {
-            let known = of.entry(v.clone()).or_insert_with(|| other.cloned());
-            if known.as_ref() != other {
-                *known = None;
-            }
-        };
         let values = once(&stage.value).chain(&stage.init);
         let loose = values.flat_map(used_alone);
         let nested = all.iter().flat_map(|(_, at)| at).filter(|i| i.as_var().is_none());
         for v in loose.chain(nested.flat_map(free_vars)).collect::<HashSet<Var>>() {
-            note(&mut behind, &v, None);
-            note(&mut before, &v, None);
+            unify(&mut behind, &v, None);
+            unify(&mut before, &v, None);
         }
         for access in &all {
             for d in 0..access.1.len() {
                 let Some(v) = access.1[d].as_var() else { continue };
-                note(&mut behind, v, self.pair(stage, access, d).map(|p| p.1).as_ref());
+                unify(&mut behind, v, self.pair(stage, access, d).map(|p| p.1).as_ref());
                 let first = d.checked_sub(1).and_then(|d| self.pair(stage, access, d));
-                note(&mut before, v, first.map(|p| p.0).as_ref());
+                unify(&mut before, v, first.map(|p| p.0).as_ref());
             }
         }
         for access in &all {
@@ -340,10 +345,12 @@ impl Joints {
     fn pair(&self, stage: &Stage, (buffer, at): &Access, d: usize) -> Option<(Var, Var)> {
         let joined = d + 1 < at.len() && !self.cut.contains(&(buffer.clone(), d));
         let (a, b) = (at[d].as_var()?, at.get(d + 1).filter(|_| joined)?.as_var()?);
-        let find = |v: &Var| stage.dims().find(|i| i.0 == v).map(|i| (i.1, i.2));
-        let ((of_a, kind_a), (of_b, kind_b)) = (find(a)?, find(b)?);
-        let whole = |d: usize, extent: Dim| Dim::of(&buffer.shape[d]) == Some(extent);
-        let one = a != b && kind_a == kind_b && whole(d, of_a) && whole(d + 1, of_b);
+        let ((of_a, kind_a), (of_b, kind_b)) =
+            (extent_and_kind(a, stage)?, extent_and_kind(b, stage)?);
+        let one = a != b
+            && kind_a == kind_b
+            && spans_axis(d, of_a, buffer)
+            && spans_axis(d + 1, of_b, buffer);
         one.then(|| (a.clone(), b.clone()))
     }
 
@@ -364,6 +371,21 @@ impl Joints {
         }
         Some(groups)
     }
+}
+
+fn unify(of: &mut HashMap<Var, Option<Var>>, v: &Var, other: Option<&Var>) {
+    let known = of.entry(v.clone()).or_insert_with(|| other.cloned());
+    if known.as_ref() != other {
+        *known = None;
+    }
+}
+
+fn extent_and_kind(v: &Var, stage: &Stage) -> Option<(Dim, tilewright_ir::IterKind)> {
+    stage.dims().find(|i| i.0 == v).map(|i| (i.1, i.2))
+}
+
+fn spans_axis(d: usize, extent: Dim, buffer: &Buffer) -> bool {
+    Dim::of(&buffer.shape[d]) == Some(extent)
 }
 
 /// The variables whose values an expression uses, not only to say where it loads from.
@@ -415,14 +437,19 @@ impl Collapse<'_> {
             }
         }
         let inner: HashSet<&Var> = groups.values().flatten().collect();
-        let extent = |v: &Var| stage.dims().find(|i| i.0 == v).map_or(Dim::from(1), |i| i.1);
         let mut iters: Vec<Iter> = Vec::new();
         for (v, n, kind) in stage.dims().filter(|i| !inner.contains(i.0)) {
             iters.push(match groups.get(v) {
                 None => (v.clone(), n, kind),
                 Some(others) => {
                     let new = self.vars.entry(v.clone()).or_insert_with(|| v.fresh());
-                    (new.clone(), others.iter().fold(n, |n, v| n * extent(v)), kind)
+                    (
+                        new.clone(),
+                        others.iter().fold(n, |n, v| {
+                            n * stage.dims().find(|i| i.0 == v).map_or(Dim::from(1), |i| i.1)
+                        }),
+                        kind,
+                    )
                 }
             });
         }

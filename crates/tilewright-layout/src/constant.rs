@@ -48,15 +48,14 @@ pub(crate) fn evaluate(e: &Expr, load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>
 }
 
 fn value(e: &Expr, load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Expr> {
-    let of = |e: &Expr| value(e, load);
     if e.dtype().lanes != 1 {
         return None;
     }
     match e.kind() {
         ExprKind::Int(_) | ExprKind::Float(_) => Some(e.clone()),
-        ExprKind::Load(b, at) => of(&load(b, at)?),
-        ExprKind::Cast(x) => cast(&of(x)?, e.dtype()).ok(),
-        ExprKind::Binary(op, a, b) => match (of(a), of(b)) {
+        ExprKind::Load(b, at) => value(&load(b, at)?, load),
+        ExprKind::Cast(x) => cast(&value(x, load)?, e.dtype()).ok(),
+        ExprKind::Binary(op, a, b) => match (value(a, load), value(b, load)) {
             (Some(a), Some(b)) => binary(*op, &a, &b).ok(),
             // Zero times any integer is zero.
             (a, b) if *op == BinOp::Mul && e.dtype().is_int() => {
@@ -64,19 +63,20 @@ fn value(e: &Expr, load: &dyn Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Ex
             }
             _ => None,
         },
-        ExprKind::Not(x) => Some(Expr::bool(of(x)?.as_int()? == 0)),
-        ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => match of(c) {
-            Some(c) if is_zero(&c) => of(f),
-            Some(_) => of(t),
-            None => of(t).filter(|t| of(f).is_some_and(|f| same_expr(t, &f))),
+        ExprKind::Not(x) => Some(Expr::bool(value(x, load)?.as_int()? == 0)),
+        ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => match value(c, load) {
+            Some(c) if is_zero(&c) => value(f, load),
+            Some(_) => value(t, load),
+            None => value(t, load).filter(|t| value(f, load).is_some_and(|f| same_expr(t, &f))),
         },
         ExprKind::Call(CallTarget::Intrin(op), args) => {
-            let args = args.iter().map(of).collect::<Option<Vec<Expr>>>()?;
+            let args = args.iter().map(|e| value(e, load)).collect::<Option<Vec<Expr>>>()?;
             intrinsic(*op, &args).ok()
         }
         ExprKind::Call(CallTarget::Reinterpret(to), args) => {
             // A `NaN` in place of a number would not keep its bits.
-            let number = Scalar::constant(&of(args.first()?)?).filter(|v| !v.as_f64().is_nan());
+            let number =
+                Scalar::constant(&value(args.first()?, load)?).filter(|v| !v.as_f64().is_nan());
             let value = number?.reinterpret(*to);
             (!value.as_f64().is_nan()).then(|| value.expr())
         }

@@ -77,9 +77,8 @@ impl fmt::Debug for Conversion {
 impl fmt::Display for Conversion {
     /// `(c0, c1) <- (c0 * 4 + c1) where c0 < 3 or c1 < 2, else 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |l: Vec<String>| l.join(", ");
-        let cells = list(self.cells.iter().map(|c| c.name().to_string()).collect());
-        let source = list(self.source.iter().map(Expr::to_string).collect());
+        let cells = self.cells.iter().map(|c| c.name().to_string()).collect::<Vec<_>>().join(", ");
+        let source = self.source.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ");
         write!(f, "({cells}) <- ({source})")?;
         if self.data.is_true() {
             return Ok(());
@@ -121,8 +120,12 @@ impl Conversion {
     pub(crate) fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Option<Conversion> {
         let (from_shape, to_shape) = (extents(from)?, extents(to)?);
         let writes = Writes::of(body)?;
-        let moves = |w: &Write| w.buffer == *to && !w.init && leaves_move(&w.value, from);
-        if from.dtype() != to.dtype() || !writes.stores.iter().all(moves) {
+        if from.dtype() != to.dtype()
+            || !writes
+                .stores
+                .iter()
+                .all(|w| w.buffer == *to && !w.init && leaves_move(&w.value, from))
+        {
             return None;
         }
         let engine = Engine::new();
@@ -215,11 +218,12 @@ impl Conversion {
     /// Whether every cell of the argument is taken: nothing is cropped.
     pub fn keeps_all(&self) -> bool {
         let cells = cell_names(&self.from);
-        let kept = || -> Known<bool> {
-            let every = boxed(&self.engine, &cells, &self.from).to_set()?;
-            Ok(every.is_within(&self.relation()?.range(&cells)?))
-        };
-        kept().unwrap_or(false)
+        self.keeps_cells(&cells).unwrap_or(false)
+    }
+
+    fn keeps_cells(&self, cells: &[Var]) -> Known<bool> {
+        let every = boxed(&self.engine, cells, &self.from).to_set()?;
+        Ok(every.is_within(&self.relation()?.range(cells)?))
     }
 
     /// Whether the result is the argument, as far as anybody may look: same extents, every cell
@@ -238,16 +242,13 @@ impl Conversion {
     /// Whether the result is the argument in row-major order under another shape, so that both
     /// can be the same memory.
     pub fn is_view(&self) -> bool {
-        let flat = |at: &[Expr], shape: &[Dim]| {
-            at.iter().zip(shape).fold(Expr::int(0, DType::I64), |sum, (i, extent)| {
-                sum * extent.long() + i.clone().cast(DType::I64)
-            })
-        };
-        let count = |shape: &[Dim]| dim::product(shape.iter().copied());
         let own: Vec<Expr> = self.cells.iter().map(Var::expr).collect();
         self.is_total()
-            && count(&self.from) == count(&self.to)
-            && self.all().equal(&flat(&self.source, &self.from), &flat(&own, &self.to)).is_yes()
+            && dim::product(self.from.iter().copied()) == dim::product(self.to.iter().copied())
+            && self
+                .all()
+                .equal(&flat_index(&self.source, &self.from), &flat_index(&own, &self.to))
+                .is_yes()
     }
 
     /// First this conversion, then another one.
@@ -266,16 +267,15 @@ impl Conversion {
         let place = self.cells.iter().cloned().zip(next.source.iter().cloned());
         let mut place = Subst::vars(place.map(|(c, e)| (c.clone(), e.cast(c.dtype()))));
         let inner = place.expr(&self.data);
-        let region = |guard: Expr| next.all().with_guard(&guard).to_set();
         let both = next.data.clone().and(inner.clone());
         let mut regions = vec![(
-            region(next.data.clone().and(!inner))?,
+            region_under(next.data.clone().and(!inner), next)?,
             match &self.pad {
                 Pad::Value(e) => Pad::Value(place.expr(e)),
                 other => other.clone(),
             },
         )];
-        regions.push((region(Expr::not_node(next.data.clone()))?, next.pad.clone()));
+        regions.push((region_under(Expr::not_node(next.data.clone()), next)?, next.pad.clone()));
         regions.retain(|(r, _)| !r.is_empty().is_yes());
         let values: Vec<(Set, Expr)> = regions
             .iter()
@@ -291,7 +291,7 @@ impl Conversion {
         };
         let source = self.source.iter().map(|e| place.expr(e)).collect();
         let from = self.from.clone();
-        Conversion { from, source, pad, ..next.clone() }.of_region(&region(both)?)
+        Conversion { from, source, pad, ..next.clone() }.of_region(&region_under(both, next)?)
     }
 
     /// The same where the cells of a region take one.
@@ -306,16 +306,17 @@ impl Conversion {
     /// says what the cells hold that nothing took.
     pub fn inverse(&self, pad: Pad) -> Option<Conversion> {
         let cells = cell_names(&self.from);
-        let back = || -> Known<Conversion> {
-            let relation = self.relation()?;
-            let source = relation.inverse(&cells)?;
-            let (from, to) = (self.to.clone(), self.from.clone());
-            let new = Conversion { from, to, cells: cells.clone(), source, pad, ..self.clone() };
-            let new = new.of_region(&relation.range(&cells)?)?;
-            let pad = if new.data.is_true() { Pad::None } else { new.pad };
-            Ok(Conversion { pad, ..new })
-        };
-        back().ok()
+        self.inverse_on(&cells, pad).ok()
+    }
+
+    fn inverse_on(&self, cells: &[Var], pad: Pad) -> Known<Conversion> {
+        let relation = self.relation()?;
+        let source = relation.inverse(cells)?;
+        let (from, to) = (self.to.clone(), self.from.clone());
+        let new = Conversion { from, to, cells: cells.to_vec(), source, pad, ..self.clone() };
+        let new = new.of_region(&relation.range(cells)?)?;
+        let pad = if new.data.is_true() { Pad::None } else { new.pad };
+        Ok(Conversion { pad, ..new })
     }
 
     /// Whether both do the same: same cells from the same places, and the same padding.
@@ -353,10 +354,12 @@ impl Conversion {
 
     /// Iteration variables for the cells of the result, and these in the place of the cells.
     pub(crate) fn iters(&self) -> (Vec<Iter>, Subst) {
-        let iter = |(c, n): (&Var, &Dim)| {
-            (Var::new(format!("v{}", c.name()), c.dtype()), *n, IterKind::Spatial)
-        };
-        let iters: Vec<Iter> = self.cells.iter().zip(&self.to).map(iter).collect();
+        let iters: Vec<Iter> = self
+            .cells
+            .iter()
+            .zip(&self.to)
+            .map(|(c, n)| (Var::new(format!("v{}", c.name()), c.dtype()), *n, IterKind::Spatial))
+            .collect();
         let to_iters = Subst::vars(self.cells.iter().cloned().zip(at(&iters)));
         (iters, to_iters)
     }
@@ -387,6 +390,16 @@ impl Conversion {
         func.pass_sizes(func.shape_vars());
         func
     }
+}
+
+fn flat_index(at: &[Expr], shape: &[Dim]) -> Expr {
+    at.iter().zip(shape).fold(Expr::int(0, DType::I64), |sum, (i, extent)| {
+        sum * extent.long() + i.clone().cast(DType::I64)
+    })
+}
+
+fn region_under(guard: Expr, next: &Conversion) -> Known<Set> {
+    next.all().with_guard(&guard).to_set()
 }
 
 /// Extents of a buffer whose cells are what its shape says, and nothing else.
@@ -473,7 +486,6 @@ fn leaves_move(value: &Expr, from: &Buffer) -> bool {
 
 /// What each part of the result holds in the end, in terms of its cells.
 fn pieces(engine: &Engine, stores: &[Write], cells: &[Var], sizes: &[Var]) -> Known<Vec<Piece>> {
-    let refuse = |what: &str| Err(Reason::Mismatch(what.to_owned()).into());
     let mut pieces: Vec<Piece> = Vec::new();
     let mut later: Vec<(Set, &Write)> = Vec::new();
     for w in stores.iter().rev() {
@@ -486,26 +498,24 @@ fn pieces(engine: &Engine, stores: &[Write], cells: &[Var], sizes: &[Var]) -> Kn
             let relation = domain.map(&w.indices)?;
             let mut region = relation.range(cells)?;
             if !region.is_exact() {
-                return refuse("a condition that is not affine");
+                return mismatch("a condition that is not affine");
             }
             let loops = w.place.loops.iter().map(|l| l.0.clone());
             let mut to_cells = Subst::vars(loops.zip(relation.inverse(cells)?));
-            let known =
-                |e: &Expr| free_vars(e).iter().all(|v| cells.contains(v) || sizes.contains(v));
             let leaf = match leaf.kind() {
                 ExprKind::Load(_, at) => {
                     let at: Vec<Expr> = at.iter().map(|e| to_cells.expr(e)).collect();
-                    at.iter().all(known).then_some(Leaf::Source(at))
+                    at.iter().all(|e| mentions_only(e, cells, sizes)).then_some(Leaf::Source(at))
                 }
                 ExprKind::Undef => Some(Leaf::Pad(Pad::Undef)),
                 _ => {
                     let value = to_cells.expr(&leaf);
-                    known(&value).then_some(Leaf::Pad(Pad::Value(value)))
+                    mentions_only(&value, cells, sizes).then_some(Leaf::Pad(Pad::Value(value)))
                 }
             };
-            let Some(leaf) = leaf else { return refuse("a value that the cell does not tell") };
+            let Some(leaf) = leaf else { return mismatch("a value that the cell does not tell") };
             if own.iter().any(|(r, _)| !r.is_disjoint(&region).is_yes()) {
-                return refuse("a cell that is written twice");
+                return mismatch("a cell that is written twice");
             }
             own.push((region.clone(), w));
             for (r, by) in &later {
@@ -513,7 +523,7 @@ fn pieces(engine: &Engine, stores: &[Write], cells: &[Var], sizes: &[Var]) -> Kn
                 let outermost = w.place.loops.first().map(|l| &l.0);
                 let share = outermost.is_some_and(|v| by.place.loops.iter().any(|l| l.0 == *v));
                 if share && !r.is_disjoint(&region).is_yes() {
-                    return refuse("stores that overwrite each other");
+                    return mismatch("stores that overwrite each other");
                 }
                 region = region.subtract(r)?;
             }
@@ -524,6 +534,14 @@ fn pieces(engine: &Engine, stores: &[Write], cells: &[Var], sizes: &[Var]) -> Kn
         later.append(&mut own);
     }
     Ok(pieces)
+}
+
+fn mismatch(what: &str) -> Known<Vec<Piece>> {
+    Err(Reason::Mismatch(what.to_owned()).into())
+}
+
+fn mentions_only(e: &Expr, cells: &[Var], sizes: &[Var]) -> bool {
+    free_vars(e).iter().all(|v| cells.contains(v) || sizes.contains(v))
 }
 
 /// The values that are selected between, each with the conditions that lead to it.

@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use tilewright_graph::fold::{self, DEFAULT_GROWTH, Evaluate, interpret};
 use tilewright_ir::{Module, Remarks, Result, Stmt, Tensor, TensorFunc};
@@ -60,9 +59,12 @@ pub fn fold_conversions(
     why: &mut Remarks,
 ) -> Result<Module> {
     let mut recognised = Recognised::default();
-    let mut is_one =
-        |name: &Arc<str>, f: &TensorFunc| of(name) && recognised.func(name, f).is_some();
-    fold::fold_calls(module, &mut is_one, &mut moving_directly(evaluate), why)
+    fold::fold_calls(
+        module,
+        &mut |name, f| of(name) && recognised.func(name, f).is_some(),
+        &mut moving_directly(evaluate),
+        why,
+    )
 }
 
 /// Runs conversions by moving elements, and all other functions by `evaluate`.

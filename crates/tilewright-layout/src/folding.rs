@@ -52,13 +52,16 @@ impl Padding<'_> {
             return None;
         }
         let stmt = last_writer(&scope_of(func, self.old), &buffers);
-        let stores = |s: &Stmt| find(s, |s| is_store(s, self.old)).len();
-        if stores(&stmt) != stores(&func.body) {
+        if self.count_stores(&stmt) != self.count_stores(&func.body) {
             return None;
         }
         let nest = Nest::of(&stmt, self.old)?;
         let made = self.over_box(&nest)?;
         Some((stmt, made))
+    }
+
+    fn count_stores(&self, s: &Stmt) -> usize {
+        find(s, |s| is_store(s, self.old)).len()
     }
 
     fn over_box(&self, nest: &Nest) -> Option<Stmt> {
@@ -69,8 +72,7 @@ impl Padding<'_> {
         let box_ranges = self.layout.ranges();
         let cells: Vec<Expr> = self.layout.cells.iter().map(Var::expr).collect();
         // Indices and values over loops, in place of the iteration variables of their block.
-        let is_used = |v: &Var| used.iter().any(|(u, _)| u == v);
-        let replaced = nest.iters.iter().filter(|(_, l)| is_used(l));
+        let replaced = nest.iters.iter().filter(|(_, l)| is_used(l, used));
         let to_loops: Vec<(Var, Expr)> = replaced.map(|(i, l)| (i.var.clone(), l.expr())).collect();
         let mut stores = Stores {
             padding: self,
@@ -91,7 +93,7 @@ impl Padding<'_> {
                 let (mut iters, mut bindings) = (Vec::new(), Vec::new());
                 let mut pending = Some((cell_iters, cells.clone()));
                 for (iter, l) in &nest.iters {
-                    if !is_used(l) {
+                    if !is_used(l, used) {
                         iters.push(iter.clone());
                         bindings.push(l.expr());
                     } else if let Some((more, at)) = pending.take() {
@@ -117,13 +119,9 @@ impl Padding<'_> {
             return None;
         }
         // A loop for each axis, over just that axis.
-        let axis = |(v, r): &(Var, Range)| {
-            let at = indices.iter().position(|i| i.as_var() == Some(v))?;
-            let whole = r.min.as_int() == Some(0) && same_extent(&r.extent, &self.old.shape[at]);
-            whole.then(|| self.known.inverse[at].clone())
-        };
         if loops.len() == indices.len()
-            && let Some(found) = loops.iter().map(axis).collect::<Option<Vec<Expr>>>()
+            && let Some(found) =
+                loops.iter().map(|l| self.axis_index(l, indices)).collect::<Option<Vec<Expr>>>()
         {
             return Some(found);
         }
@@ -142,6 +140,16 @@ impl Padding<'_> {
         }
         domain.map(&self.layout.map.apply(indices)).ok()?.inverse(&self.layout.cells).ok()
     }
+
+    fn axis_index(&self, (v, r): &(Var, Range), indices: &[Expr]) -> Option<Expr> {
+        let at = indices.iter().position(|i| i.as_var() == Some(v))?;
+        let whole = r.min.as_int() == Some(0) && same_extent(&r.extent, &self.old.shape[at]);
+        whole.then(|| self.known.inverse[at].clone())
+    }
+}
+
+fn is_used(v: &Var, used: &[(Var, Range)]) -> bool {
+    used.iter().any(|(u, _)| u == v)
 }
 
 fn is_store(s: &Stmt, to: &Buffer) -> bool {
@@ -199,9 +207,9 @@ impl Nest {
         // The loops that stay and those that go do not bound one another, and those that stay run.
         for (k, (_, range)) in nest.loops.iter().enumerate() {
             let stays = !nest.used.contains(&k);
-            let other = |j: usize| nest.used.contains(&j) == stays;
             let bound = bounded_by(range);
-            let mixed = (0..nest.loops.len()).any(|j| other(j) && bound.contains(&nest.loops[j].0));
+            let mixed = (0..nest.loops.len())
+                .any(|j| nest.used.contains(&j) == stays && bound.contains(&nest.loops[j].0));
             if mixed || (stays && !runs(&ForKind::Serial, range, false)) {
                 return None;
             }
@@ -240,8 +248,8 @@ impl Nest {
             }
             StmtKind::Seq(list) => list.iter().try_for_each(|s| self.collect(s, buffer)),
             StmtKind::For { range, kind, annotations, body, .. } => {
-                let outer = |v: &Var| self.loops.iter().any(|(l, _)| l == v);
-                let apart = !bounded_by(range).iter().any(outer);
+                let apart =
+                    !bounded_by(range).iter().any(|v| self.loops.iter().any(|(l, _)| l == v));
                 if !apart || !runs(kind, range, !annotations.is_empty()) {
                     return None;
                 }
@@ -268,11 +276,11 @@ fn bounded_by(r: &Range) -> HashSet<Var> {
 
 /// Whether a value has no effect and reads the buffer at nothing but one cell.
 fn reads_only(value: &Expr, buffer: &Buffer, at: &[Expr]) -> bool {
-    let elsewhere = |e: &Expr| match e.kind() {
-        ExprKind::Load(b, indices) => b == buffer && !same_all(indices, at),
-        _ => false,
-    };
-    !value.effects().calls && !value.any(elsewhere)
+    !value.effects().calls
+        && !value.any(|e| match e.kind() {
+            ExprKind::Load(b, indices) => b == buffer && !same_all(indices, at),
+            _ => false,
+        })
 }
 
 /// Gives every store of a nest its place in the box, and the pad value in the padding.

@@ -234,16 +234,10 @@ impl IndexMap {
         let engine = Engine::new().with_sizes(self.indices.iter().flat_map(free_vars));
         let domain = engine.domain_of(&ranges, &self.defined());
         let cells = self.cells();
-        let layout = |physical, known| PhysicalLayout {
-            map: self.clone(),
-            physical,
-            cells: cells.clone(),
-            known,
-        };
         let relation = domain.map(&self.indices)?;
         let exact = self.by_engine(&engine, &ranges, &cells);
         let why = match exact {
-            Ok((shape, known)) => return Ok(layout(shape, Ok(known))),
+            Ok((shape, known)) => return Ok(self.physical_layout(shape, Ok(known), &cells)),
             Err(why) => why,
         };
         if !assume_injective && let Some([first, second]) = self.digits_meet(shape) {
@@ -264,15 +258,24 @@ impl IndexMap {
             }
         }
         if let Some((physical, known)) = self.by_structure(&engine, &domain, shape, &cells)? {
-            return Ok(layout(physical, Ok(known)));
+            return Ok(self.physical_layout(physical, Ok(known), &cells));
         }
         let open = !matches!(why.reason(), Reason::Mismatch(_));
         let how = if open { "cannot be analysed" } else { "is no layout" };
         let why = Error::from(why).context(format!("the index map {how}"));
         match relation.physical_shape() {
-            Ok(physical) if injective => Ok(layout(physical, Err(why))),
+            Ok(physical) if injective => Ok(self.physical_layout(physical, Err(why), &cells)),
             _ => Err(why),
         }
+    }
+
+    fn physical_layout(
+        &self,
+        physical: Vec<Expr>,
+        known: Result<Known>,
+        cells: &[Var],
+    ) -> PhysicalLayout {
+        PhysicalLayout { map: self.clone(), physical, cells: cells.to_vec(), known }
     }
 
     /// Where the map is defined: symbolic divisors are positive.
@@ -292,8 +295,11 @@ impl IndexMap {
     }
 
     fn indices_at(&self, w: &Witness) -> String {
-        let one = |p: &Var| w.get(p).map_or_else(|| "?".to_owned(), |v| v.to_string());
-        let all: Vec<String> = self.params.iter().map(one).collect();
+        let all: Vec<String> = self
+            .params
+            .iter()
+            .map(|p| w.get(p).map_or_else(|| "?".to_owned(), |v| v.to_string()))
+            .collect();
         let sizes: Vec<String> = w
             .values
             .iter()
@@ -515,16 +521,19 @@ impl IndexMap {
 impl PhysicalLayout {
     /// The cells with the range of each.
     pub fn ranges(&self) -> Vec<(Var, Range)> {
-        let range = |(c, e): (&Var, &Expr)| (c.clone(), Range::upto(e.clone().cast(c.dtype())));
-        self.cells.iter().zip(&self.physical).map(range).collect()
+        self.cells
+            .iter()
+            .zip(&self.physical)
+            .map(|(c, e)| (c.clone(), Range::upto(e.clone().cast(c.dtype()))))
+            .collect()
     }
 
     /// Iteration variables over the cells, named after them.
     pub fn iters(&self) -> Vec<IterVar> {
-        let iter = |(c, domain): (Var, Range)| {
-            IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain)
-        };
-        self.ranges().into_iter().map(iter).collect()
+        self.ranges()
+            .into_iter()
+            .map(|(c, domain)| IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain))
+            .collect()
     }
 }
 
@@ -544,13 +553,15 @@ fn has_bits(e: &Expr) -> bool {
 
 /// The map that expressions are of the digits of variables, and how many digits each variable has.
 fn bit_map(ranges: &[(Var, Range)], indices: &[Expr]) -> Option<(BitMap, Vec<u32>)> {
-    let width = |(v, r): &(Var, Range)| match (r.min.as_int(), r.extent.as_int()) {
-        (Some(0), Some(n @ 1..)) => Some(64 - (n - 1).leading_zeros()),
-        // An index of an open axis is any that its type holds.
-        (Some(0), None) => Some(u32::from(v.dtype().bits).saturating_sub(1)),
-        _ => None,
-    };
-    let widths: Vec<u32> = ranges.iter().map(width).collect::<Option<_>>()?;
+    let widths: Vec<u32> = ranges
+        .iter()
+        .map(|(v, r)| match (r.min.as_int(), r.extent.as_int()) {
+            (Some(0), Some(n @ 1..)) => Some(64 - (n - 1).leading_zeros()),
+            // An index of an open axis is any that its type holds.
+            (Some(0), None) => Some(u32::from(v.dtype().bits).saturating_sub(1)),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
     let params: Vec<(Var, u32)> =
         ranges.iter().zip(&widths).map(|((v, _), w)| (v.clone(), *w)).collect();
     Some((BitMap::of(&params, indices)?, widths))
@@ -591,17 +602,20 @@ mod tests {
     }
 
     fn show(layout: Result<PhysicalLayout>) -> String {
-        let list = |l: &[Expr]| l.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ");
         match layout {
             Err(e) => e.render(),
             Ok(l) => {
                 let k = match &l.known {
-                    Ok(k) => format!("padding {}\ninverse ({})", k.padding, list(&k.inverse)),
+                    Ok(k) => format!("padding {}\ninverse ({})", k.padding, comma_list(&k.inverse)),
                     Err(e) => e.to_string(),
                 };
-                format!("box ({})\n{k}\n", list(&l.physical))
+                format!("box ({})\n{k}\n", comma_list(&l.physical))
             }
         }
+    }
+
+    fn comma_list(l: &[Expr]) -> String {
+        l.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ")
     }
 
     fn check(
@@ -621,10 +635,9 @@ mod tests {
 
     #[test]
     fn splits_have_padding_at_the_end() {
-        let split = |i: &[Var]| vec![i[0].expr().floordiv(4), i[0].expr().floormod(4)];
         check(
             &ints(&[16]),
-            split,
+            in_fours,
             expect![[r#"
             box (4, 4)
             padding T.bool(False)
@@ -633,7 +646,7 @@ mod tests {
         );
         check(
             &ints(&[14]),
-            split,
+            in_fours,
             expect![[r#"
             box (4, 4)
             padding i0_0 == 3 and i0_1 >= 2
@@ -643,13 +656,17 @@ mod tests {
         let n = Var::index("n");
         check(
             &[n.expr()],
-            split,
+            in_fours,
             expect![[r#"
             box ((n + 3) // 4, 4)
             padding i0_0 * 4 + i0_1 >= n
             inverse (i0_0 * 4 + i0_1)
         "#]],
         );
+    }
+
+    fn in_fours(i: &[Var]) -> Vec<Expr> {
+        vec![i[0].expr().floordiv(4), i[0].expr().floormod(4)]
     }
 
     #[test]
@@ -663,11 +680,18 @@ mod tests {
             layout.physical.iter().map(|e| (e.as_int(), e.dtype())).collect::<Vec<_>>()
         };
         let wide = |n: i64| (Some(n), DType::I64);
-        let flat: Build = |i| vec![&i[0] * 65537 + &i[1]];
-        assert_eq!(boxed(&ints(&[65536, 65537]), flat), [wide(4_295_032_832)]);
+        assert_eq!(
+            boxed(&ints(&[65536, 65537]), |i| vec![&i[0] * 65537 + &i[1]]),
+            [wide(4_295_032_832)]
+        );
         // A step on the way leaves the type.
-        let there_and_back: Build = |i| vec![(&i[0] * 65536 + &i[1]).floordiv(65536), i[1].expr()];
-        assert_eq!(boxed(&ints(&[65536, 65536]), there_and_back), [wide(65536), wide(65536)]);
+        assert_eq!(
+            boxed(&ints(&[65536, 65536]), |i| vec![
+                (&i[0] * 65536 + &i[1]).floordiv(65536),
+                i[1].expr()
+            ]),
+            [wide(65536), wide(65536)]
+        );
         // The last index is 2^31 - 1, the extent one more.
         assert_eq!(boxed(&ints(&[i32::MAX]), |i| vec![&i[0] + 1]), [wide(1 << 31)]);
         // An open size is taken to be small enough.
@@ -678,10 +702,9 @@ mod tests {
 
     #[test]
     fn offsets_pad_at_the_start() {
-        let split = |i: &[Var]| vec![(&i[0] + 2).floordiv(8), (&i[0] + 2).floormod(8)];
         check(
             &ints(&[14]),
-            split,
+            in_eights,
             expect![[r#"
             box (2, 8)
             padding i0_0 == 0 and i0_1 < 2
@@ -690,7 +713,7 @@ mod tests {
         );
         check(
             &ints(&[16]),
-            split,
+            in_eights,
             expect![[r#"
             box (3, 8)
             padding i0_0 == 0 and i0_1 < 2 or i0_0 == 2 and i0_1 >= 2
@@ -704,6 +727,10 @@ mod tests {
             error: the index map is no layout: `i0 - 2` is negative at i0=0
         "#]],
         );
+    }
+
+    fn in_eights(i: &[Var]) -> Vec<Expr> {
+        vec![(&i[0] + 2).floordiv(8), (&i[0] + 2).floormod(8)]
     }
 
     #[test]
@@ -730,15 +757,18 @@ mod tests {
     fn symbolic_sizes() {
         let n = Var::new("n", DType::I64);
         let m = n.clone();
-        let long = |v| Expr::int(v, DType::I64);
-        let shape = [long(1), long(32), long(1), n.expr()];
-        let fuse = move |i: &[Var]| {
-            let n = &m;
-            vec![i[0].expr() * 32 * n + i[1].expr() * n + i[2].expr() * n + &i[3]]
-        };
+        let shape = [
+            Expr::int(1, DType::I64),
+            Expr::int(32, DType::I64),
+            Expr::int(1, DType::I64),
+            n.expr(),
+        ];
         check(
             &shape,
-            fuse,
+            move |i| {
+                let n = &m;
+                vec![i[0].expr() * 32 * n + i[1].expr() * n + i[2].expr() * n + &i[3]]
+            },
             expect![[r#"
             box (n * T.int64(32))
             padding T.bool(False)
@@ -746,10 +776,9 @@ mod tests {
         "#]],
         );
         let n = Var::index("n");
-        let split = move |i: &[Var]| vec![i[0].expr().floordiv(&n), i[0].expr().floormod(&n)];
         check(
             &ints(&[16]),
-            split,
+            move |i| vec![i[0].expr().floordiv(&n), i[0].expr().floormod(&n)],
             expect![[r#"
             box ((n + 15) // n, n)
             padding i0_0 * n + i0_1 >= 16

@@ -316,11 +316,13 @@ impl Function<'_> {
         let argument = self.argument(buffer);
         match (stored, argument.is_some()) {
             (false, _) => {
-                let ask = || match argument {
-                    Some(arg) => self.values.ask(arg, region, self.depth),
-                    None => Err(format!("`{}` is not followed", buffer.name)),
-                };
-                return self.assumed(writes, buffer, region, 0).map_or_else(ask, Ok);
+                return self.assumed(writes, buffer, region, 0).map_or_else(
+                    || match argument {
+                        Some(arg) => self.values.ask(arg, region, self.depth),
+                        None => Err(format!("`{}` is not followed", buffer.name)),
+                    },
+                    Ok,
+                );
             }
             (true, true) => return Err(format!("`{}` is changed in place", buffer.name)),
             (true, false) => {}
@@ -331,9 +333,8 @@ impl Function<'_> {
             .iter()
             .filter(|w| w.buffer == *buffer)
             .partition(|w| w.value.loads_from(|b| b == buffer));
-        let not_written = || format!("not all of these cells of `{}` are written", buffer.name);
         if !covers(&self.values.engine, &sets, region).map_err(|e| e.to_string())? {
-            return Err(not_written());
+            return Err(not_written(buffer));
         }
         let mut found: Option<Expr> = None;
         for w in sets {
@@ -348,7 +349,7 @@ impl Function<'_> {
                 Some(before) => agree(before, value)?,
             });
         }
-        let found = found.ok_or_else(not_written)?;
+        let found = found.ok_or_else(|| not_written(buffer))?;
         for w in updates {
             let domain = w.place.domain(&self.values.engine).with_guard(&region.at(&w.indices));
             if domain.is_empty().is_yes() {
@@ -357,8 +358,8 @@ impl Function<'_> {
             // Only its own cell.
             let mut cells: Vec<(Buffer, Vec<Expr>)> = Vec::new();
             w.value.for_each_load(|b, at| cells.push((b.clone(), at.to_vec())));
-            let same = |at: &[Expr]| at.iter().zip(&w.indices).all(|(a, b)| same_expr(a, b));
-            if cells.iter().any(|(b, at)| b == buffer && !same(at)) {
+            let mut own = cells.iter().filter(|(b, _)| b == buffer);
+            if !own.all(|(_, at)| at.iter().zip(&w.indices).all(|(a, b)| same_expr(a, b))) {
                 return Err(format!("`{}` is computed from other cells of itself", buffer.name));
             }
             let own = (buffer, Some(&found));
@@ -367,6 +368,10 @@ impl Function<'_> {
         }
         Ok(found)
     }
+}
+
+fn not_written(buffer: &Buffer) -> String {
+    format!("not all of these cells of `{}` are written", buffer.name)
 }
 
 /// Whether every cell of a region is written by one of some stores.
@@ -384,17 +389,16 @@ fn covers(engine: &Engine, stores: &[&Write], region: &Region) -> Known<bool> {
 
 impl Evaluation<'_> {
     fn of(&self, e: &Expr, domain: &Domain) -> Answer {
-        let not_known = || Err(format!("`{}` is not followed", tilewright_ir::text::brief(e)));
         match e.kind() {
             ExprKind::Int(_) | ExprKind::Float(_) => Ok(e.clone()),
             ExprKind::Load(b, at) => {
                 if b == self.own.0 {
-                    return self.own.1.cloned().map_or_else(not_known, Ok);
+                    return self.own.1.cloned().map_or_else(|| not_followed(e), Ok);
                 }
-                let Some(shape) = dim::of_shape(&b.shape) else { return not_known() };
+                let Some(shape) = dim::of_shape(&b.shape) else { return not_followed(e) };
                 match Region::touched(domain, at, &shape) {
                     Some(region) => self.function.of_writes(self.writes, b, &region, self.depth),
-                    None => not_known(),
+                    None => not_followed(e),
                 }
             }
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
@@ -422,7 +426,7 @@ impl Evaluation<'_> {
                 intrinsic(*op, &args?)
             }
             _ if e.effects().constant() => constant_on(domain, e),
-            _ => not_known(),
+            _ => not_followed(e),
         }
     }
 
@@ -441,15 +445,17 @@ impl Evaluation<'_> {
     }
 }
 
+fn not_followed(e: &Expr) -> Result<Expr, String> {
+    Err(format!("`{}` is not followed", tilewright_ir::text::brief(e)))
+}
+
 /// What a condition `... or buffer[at] == constant` tells: the cells, and the constant.
 fn fact(engine: &Engine, place: &Around, cond: &Expr, buffer: &Buffer) -> Option<(Region, Expr)> {
-    let constant = |e: &Expr| e.as_int().is_some() || e.as_float().is_some();
-    let usable = |f: &CellFact| {
+    let fact = CellFact::all(cond).into_iter().find(|f| {
         f.buffer == *buffer
-            && constant(&f.value)
+            && (f.value.as_int().is_some() || f.value.as_float().is_some())
             && f.unless.iter().chain(&f.indices).all(|e| e.effects().constant())
-    };
-    let fact = CellFact::all(cond).into_iter().find(usable)?;
+    })?;
     let domain = fact.unless.into_iter().fold(place.domain(engine), |d, e| d.with_guard(&!e));
     let shape = dim::of_shape(&buffer.shape)?;
     let cells = cell_names(&shape);

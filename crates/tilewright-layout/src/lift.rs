@@ -283,20 +283,20 @@ impl Lift<'_, '_> {
         if pres.is_empty() && posts.is_empty() {
             return Ok(None);
         }
-        let left = |but: &[Found]| -> Vec<Stmt> {
-            let gone = |at: usize| but.iter().any(|f| f.at.contains(&at));
-            list.iter().enumerate().filter(|(k, _)| !gone(*k)).map(|(_, s)| s.clone()).collect()
-        };
-        let after_pre = Stmt::seq(left(&pres));
+        let after_pre = Stmt::seq(without_stmts(&pres, &list));
         let mut assumptions = Vec::new();
         for pre in &mut pres {
             let span = pre.at.first().and_then(|k| list[*k].span());
             self.weaken(name, func, &after_pre, pre, span)?;
             assumptions.extend(assumption(&pre.conversion, &pre.buffer));
         }
-        let rest = left(&posts);
-        let gone = |s: &Stmt| pres.iter().flat_map(|p| &p.at).any(|k| list[*k].ptr_eq(s));
-        let body = Stmt::seq(assumptions.into_iter().chain(rest.into_iter().filter(|s| !gone(s))));
+        let rest = without_stmts(&posts, &list);
+        let body = Stmt::seq(
+            assumptions.into_iter().chain(
+                rest.into_iter()
+                    .filter(|s| !pres.iter().flat_map(|p| &p.at).any(|k| list[*k].ptr_eq(s))),
+            ),
+        );
         let (read, written) = accessed(&body);
         let (mut params, mut slots, mut results) = (Vec::new(), Vec::new(), Vec::new());
         let mut given: Vec<Buffer> = Vec::new();
@@ -326,8 +326,11 @@ impl Lift<'_, '_> {
             }
         }
         params.extend(func.params.iter().filter(|p| p.buffer().is_none()).cloned());
-        let leaves = |b: &Buffer| pres.iter().chain(&posts).any(|f| f.buffer == *b);
-        let allocs = allocs.iter().filter(|b| !leaves(b)).cloned().collect();
+        let allocs = allocs
+            .iter()
+            .filter(|b| !pres.iter().chain(&posts).any(|f| f.buffer == **b))
+            .cloned()
+            .collect();
         let mut compute = TensorFunc { params, ..func.clone() }.with_root(allocs, body);
         // Names another function, and counts parameters.
         compute.attrs.remove("global_symbol");
@@ -372,6 +375,14 @@ impl Lift<'_, '_> {
         pre.func = pre.conversion.to_func(&pre.name);
         Ok(())
     }
+}
+
+fn without_stmts(but: &[Found], list: &[Stmt]) -> Vec<Stmt> {
+    list.iter()
+        .enumerate()
+        .filter(|(k, _)| !but.iter().any(|f| f.at.contains(k)))
+        .map(|(_, s)| s.clone())
+        .collect()
 }
 
 /// A result of the original as its binding, from the value of `compute`.
@@ -485,8 +496,7 @@ fn stage(
         return Ok(Err(format!("`{}` is not allocated for the whole function", inner.name)));
     }
     let touched: Vec<(Vec<Buffer>, Vec<Buffer>)> = list.iter().map(accessed).collect();
-    let writes = |k: usize, b: &Buffer| touched[k].1.contains(b);
-    let parts: Vec<usize> = (0..list.len()).filter(|k| writes(*k, to)).collect();
+    let parts: Vec<usize> = (0..list.len()).filter(|k| touched[*k].1.contains(to)).collect();
     let (first, last) = (parts[0], parts[parts.len() - 1]);
     for (k, (reads, written)) in touched.iter().enumerate() {
         let part = parts.contains(&k);

@@ -17,7 +17,7 @@ use tilewright_ir::{
     TensorFunc, Var, Visit, extent,
 };
 use tilewright_polyhedral::place::{Around, Placed, walk_expr_placed};
-use tilewright_polyhedral::{Engine, Proof};
+use tilewright_polyhedral::{Domain, Engine, Proof};
 
 use crate::index_map::{Known, PhysicalLayout};
 use tilewright_ir::lambda::{Lambda, LambdaItem};
@@ -177,9 +177,8 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &PhysicalLayout, old: &Buffe
     let Ok(known) = &layout.known else { return Ok(()) };
     let engine = Engine::new();
     let padding = engine.domain_of(&layout.ranges(), std::slice::from_ref(&known.padding));
-    let when = |guards: &[Expr]| guards.iter().fold(padding.clone(), |d, g| d.with_guard(g));
     for (need, holds, guards) in c.demands {
-        let note = match when(&guards).prove(&holds) {
+        let note = match under_guards(&guards, &padding).prove(&holds) {
             Proof::Yes => continue,
             Proof::No { witness } => format!("at {witness}"),
             Proof::Unknown(why) => why.to_string(),
@@ -202,7 +201,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &PhysicalLayout, old: &Buffe
         }
         let text: Vec<String> = indices.iter().map(Expr::to_string).collect();
         let text = format!("`{old}[{}]`", text.join(", "));
-        match when(&guards).prove(&inside) {
+        match under_guards(&guards, &padding).prove(&inside) {
             Proof::Yes => {}
             Proof::No { witness } => {
                 return Err(Error::refused(format!(
@@ -217,6 +216,10 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &PhysicalLayout, old: &Buffe
         }
     }
     Ok(())
+}
+
+fn under_guards(guards: &[Expr], padding: &Domain) -> tilewright_polyhedral::Domain {
+    guards.iter().fold(padding.clone(), |d, g| d.with_guard(g))
 }
 
 /// Scalar parameters, and the variables that shapes of parameters bind.
@@ -248,26 +251,27 @@ pub fn is_written(func: &TensorFunc, buffer: &Buffer) -> bool {
 
 /// The part of the function in which the buffer exists.
 pub fn scope_of(func: &TensorFunc, buffer: &Buffer) -> Stmt {
-    let defines = |s: &Stmt| match s.kind() {
+    let found = find(&func.body, |s| match s.kind() {
         StmtKind::Block { block, .. } => block.allocs.contains(buffer),
         StmtKind::Allocate { buffer: b, .. } | StmtKind::Constant { buffer: b, .. } => b == buffer,
         _ => false,
-    };
-    let inside = |s: &Stmt| match s.kind() {
+    });
+    found.first().and_then(|s| scope_body(&s.stmt)).unwrap_or_else(|| func.body.clone())
+}
+
+fn scope_body(s: &Stmt) -> Option<Stmt> {
+    match s.kind() {
         StmtKind::Block { block, .. } => Some(block.body.clone()),
         StmtKind::Allocate { body, .. } | StmtKind::Constant { body, .. } => Some(body.clone()),
         _ => None,
-    };
-    let found = find(&func.body, defines);
-    found.first().and_then(|s| inside(&s.stmt)).unwrap_or_else(|| func.body.clone())
+    }
 }
 
 /// The last statement that writes one of the buffers, among those that run one after the other:
 /// inside of named regions and of what only defines buffers and values.
 pub fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
-    let writes = |s: &Stmt| stores_to(s, buffers);
     match s.kind() {
-        StmtKind::Seq(list) => match list.iter().rfind(|s| writes(s)) {
+        StmtKind::Seq(list) => match list.iter().rfind(|s| stores_to(s, buffers)) {
             Some(last) => last_writer(last, buffers),
             None => s.clone(),
         },
@@ -278,8 +282,11 @@ pub fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
         StmtKind::Block { predicate, block, .. }
             if block.iters.is_empty() && block.init.is_none() && predicate.is_true() =>
         {
-            let nest = |s: &Stmt| (as_loop(s).is_some() || as_block(s).is_some()) && writes(s);
-            if find(&block.body, nest).is_empty() {
+            if find(&block.body, |s| {
+                (as_loop(s).is_some() || as_block(s).is_some()) && stores_to(s, buffers)
+            })
+            .is_empty()
+            {
                 s.clone()
             } else {
                 last_writer(&block.body, buffers)

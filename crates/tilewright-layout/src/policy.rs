@@ -75,14 +75,16 @@ impl ConvLayout {
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, TiledLayout)>> {
         let stages = open_stages(func)?;
         let conv = stages.iter().find_map(Convolution::of)?;
-        let layout = |(b, axes): &(Buffer, Axes)| {
-            let shape = dim::of_shape(&b.shape)?;
-            Some((b.clone(), self.layout(&shape, axes)?))
-        };
         if self.undivided(&conv).is_some() {
             return None;
         }
-        conv.0.iter().map(layout).collect()
+        conv.0
+            .iter()
+            .map(|(b, axes)| {
+                let shape = dim::of_shape(&b.shape)?;
+                Some((b.clone(), self.layout(&shape, axes)?))
+            })
+            .collect()
     }
 
     /// Why a convolution has no layout by this policy; `None` where it has one, and for other
@@ -103,10 +105,9 @@ impl ConvLayout {
         let block = usize::try_from(block).ok()?;
         conv.0.iter().find_map(|(buffer, axes)| {
             let shape = dim::of_shape(&buffer.shape)?;
-            let open = |d: &&usize| {
+            let axis = *axes.channels.iter().find(|d| {
                 shape[**d].known().is_none() && shape[**d].modulo(block) != Dim::from(0)
-            };
-            let axis = *axes.channels.iter().find(open)?;
+            })?;
             Some((buffer, axis, shape[axis]))
         })
     }
@@ -137,21 +138,6 @@ pub type Roles = Vec<Option<&'static str>>;
 pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
     let stages = open_stages(func)?;
     let Convolution([data, _, result]) = stages.iter().find_map(Convolution::of)?;
-    // What is around it has the same axes.
-    let outside = |inner: &Buffer, written: bool| {
-        let own = func.buffers().any(|b| b == inner);
-        let of = stages.iter().find_map(|s| {
-            let reads = s.loads().into_iter().map(|l| l.0);
-            match written {
-                true if s.buffer != *inner && s.loads().iter().any(|l| l.0 == *inner) => {
-                    Some(s.buffer.clone())
-                }
-                false if s.buffer == *inner => reads.last(),
-                _ => None,
-            }
-        });
-        if own { Some(inner.clone()) } else { of }
-    };
     let one = |(buffer, axes): &(Buffer, Axes), written: bool| {
         let mut roles = vec![None; buffer.shape.len()];
         let kinds =
@@ -159,10 +145,31 @@ pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
         for (name, list) in kinds {
             list.iter().for_each(|d| roles[*d] = Some(name));
         }
-        let outer = outside(buffer, written)?;
+        let outer = outside_buffer(buffer, written, func, &stages)?;
         (outer.shape.len() == roles.len()).then_some((outer, roles))
     };
     Some([one(&data, false)?, one(&result, true)?])
+}
+
+/// The parameter that an inner buffer is read from or written to, with the same axes.
+fn outside_buffer(
+    inner: &Buffer,
+    written: bool,
+    func: &TensorFunc,
+    stages: &[Stage],
+) -> Option<Buffer> {
+    let own = func.buffers().any(|b| b == inner);
+    let of = stages.iter().find_map(|s| {
+        let reads = s.loads().into_iter().map(|l| l.0);
+        match written {
+            true if s.buffer != *inner && s.loads().iter().any(|l| l.0 == *inner) => {
+                Some(s.buffer.clone())
+            }
+            false if s.buffer == *inner => reads.last(),
+            _ => None,
+        }
+    });
+    if own { Some(inner.clone()) } else { of }
 }
 
 /// The axes of an operand by what they are.
@@ -207,25 +214,33 @@ impl Convolution {
             return None;
         }
         // Windows have a variable each in the weights; all other axes of the weights are channels.
-        let has = |e: &Expr, set: &HashSet<Var>| free_vars(e).iter().any(|v| set.contains(v));
-        let own = positions(weights.1, |e| has(e, &window));
-        let mut channels = positions(weights.1, |e| has(e, &kinds.spatial) && !has(e, &window));
-        channels.extend(positions(weights.1, |e| has(e, &kinds.reduce) && !has(e, &window)));
-        let split = |at: &[Expr]| {
-            let windows = positions(at, |e| has(e, &slide));
-            let rest = || (0..at.len()).filter(|d| !windows.contains(d));
-            let channels: Vec<usize> = rest().filter(|d| has(&at[*d], &in_weights)).collect();
-            let outer = rest().filter(|d| !channels.contains(d)).collect();
-            Axes { outer, channels, windows }
-        };
+        let own = positions(weights.1, |e| mentions_one_of(e, &window));
+        let mut channels = positions(weights.1, |e| {
+            mentions_one_of(e, &kinds.spatial) && !mentions_one_of(e, &window)
+        });
+        channels.extend(positions(weights.1, |e| {
+            mentions_one_of(e, &kinds.reduce) && !mentions_one_of(e, &window)
+        }));
         let outer =
             (0..weights.1.len()).filter(|d| !own.contains(d) && !channels.contains(d)).collect();
         Some(Convolution([
-            (data.0.clone(), split(data.1)),
+            (data.0.clone(), axes_of(data.1, &slide, &in_weights)),
             (weights.0.clone(), Axes { outer, channels, windows: own }),
-            (stage.buffer.clone(), split(&stage.indices)),
+            (stage.buffer.clone(), axes_of(&stage.indices, &slide, &in_weights)),
         ]))
     }
+}
+
+fn mentions_one_of(e: &Expr, set: &HashSet<Var>) -> bool {
+    free_vars(e).iter().any(|v| set.contains(v))
+}
+
+fn axes_of(at: &[Expr], slide: &HashSet<Var>, in_weights: &HashSet<Var>) -> Axes {
+    let windows = positions(at, |e| mentions_one_of(e, slide));
+    let rest = || (0..at.len()).filter(|d| !windows.contains(d));
+    let channels: Vec<usize> = rest().filter(|d| mentions_one_of(&at[*d], in_weights)).collect();
+    let outer = rest().filter(|d| !channels.contains(d)).collect();
+    Axes { outer, channels, windows }
 }
 
 /// The variables of a stage by their kind.

@@ -58,10 +58,13 @@ pub fn precompute(module: &Module, evaluate: &mut Evaluate<'_>) -> Result<Module
                 splits.insert(func.clone(), split);
             }
             let Some(Some(split)) = splits.get(func) else { return Ok(None) };
-            let tensor = |k: &usize| constants.get(args.get(*k)?).cloned();
             let mut all = Vec::new();
             for (k, (make, of)) in split.made.iter().enumerate() {
-                let Some(given) = of.iter().map(tensor).collect::<Option<Vec<_>>>() else {
+                let Some(given) = of
+                    .iter()
+                    .map(|k| constants.get(args.get(*k)?).cloned())
+                    .collect::<Option<Vec<_>>>()
+                else {
                     return Ok(None);
                 };
                 let memory = given.iter().map(|t| t.bytes().as_ptr()).collect();
@@ -110,16 +113,15 @@ fn take_apart(func: &TensorFunc) -> Option<(TensorFunc, Split)> {
             leaving.push(stage);
         }
     }
-    let leaves = |b: &Buffer| leaving.iter().any(|s| s.buffer == *b);
-    let stays = |s: &Stmt| !leaving.iter().any(|l| l.stmt.ptr_eq(s));
     let list = match body.kind() {
         StmtKind::Seq(list) => list.clone(),
         _ => vec![body.clone()],
     };
-    let rest: Vec<Stmt> = list.into_iter().filter(stays).collect();
+    let rest: Vec<Stmt> =
+        list.into_iter().filter(|s| !leaving.iter().any(|l| l.stmt.ptr_eq(s))).collect();
     let read: HashSet<Buffer> = stages
         .iter()
-        .filter(|s| stays(&s.stmt))
+        .filter(|s| !leaving.iter().any(|l| l.stmt.ptr_eq(&s.stmt)))
         .flat_map(|s| s.loads().into_iter().map(|(b, _)| b).chain([s.buffer.clone()]))
         .collect();
     let given: Vec<&Stage> = leaving.iter().copied().filter(|s| read.contains(&s.buffer)).collect();
@@ -135,7 +137,8 @@ fn take_apart(func: &TensorFunc) -> Option<(TensorFunc, Split)> {
         .collect();
     let first = given.iter().map(|s| Param::tensor(&s.buffer));
     let params = first.chain(kept.iter().map(|k| func.params[*k].clone())).collect();
-    let rest_allocs = allocs.iter().filter(|b| !leaves(b)).cloned().collect();
+    let rest_allocs =
+        allocs.iter().filter(|b| !leaving.iter().any(|s| s.buffer == **b)).cloned().collect();
     let mut new = TensorFunc { params, ..func.clone() }.with_root(rest_allocs, Stmt::seq(rest));
     new.attrs.remove("global_symbol");
     new.attrs.remove(FREE_LAYOUT);
@@ -155,12 +158,13 @@ fn alone(stage: &Stage, leaving: &[&Stage], params: &[Option<Buffer>]) -> (Tenso
         }
         at += 1;
     }
-    let is_needed = |s: &&&Stage| needed.iter().any(|n| n.buffer == s.buffer);
-    let run: Vec<&Stage> = leaving.iter().filter(is_needed).copied().collect();
+    let run: Vec<&Stage> =
+        leaving.iter().filter(|s| needed.iter().any(|n| n.buffer == s.buffer)).copied().collect();
     let read: Vec<Buffer> =
         run.iter().flat_map(|s| s.loads().into_iter().map(|(b, _)| b)).collect();
-    let is_read = |k: &usize| params[*k].as_ref().is_some_and(|b| read.contains(b));
-    let of: Vec<usize> = (0..params.len()).filter(is_read).collect();
+    let of: Vec<usize> = (0..params.len())
+        .filter(|k| params[*k].as_ref().is_some_and(|b| read.contains(b)))
+        .collect();
     let inputs = of.iter().filter_map(|k| params[*k].as_ref());
     let buffers = inputs.chain([&stage.buffer]).map(Param::tensor).collect();
     let allocs = run.iter().map(|s| s.buffer.clone()).filter(|b| *b != stage.buffer).collect();

@@ -131,12 +131,14 @@ impl Propagation {
             check(stage, &splits, vars).map_err(|e| e.at(stage.stmt.span().or(func.span)))?;
         }
         let orders = orders(&stages, &splits, given);
-        let layout = |(b, splits): (Buffer, Vec<Split>)| {
-            let order = orders.get(&b).cloned().unwrap_or_else(|| default_order(&splits));
-            let logical = shape(&b);
-            (b, TiledLayout { logical, splits, order })
-        };
-        let layouts = splits.into_iter().map(layout).collect();
+        let layouts = splits
+            .into_iter()
+            .map(|(b, splits)| {
+                let order = orders.get(&b).cloned().unwrap_or_else(|| default_order(&splits));
+                let logical = shape(&b);
+                (b, TiledLayout { logical, splits, order })
+            })
+            .collect();
         Ok(Propagation { func: func.clone(), stages, layouts, vars })
     }
 
@@ -196,8 +198,10 @@ impl Propagation {
 
 /// Whether a stage only computes: it calls nothing with effects, and carries no annotations.
 fn is_pure(stage: &Stage) -> bool {
-    let computes = |e: &Expr| !e.effects().calls && !e.effects().binds;
-    computes(&stage.value) && stage.init.iter().all(computes) && stage.block.annotations.is_empty()
+    !stage.value.effects().calls
+        && !stage.value.effects().binds
+        && stage.init.iter().all(|e| !e.effects().calls && !e.effects().binds)
+        && stage.block.annotations.is_empty()
 }
 
 /// Digits of axes and variables as far as they are known.
@@ -293,9 +297,10 @@ type Order = Vec<(usize, usize)>;
 
 /// First digits in the order of the axes, then the others.
 fn default_order(splits: &[Split]) -> Order {
-    let digits = |d: usize| splits[d].digits.len();
     let first = (0..splits.len()).map(|d| (d, 0));
-    first.chain((0..splits.len()).flat_map(|d| (1..digits(d)).map(move |k| (d, k)))).collect()
+    first
+        .chain((0..splits.len()).flat_map(|d| (1..splits[d].digits.len()).map(move |k| (d, k))))
+        .collect()
 }
 
 /// The order of the digits of each buffer: those that are given, and for the others the order in
@@ -319,19 +324,23 @@ fn orders(
                     ranks.entry((v, *k)).or_insert(rank);
                 }
             }
-            let same_axis = |d: usize| order.iter().position(|at| *at == (d, 0));
             for (b, at) in &all {
                 let (false, Some(splits)) = (orders.contains_key(b), splits.get(b)) else {
                     continue;
                 };
-                let rank = |&(d, k): &(usize, usize)| {
+                let mut own = default_order(splits);
+                own.sort_by_key(|&(d, k)| {
                     let found = free_vars(&at[d]).into_iter();
                     let found = found.filter_map(|v| ranks.get(&(v, k)).copied()).min();
-                    let like = || same_axis(d).filter(|_| at.len() == reference.len());
-                    found.or_else(like).unwrap_or(d)
-                };
-                let mut own = default_order(splits);
-                own.sort_by_key(rank);
+                    found
+                        .or_else(|| {
+                            order
+                                .iter()
+                                .position(|at| *at == (d, 0))
+                                .filter(|_| at.len() == reference.len())
+                        })
+                        .unwrap_or(d)
+                });
                 orders.insert(b.clone(), own);
             }
         }
@@ -380,8 +389,10 @@ struct Write<'a> {
 impl Write<'_> {
     /// The variables whose digits reach past the end, with the extent of each.
     fn padded(&self) -> Vec<(&Var, Dim, IterKind)> {
-        let split = |v: &Var, n: Dim| self.vars.get(v).is_some_and(|s| s.is_padded(n));
-        self.stage.dims().filter(|(v, n, _)| split(v, *n)).collect()
+        self.stage
+            .dims()
+            .filter(|(v, n, _)| self.vars.get(v).is_some_and(|s| s.is_padded(*n)))
+            .collect()
     }
 
     fn stage(&self, known: &HashMap<Buffer, Written>) -> Result<(Stage, Written)> {
@@ -416,9 +427,6 @@ impl Write<'_> {
         self.writes_all()?;
         let init = stage.init.as_ref().map(|e| rewrite.expr(e));
         let reduction = stage.reduction();
-        let data = |v: &Var, extent: Dim, r: &mut Rewrite<'_>| {
-            self.vars[v].is_data(extent, &r.joined.expr(&v.expr()))
-        };
         let zero = Expr::constant(0.0, stage.value.dtype());
         let (value, pad) = match (&reduction, stage.is_reduction()) {
             (Some(r), _) => {
@@ -437,7 +445,7 @@ impl Write<'_> {
                                 v.name()
                             )));
                         };
-                        let cond = data(v, *extent, &mut rewrite);
+                        let cond = self.is_data(v, *extent, &mut rewrite);
                         value = if lazy {
                             Expr::if_then_else(cond, value, neutral)
                         } else {
@@ -473,7 +481,7 @@ impl Write<'_> {
                 let mut value = rewrite.expr(&stage.value);
                 for (v, extent, _) in &padded {
                     if rewrite.reads.contains(v) {
-                        let cond = data(v, *extent, &mut rewrite);
+                        let cond = self.is_data(v, *extent, &mut rewrite);
                         value = Expr::if_then_else(cond, value, zero.clone());
                     }
                 }
@@ -488,9 +496,10 @@ impl Write<'_> {
             }
         };
         // A read out of range may hide in a reduction that could not be selected above.
-        let unsafe_read =
-            |v: &Var| reduction.is_none() && stage.is_reduction() && rewrite.reads.contains(v);
-        if let Some((v, ..)) = padded.iter().find(|p| unsafe_read(p.0)) {
+        if let Some((v, ..)) = padded
+            .iter()
+            .find(|p| reduction.is_none() && stage.is_reduction() && rewrite.reads.contains(p.0))
+        {
             let name = v.name();
             return Err(Error::refused(format!("the padding of `{name}` reads out of range")));
         }
@@ -498,6 +507,10 @@ impl Write<'_> {
         let buffer = &self.buffers[&stage.buffer];
         let new = Stage::build(stage.name().clone(), &iters, buffer, indices, value, init);
         Ok((new, pad))
+    }
+
+    fn is_data(&self, v: &Var, extent: Dim, r: &mut Rewrite<'_>) -> Expr {
+        self.vars[v].is_data(extent, &r.joined.expr(&v.expr()))
     }
 
     /// The stage together with others must still write every cell: where it writes the end of an
@@ -529,7 +542,7 @@ impl Write<'_> {
     /// The value of an expression where `v` is padding.
     fn at_padding(&self, value: &Expr, v: &Var, known: &HashMap<Buffer, Written>) -> Option<Expr> {
         let extent = extent_of(self.stage, v)?;
-        let load = |b: &Buffer, at: &[Expr]| {
+        evaluate(value, &|b, at| {
             let layout = self.propagation.layouts.get(b)?;
             // Where `v` ends there the axis must end too.
             let ends = at.iter().enumerate().any(|(d, index)| match Movement::of(index) {
@@ -539,8 +552,7 @@ impl Write<'_> {
                 _ => false,
             });
             if ends { known.get(b).and_then(Written::value) } else { None }
-        };
-        evaluate(value, &load)
+        })
     }
 
     /// What the padding of the result holds, if it is one value.
@@ -555,10 +567,6 @@ impl Write<'_> {
     fn loops(&self, cells: &HashMap<Var, Vec<Var>>) -> Vec<(Var, Dim, IterKind)> {
         let stage = self.stage;
         let layout = self.propagation.layout(&stage.buffer);
-        let extents = |v: &Var, extent: Dim| {
-            let plain = || vec![extent];
-            self.vars.get(v).map_or_else(plain, |s| s.digits.clone())
-        };
         let mut spatial: Vec<(Var, usize)> = Vec::new();
         for (d, k) in &layout.order {
             let used = free_vars(&stage.indices[*d]);
@@ -584,17 +592,33 @@ impl Write<'_> {
                 spatial.insert(at.min(spatial.len()), item);
             }
         }
-        let build = |kind: IterKind, list: Vec<(Var, usize)>| {
-            list.into_iter()
-                .filter_map(move |(v, k)| {
-                    let extent = extent_of(stage, &v)?;
-                    Some((cells[&v][k].clone(), extents(&v, extent)[k], kind))
-                })
-                .collect::<Vec<_>>()
-        };
-        let mut loops = build(IterKind::Spatial, spatial);
-        loops.extend(build(IterKind::Reduce, all(IterKind::Reduce).collect()));
+        let mut loops = self.loop_dims(IterKind::Spatial, spatial, stage, cells);
+        loops.extend(self.loop_dims(
+            IterKind::Reduce,
+            all(IterKind::Reduce).collect(),
+            stage,
+            cells,
+        ));
         loops
+    }
+
+    fn digit_extents(&self, v: &Var, extent: Dim) -> Vec<Dim> {
+        self.vars.get(v).map_or_else(|| vec![extent], |s| s.digits.clone())
+    }
+
+    fn loop_dims(
+        &self,
+        kind: IterKind,
+        list: Vec<(Var, usize)>,
+        stage: &Stage,
+        cells: &HashMap<Var, Vec<Var>>,
+    ) -> Vec<(Var, Dim, IterKind)> {
+        list.into_iter()
+            .filter_map(move |(v, k)| {
+                let extent = extent_of(stage, &v)?;
+                Some((cells[&v][k].clone(), self.digit_extents(&v, extent)[k], kind))
+            })
+            .collect::<Vec<_>>()
     }
 }
 

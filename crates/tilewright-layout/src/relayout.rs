@@ -142,12 +142,6 @@ impl Relayout<'_> {
         if let Some(source) = self.region(r) {
             return Ok(MatchRegion { buffer: m.buffer.clone(), source });
         }
-        let refuse = |why: &str| {
-            Err(Error::refused(format!(
-                "the block views a box of `{}` as `{}`, and {why}",
-                self.old.name, m.buffer.name
-            )))
-        };
         let steps: Vec<(Var, Range)> = r
             .ranges
             .iter()
@@ -164,13 +158,13 @@ impl Relayout<'_> {
             .collect();
         let (from, to) = (self.map(&first)?, self.map(&point)?);
         if from.len() != first.len() {
-            return refuse("the layout has another rank");
+            return self.refuse_view("the layout has another rank", m);
         }
         let domain = self.engine.domain_of(&[&self.ranges[..], &steps].concat(), &[]);
         for ((a, b), (s, _)) in from.iter().zip(&to).zip(&steps) {
             let moved = a.clone() + &s.expr().cast(a.dtype());
             if !domain.equal(&moved, b).is_yes() {
-                return refuse("the layout does not move the box as it is");
+                return self.refuse_view("the layout does not move the box as it is", m);
             }
         }
         let ranges = from
@@ -180,6 +174,13 @@ impl Relayout<'_> {
             .collect();
         let source = Region { buffer: self.new.clone(), ranges };
         Ok(MatchRegion { buffer: m.buffer.clone(), source })
+    }
+
+    fn refuse_view(&self, why: &str, m: &MatchRegion) -> Result<MatchRegion> {
+        Err(Error::refused(format!(
+            "the block views a box of `{}` as `{}`, and {why}",
+            self.old.name, m.buffer.name
+        )))
     }
 }
 
@@ -197,8 +198,10 @@ pub fn simplify_under(engine: &Engine, ranges: &[(Var, Range)], guards: &[Expr],
         }
     }
     used.reverse();
-    let single = |r: &Range| r.extent.as_int() == Some(1) && r.min.as_int().is_some();
-    let values = used.iter().filter(|(_, r)| single(r)).map(|(v, r)| (v.clone(), r.min.clone()));
+    let values = used
+        .iter()
+        .filter(|(_, r)| r.extent.as_int() == Some(1) && r.min.as_int().is_some())
+        .map(|(v, r)| (v.clone(), r.min.clone()));
     let e = Folded(Subst::vars(values)).expr(e);
     engine.domain_of(&used, guards).simplify(&e)
 }
@@ -291,27 +294,25 @@ impl Fold for Relayout<'_> {
 impl Relayout<'_> {
     fn block_in_scope(&mut self, b: &Arc<Block>) -> Arc<Block> {
         let old = self.old;
-        let of_old = |r: &Region| r.buffer == *old;
-        let names = |l: &Option<Vec<Region>>| l.iter().flatten().any(of_old);
         if b.matches.iter().any(|m| m.buffer == *old) {
             let name = &old.name;
             self.fail(Error::refused(format!("`{name}` is a view of a part of another buffer")));
         }
-        if !names(&b.reads) && !names(&b.writes) && !b.matches.iter().any(|m| of_old(&m.source)) {
+        if !names_buffer(&b.reads, old)
+            && !names_buffer(&b.writes, old)
+            && !b.matches.iter().any(|m| m.source.buffer == *old)
+        {
             return fold_block_children(self, b);
         }
         // The regions of the buffer are taken out, so that folding does not meet them.
-        let without = |l: &Option<Vec<Region>>| {
-            l.as_ref().map(|l| l.iter().filter(|r| !of_old(r)).cloned().collect::<Vec<_>>())
-        };
         let bare = Block {
-            reads: without(&b.reads),
-            writes: without(&b.writes),
-            matches: b.matches.iter().filter(|m| !of_old(&m.source)).cloned().collect(),
+            reads: without_buffer(&b.reads, old),
+            writes: without_buffer(&b.writes, old),
+            matches: b.matches.iter().filter(|m| m.source.buffer != *old).cloned().collect(),
             ..(**b).clone()
         };
         let mut new = (*fold_block_children(self, &Arc::new(bare))).clone();
-        for (at, m) in b.matches.iter().enumerate().filter(|(_, m)| of_old(&m.source)) {
+        for (at, m) in b.matches.iter().enumerate().filter(|(_, m)| m.source.buffer == *old) {
             match self.view(m) {
                 Ok(m) => new.matches.insert(at.min(new.matches.len()), m),
                 Err(e) => self.fail(e),
@@ -321,10 +322,11 @@ impl Relayout<'_> {
         let mut back =
             |from: &Option<Vec<Region>>, to: &mut Option<Vec<Region>>, found: &[Region]| {
                 let Some(to) = to else { return };
-                for (at, r) in from.iter().flatten().enumerate().filter(|(_, r)| of_old(r)) {
+                for (at, r) in from.iter().flatten().enumerate().filter(|(_, r)| r.buffer == *old) {
                     let moved = self.region(r);
-                    let seen = || found.iter().find(|r| r.buffer == *self.new).cloned();
-                    let region = moved.or_else(seen).unwrap_or_else(|| Region::whole(self.new));
+                    let region = moved
+                        .or_else(|| found.iter().find(|r| r.buffer == *self.new).cloned())
+                        .unwrap_or_else(|| Region::whole(self.new));
                     to.insert(at.min(to.len()), region);
                 }
             };
@@ -332,6 +334,14 @@ impl Relayout<'_> {
         back(&b.writes, &mut new.writes, &writes);
         Arc::new(new)
     }
+}
+
+fn names_buffer(l: &Option<Vec<Region>>, old: &Buffer) -> bool {
+    l.iter().flatten().any(|r| r.buffer == *old)
+}
+
+fn without_buffer(l: &Option<Vec<Region>>, old: &Buffer) -> Option<Vec<Region>> {
+    l.as_ref().map(|l| l.iter().filter(|r| r.buffer != *old).cloned().collect::<Vec<_>>())
 }
 
 /// Simplifies the indices, bounds, bindings and conditions in which one of some variables occurs,
@@ -394,18 +404,23 @@ impl Fold for Tidy<'_> {
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         let depth = self.ranges.len();
-        let rebuilt = |kind| Stmt::spanned(kind, s.span());
         let out = match s.kind() {
-            StmtKind::Store { buffer, indices, value } => rebuilt(StmtKind::Store {
-                buffer: buffer.clone(),
-                indices: self.all(indices),
-                value: self.expr(value),
-            }),
-            StmtKind::If { cond, then, otherwise } => rebuilt(StmtKind::If {
-                cond: self.simple(cond),
-                then: self.stmt(then),
-                otherwise: otherwise.as_ref().map(|o| self.stmt(o)),
-            }),
+            StmtKind::Store { buffer, indices, value } => Stmt::spanned(
+                StmtKind::Store {
+                    buffer: buffer.clone(),
+                    indices: self.all(indices),
+                    value: self.expr(value),
+                },
+                s.span(),
+            ),
+            StmtKind::If { cond, then, otherwise } => Stmt::spanned(
+                StmtKind::If {
+                    cond: self.simple(cond),
+                    then: self.stmt(then),
+                    otherwise: otherwise.as_ref().map(|o| self.stmt(o)),
+                },
+                s.span(),
+            ),
             StmtKind::For { var, range, body, .. } => {
                 let range = self.range(range);
                 self.ranges.push((var.clone(), range.clone()));
@@ -423,7 +438,7 @@ impl Fold for Tidy<'_> {
                     }
                 }
                 let block = fold_block_children(self, &Arc::new(new));
-                rebuilt(StmtKind::Block { bindings, predicate, block })
+                Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span())
             }
             _ => fold_stmt_children(self, s),
         };

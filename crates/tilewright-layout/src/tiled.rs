@@ -67,8 +67,7 @@ impl Split {
 
     /// Value of a step of each digit.
     fn weights(&self) -> Vec<Dim> {
-        let after = |k: usize| dim::product(self.digits[k + 1..].iter().copied());
-        (0..self.digits.len()).map(after).collect()
+        (0..self.digits.len()).map(|k| dim::product(self.digits[k + 1..].iter().copied())).collect()
     }
 
     /// Product of all extents but the first, where it is a number.
@@ -80,12 +79,17 @@ impl Split {
     /// The digits of an index.
     pub fn split(&self, index: &Expr) -> Vec<Expr> {
         let from = index.clone() + self.offset;
-        let number = |d: Dim| d.typed(index.dtype());
-        let digit = |(k, w): (usize, Dim)| match k {
-            0 => from.clone().floordiv(number(w)),
-            _ => from.clone().floordiv(number(w)).floormod(number(self.digits[k])),
-        };
-        self.weights().into_iter().enumerate().map(digit).collect()
+        self.weights()
+            .into_iter()
+            .enumerate()
+            .map(|(k, w)| match k {
+                0 => from.clone().floordiv(w.typed(index.dtype())),
+                _ => from
+                    .clone()
+                    .floordiv(w.typed(index.dtype()))
+                    .floormod(self.digits[k].typed(index.dtype())),
+            })
+            .collect()
     }
 
     /// The index that has these digits.
@@ -204,23 +208,15 @@ impl TiledLayout {
 
     /// The part of its cells that are padding, from 0 to 1; estimated where sizes are open.
     pub fn waste(&self) -> f64 {
-        let cells = |all: &[Dim]| all.iter().map(|n| n.estimate() as f64).product::<f64>();
-        let (data, all) = (cells(&self.logical), cells(&self.physical()));
+        let (data, all) = (cell_estimate(&self.logical), cell_estimate(&self.physical()));
         if all > 0.0 { 1.0 - data / all } else { 0.0 }
     }
 
     /// How many cells lie one behind the other in this layout and in another one of the same tensor, at
     /// least; estimated where sizes are open.
     pub fn run(&self, other: &TiledLayout) -> i64 {
-        // The digits of a layout, innermost first: axis, value of a step, extent.
-        let digits = |l: &TiledLayout| -> Vec<(usize, Dim, i64)> {
-            let weights: Vec<Vec<Dim>> = l.splits.iter().map(Split::weights).collect();
-            let one =
-                |(d, k): &(usize, usize)| (*d, weights[*d][*k], l.splits[*d].digits[*k].estimate());
-            l.order.iter().rev().map(one).filter(|digit| digit.2 != 1).collect()
-        };
         let mut run = 1i64;
-        for (a, b) in digits(self).into_iter().zip(digits(other)) {
+        for (a, b) in run_digits(self).into_iter().zip(run_digits(other)) {
             if (a.0, a.1) != (b.0, b.1) {
                 break;
             }
@@ -277,14 +273,17 @@ impl TiledLayout {
 
     /// The logical indices of physical ones.
     pub fn join(&self, cells: &[Var]) -> Vec<Expr> {
-        let index = |(d, s): (usize, &Split)| {
-            let digits: Vec<Expr> = (0..s.digits.len())
-                .filter_map(|k| self.order.iter().position(|at| *at == (d, k)))
-                .map(|p| cells[p].expr())
-                .collect();
-            s.join(&digits)
-        };
-        self.splits.iter().enumerate().map(index).collect()
+        self.splits
+            .iter()
+            .enumerate()
+            .map(|(d, s)| {
+                let digits: Vec<Expr> = (0..s.digits.len())
+                    .filter_map(|k| self.order.iter().position(|at| *at == (d, k)))
+                    .map(|p| cells[p].expr())
+                    .collect();
+                s.join(&digits)
+            })
+            .collect()
     }
 
     /// Where logical indices, as expressions of physical ones, are those of an element.
@@ -297,7 +296,6 @@ impl TiledLayout {
     /// The layout of a conversion's result, if it takes all of its argument to a layout of this
     /// form.
     pub(crate) fn of_pack(c: &Conversion) -> Option<TiledLayout> {
-        let positions = |v: &Var| c.cells.iter().position(|cell| cell == v);
         let mut order: Vec<Option<(usize, usize)>> = vec![None; c.cells.len()];
         let mut splits = Vec::new();
         for (d, source) in c.source.iter().enumerate() {
@@ -306,15 +304,19 @@ impl TiledLayout {
                 return None;
             }
             // Sizes that are open are no cells.
-            let mut digits: Vec<(i64, usize)> =
-                form.vars().map(|(v, k)| Some((k, positions(v)?))).collect::<Option<_>>()?;
+            let mut digits: Vec<(i64, usize)> = form
+                .vars()
+                .map(|(v, k)| Some((k, c.cells.iter().position(|cell| cell == v)?)))
+                .collect::<Option<_>>()?;
             digits.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
             if digits.is_empty() {
                 // An axis of one index, which is nowhere to be seen: it takes a cell of extent one.
-                let free = |p: &usize| {
-                    c.to[*p] == 1 && order[*p].is_none() && !mentions(&c.source, &c.cells[*p])
-                };
-                digits.push((1, (0..c.cells.len()).find(free)?));
+                digits.push((
+                    1,
+                    (0..c.cells.len()).find(|p| {
+                        c.to[*p] == 1 && order[*p].is_none() && !mentions(&c.source, &c.cells[*p])
+                    })?,
+                ));
             }
             for (k, (_, p)) in digits.iter().enumerate() {
                 order[*p].replace((d, k)).is_none().then_some(())?;
@@ -331,6 +333,21 @@ impl TiledLayout {
         let own = Conversion::of(&layout.pack(c.dtype, None))?;
         own.with_pad(c.pad.clone()).same_as(c).then_some(layout)
     }
+}
+
+fn cell_estimate(all: &[Dim]) -> f64 {
+    all.iter().map(|n| n.estimate() as f64).product::<f64>()
+}
+
+/// The digits of a layout, innermost first: axis, value of a step, extent.
+fn run_digits(l: &TiledLayout) -> Vec<(usize, Dim, i64)> {
+    let weights: Vec<Vec<Dim>> = l.splits.iter().map(Split::weights).collect();
+    l.order
+        .iter()
+        .rev()
+        .map(|(d, k)| (*d, weights[*d][*k], l.splits[*d].digits[*k].estimate()))
+        .filter(|digit| digit.2 != 1)
+        .collect()
 }
 
 fn mentions(exprs: &[Expr], v: &Var) -> bool {

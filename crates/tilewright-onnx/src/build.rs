@@ -280,8 +280,12 @@ impl Builder {
             return Err(Error::unsupported("maps are no values of branches, loops and functions"));
         }
         let Imported::Sizes(s) = value else { return Ok(value.clone()) };
-        let make = || ops::creation::integers(&s.shape, &s.values, s.dtype);
-        let func = self.function("sizes", &(&s.shape, &s.values, s.dtype), 0, Box::new(make))?;
+        let func = self.function(
+            "sizes",
+            &(&s.shape, &s.values, s.dtype),
+            0,
+            Box::new(|| ops::creation::integers(&s.shape, &s.values, s.dtype)),
+        )?;
         only("sizes", self.push(func, Vec::new()))
     }
 
@@ -291,8 +295,7 @@ impl Builder {
             return self.as_data(value);
         }
         let x = operand(value);
-        let make = || ops::movement::copy(&x);
-        let func = self.function("copy", &x, 1, Box::new(make))?;
+        let func = self.function("copy", &x, 1, Box::new(|| ops::movement::copy(&x)))?;
         only("copy", self.push(func, vec![value.clone()]))
     }
 
@@ -416,11 +419,13 @@ impl Builder {
         let bindings = emit.bindings(&steps, &returned)?;
         let mut module = emit.module;
         let values = returned.iter().map(expr).collect::<Result<Vec<_>>>()?;
-        let type_of = |v: &Imported| match v {
-            Imported::Item { var, .. } => var.ty().clone(),
-            tensor => GraphType::Tensor(tensor_type(&operand(tensor))),
-        };
-        let types: Vec<GraphType> = returned.iter().map(type_of).collect();
+        let types: Vec<GraphType> = returned
+            .iter()
+            .map(|v| match v {
+                Imported::Item { var, .. } => var.ty().clone(),
+                tensor => GraphType::Tensor(tensor_type(&operand(tensor))),
+            })
+            .collect();
         let (ret, ret_ty) = match (values.as_slice(), types.as_slice()) {
             ([value], [ty]) => (value.clone(), ty.clone()),
             _ => (GraphExpr::Tuple(values), GraphType::Tuple(types)),
@@ -512,8 +517,8 @@ fn cost(func: &TensorFunc) -> u64 {
 
 /// A name in which every character that an identifier cannot have is an underscore.
 pub(crate) fn identifier(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let text: String = name.chars().take(64).map(plain).collect();
+    let text: String =
+        name.chars().take(64).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     match text.chars().next() {
         None => "v".into(),
         Some(c) if c.is_ascii_digit() => format!("v{text}"),

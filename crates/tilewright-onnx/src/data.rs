@@ -183,29 +183,19 @@ fn clean(mut tensor: Tensor) -> Tensor {
 /// A tensor whose elements are in a typed list.
 fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> {
     let count = shape.iter().product::<usize>();
-    let check = |field: &str, found: usize| {
-        if found == count {
-            Ok(())
-        } else {
-            Err(Error::model(format!(
-                "a tensor of shape {shape:?} has {count} elements, but `{field}` has {found}"
-            )))
-        }
-    };
-    let out_of_range = |v: String| Error::model(format!("the element {v} does not fit {dtype}"));
     macro_rules! same {
         ($field:ident) => {{
-            check(stringify!($field), proto.$field.len())?;
+            check_length(stringify!($field), proto.$field.len(), count, shape)?;
             Tensor::from_slice(shape, &proto.$field)
         }};
     }
     macro_rules! narrow {
         ($field:ident, $t:ty) => {{
-            check(stringify!($field), proto.$field.len())?;
+            check_length(stringify!($field), proto.$field.len(), count, shape)?;
             let values: Result<Vec<$t>> = proto
                 .$field
                 .iter()
-                .map(|&v| <$t>::try_from(v).map_err(|_| out_of_range(v.to_string())))
+                .map(|&v| <$t>::try_from(v).map_err(|_| out_of_range(v.to_string(), dtype)))
                 .collect();
             Tensor::from_slice(shape, &values?)
         }};
@@ -217,7 +207,7 @@ fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> 
         DType::U64 => same!(uint64_data),
         DType::I32 => same!(int32_data),
         DType::BOOL => {
-            check("int32_data", proto.int32_data.len())?;
+            check_length("int32_data", proto.int32_data.len(), count, shape)?;
             let values: Vec<bool> = proto.int32_data.iter().map(|&v| v != 0).collect();
             Tensor::from_bools(shape, &values)
         }
@@ -232,6 +222,20 @@ fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> 
         }
         _ => Err(Error::internal(format!("no list for elements of {dtype}"))),
     }
+}
+
+fn check_length(field: &str, found: usize, count: usize, shape: &[usize]) -> Result<()> {
+    if found == count {
+        Ok(())
+    } else {
+        Err(Error::model(format!(
+            "a tensor of shape {shape:?} has {count} elements, but `{field}` has {found}"
+        )))
+    }
+}
+
+fn out_of_range(v: String, dtype: DType) -> Error {
+    Error::model(format!("the element {v} does not fit {dtype}"))
 }
 
 /// A file in memory, without reading it.
@@ -273,15 +277,11 @@ impl Folder {
     /// The content of a file that the model names, which must lie below the folder.
     fn content(&self, location: &str) -> Result<Arc<Mmap>> {
         let relative = Path::new(location);
-        let plain = |c| matches!(c, Component::Normal(_) | Component::CurDir);
-        if location.is_empty() || location.contains('\0') || !relative.components().all(plain) {
+        if location.is_empty() || location.contains('\0') || !relative.components().all(is_plain) {
             return Err(outside(location));
         }
         let path = self.path.join(relative);
-        let failed = |e: std::io::Error| {
-            Error::io(format!("cannot read the external data in `{}`: {e}", path.display()))
-        };
-        let real = path.canonicalize().map_err(failed)?;
+        let real = path.canonicalize().map_err(|e| cannot_read(e, &path))?;
         if !self.inside.iter().any(|folder| real.starts_with(folder)) {
             return Err(outside(location));
         }
@@ -289,11 +289,19 @@ impl Folder {
         if let Some(map) = mapped.get(&real) {
             return Ok(map.clone());
         }
-        let file = file::open(&real).map_err(failed)?;
-        let map = Arc::new(self::mapped(&file).map_err(failed)?);
+        let file = file::open(&real).map_err(|e| cannot_read(e, &path))?;
+        let map = Arc::new(self::mapped(&file).map_err(|e| cannot_read(e, &path))?);
         mapped.insert(real, map.clone());
         Ok(map)
     }
+}
+
+fn is_plain(c: Component<'_>) -> bool {
+    matches!(c, Component::Normal(_) | Component::CurDir)
+}
+
+fn cannot_read(e: std::io::Error, path: &Path) -> Error {
+    Error::io(format!("cannot read the external data in `{}`: {e}", path.display()))
 }
 
 fn outside(location: &str) -> Error {
@@ -447,14 +455,15 @@ mod tests {
     #[test]
     fn data_that_does_not_fit_is_refused() {
         let none = |_: &mut TensorProto| {};
-        let raw = |p: &mut TensorProto| p.raw_data = Some(Bytes::from_static(&[1, 2, 3]));
         for (result, said) in [
             (
                 listed_as(DataType::Float, &[2], none),
                 "a tensor of shape [2] has 2 elements, but `float_data` has 0",
             ),
             (
-                listed_as(DataType::Float, &[1], raw),
+                listed_as(DataType::Float, &[1], |p| {
+                    p.raw_data = Some(Bytes::from_static(&[1, 2, 3]))
+                }),
                 "4 bytes are needed for float32 of shape [1], but there are 3",
             ),
             (listed_as(DataType::Float, &[-1], none), "the extent -1 is negative"),
@@ -508,14 +517,15 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_tensor_in_a_file_are_known() {
-        let of = |data_type: i32, dims: &[i64]| {
-            stored_bytes(&TensorProto { data_type, dims: dims.to_vec(), ..Default::default() })
-        };
-        assert_eq!(of(DataType::Float as i32, &[3, 5]), Some(60));
-        assert_eq!(of(DataType::Int4 as i32, &[3, 5]), Some(8));
-        assert_eq!(of(DataType::Bool as i32, &[]), Some(1));
-        assert_eq!(of(DataType::Float as i32, &[i64::MAX, 9]), None);
-        assert_eq!(of(99, &[1]), None);
+        assert_eq!(stored_bytes_of(DataType::Float as i32, &[3, 5]), Some(60));
+        assert_eq!(stored_bytes_of(DataType::Int4 as i32, &[3, 5]), Some(8));
+        assert_eq!(stored_bytes_of(DataType::Bool as i32, &[]), Some(1));
+        assert_eq!(stored_bytes_of(DataType::Float as i32, &[i64::MAX, 9]), None);
+        assert_eq!(stored_bytes_of(99, &[1]), None);
+    }
+
+    fn stored_bytes_of(data_type: i32, dims: &[i64]) -> Option<u64> {
+        stored_bytes(&TensorProto { data_type, dims: dims.to_vec(), ..Default::default() })
     }
 
     #[cfg(unix)]

@@ -108,8 +108,8 @@ pub(crate) fn resolve(
             let range = ranges.of(named(dim), &input.name, axis);
             shape.push(match (size, range) {
                 (Some(size), Some(range)) if !range.contains(size) => {
-                    let axis = || format!("{}.{axis}", input.name);
-                    let what = named(dim).map_or_else(axis, str::to_owned);
+                    let what =
+                        named(dim).map_or_else(|| format!("{}.{axis}", input.name), str::to_owned);
                     return Err(range.outside(&what, size));
                 }
                 (Some(size), _) => Size::from(size),

@@ -40,9 +40,10 @@ pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
 /// Extents that a model computes, which may be open.
 pub(crate) fn checked_dims(list: &[Integer]) -> Result<Vec<Dim>> {
     check_rank(list.len())?;
-    let extent =
-        |v: &Integer| v.dim().ok_or_else(|| Error::model(format!("the extent {v} is negative")));
-    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
+    let shape = list
+        .iter()
+        .map(|v| v.dim().ok_or_else(|| Error::model(format!("the extent {v} is negative"))))
+        .collect::<Result<Vec<_>>>()?;
     check_extents(&shape)?;
     Ok(shape)
 }

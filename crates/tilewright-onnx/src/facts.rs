@@ -42,8 +42,7 @@ const MOST_FACTS: usize = 1 << 12;
 impl Facts {
     /// What two sizes that must be equal say of the inputs' sizes; nothing where it is no such fact.
     fn of_equal(&self, a: Size, b: Size) -> Vec<Fact> {
-        let of = |v: &Var| self.is_open(v) || self.whole(v).is_some();
-        match Fact::of_equal(a, b, &of) {
+        match Fact::of_equal(a, b, &|v| self.is_open(v) || self.whole(v).is_some()) {
             Some(Fact::Is(v, with)) => {
                 // A variable may be another one only where it may be all that this may.
                 let (v, with) = match self.whole(&v) {
@@ -161,8 +160,7 @@ impl Facts {
             };
             for (input, shape) in shapes.iter_mut().enumerate() {
                 for (axis, d) in shape.iter_mut().enumerate() {
-                    let of = |v: &Var| (v.name() == name).then_some(value);
-                    let new = d.substitute(&of);
+                    let new = d.substitute(&|v| (v.name() == name).then_some(value));
                     if new != *d || new == value {
                         reasons.push(Reason { input, axis, why: why.clone() });
                         *d = new;

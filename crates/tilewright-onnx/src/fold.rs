@@ -12,8 +12,9 @@ use tilewright_ops::Operand;
 /// Makes a function ready to run on constants: `inputs` of them come before the results. `name`
 /// is for messages.
 pub(crate) fn compile(name: &str, func: &TensorFunc, inputs: usize) -> Result<Program> {
-    let mode = |at| if at < inputs { Mode::Given } else { Mode::Fresh };
-    let modes: Vec<Mode> = (0..func.params.len()).map(mode).collect();
+    let modes: Vec<Mode> = (0..func.params.len())
+        .map(|at| if at < inputs { Mode::Given } else { Mode::Fresh })
+        .collect();
     Program::new(name, func, &modes, &RunOptions::default())
 }
 

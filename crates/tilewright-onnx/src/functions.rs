@@ -80,11 +80,12 @@ impl Inliner {
             return Ok(());
         };
         let function = function.clone();
-        let said = |e: Error| e.context(format!("function `{}`", function.name));
         if depth >= DEPTH {
-            return Err(said(Error::model("its calls are nested too deeply, or form a cycle")));
+            return Err(Error::model("its calls are nested too deeply, or form a cycle")
+                .context(format!("function `{}`", function.name)));
         }
-        self.call(&node, &function, depth, out).map_err(said)
+        self.call(&node, &function, depth, out)
+            .map_err(|e| e.context(format!("function `{}`", function.name)))
     }
 
     fn call(
@@ -135,17 +136,16 @@ impl Inliner {
             }
             names.insert(name, given.clone());
         }
-        let renamed = |name: &String| match names.get(name.as_str()) {
-            Some(own) => own.clone(),
-            None if name.is_empty() => String::new(),
-            None => format!("{prefix}{name}"),
-        };
         let label = match node.name.as_str() {
             "" => &function.name,
             name => name,
         };
         for inner in &function.node {
-            let mut copy = in_call(inner, node, function, &renamed);
+            let mut copy = in_call(inner, node, function, &|name| match names.get(name.as_str()) {
+                Some(own) => own.clone(),
+                None if name.is_empty() => String::new(),
+                None => format!("{prefix}{name}"),
+            });
             copy.name = format!("{label}/{}", inner.name);
             self.node(copy, depth + 1, out)?;
         }

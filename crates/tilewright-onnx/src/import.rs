@@ -176,14 +176,16 @@ impl<'a> Importer<'a> {
         let mut made = Vec::new();
         for (input, parts) in signature.inputs.iter().zip(&parts) {
             if input.kind == ValueKind::Text {
-                let named = |e: Error| e.context(format!("input `{}`", input.name));
                 let value = options.values.get(&input.name).ok_or_else(|| {
                     Error::input(format!("input `{}` holds strings, and is not given", input.name))
                         .note("strings are known at import only")
                         .help(format!("--input {}=FILE.npy, as bytes", input.name))
                 })?;
                 input.accepts(value.dtype(), value.shape())?;
-                made.push(Imported::Text(Texts::of_bytes(value).map_err(named)?));
+                made.push(Imported::Text(
+                    Texts::of_bytes(value)
+                        .map_err(|e| e.context(format!("input `{}`", input.name)))?,
+                ));
                 shapes.next();
                 texts_given.push(input.name.as_str().into());
                 continue;
@@ -499,8 +501,10 @@ impl<'a> Importer<'a> {
                     continue;
                 }
                 // Open sizes that must be equal may become one.
-                let open = |Unequal(a, b): &Unequal| a.known().is_none() || b.known().is_none();
-                let misfit = matches!(e, Error::Model(_)) && !e.cause().is_some_and(open);
+                let misfit = matches!(e, Error::Model(_))
+                    && !e
+                        .cause()
+                        .is_some_and(|Unequal(a, b)| a.known().is_none() || b.known().is_none());
                 return Err(if misfit { e.because(Misfit) } else { e }.into());
             };
             match self.unknown(&var, e) {

@@ -107,8 +107,10 @@ impl Like {
 
     /// Without the sizes that are known only inside of a body.
     pub(crate) fn outside(self, is_outside: impl Fn(Dim) -> bool) -> Like {
-        let known = |d: Option<Dim>| d.filter(|d| is_outside(*d));
-        let shape = self.element.shape.map(|s| s.into_iter().map(known).collect());
+        let shape = self
+            .element
+            .shape
+            .map(|s| s.into_iter().map(|d| d.filter(|d| is_outside(*d))).collect());
         Like { element: Element { shape, ..self.element }, ..self }
     }
 }
@@ -169,11 +171,13 @@ impl Imported {
         let Some(positions) = at.constant() else {
             return Ok(Imported::Chosen { at: Box::new(at.clone()), of: of.clone() });
         };
-        let pick = |k: usize| {
-            let text = usize::try_from(positions.get_i128(k)).ok().and_then(|k| of.values().get(k));
-            text.cloned().ok_or_else(|| Error::internal("a string that is not there"))
-        };
-        let picked = (0..positions.len()).map(pick).collect::<Result<_>>()?;
+        let picked = (0..positions.len())
+            .map(|k| {
+                let text =
+                    usize::try_from(positions.get_i128(k)).ok().and_then(|k| of.values().get(k));
+                text.cloned().ok_or_else(|| Error::internal("a string that is not there"))
+            })
+            .collect::<Result<_>>()?;
         Texts::new(positions.shape(), picked).map(Imported::Text)
     }
 

@@ -205,15 +205,17 @@ impl Model {
 
     /// Reads a model from the start of an open file, which `path` names.
     pub fn read_file(mut file: &File, path: &Path) -> Result<Model> {
-        let failed = |e: std::io::Error| file::unreadable(path, &e);
         let length = checked_length(file, path)?;
         let mut bytes = Vec::new();
         let expected = usize::try_from(length).unwrap_or(usize::MAX);
         bytes.try_reserve_exact(expected).map_err(|_| {
-            failed(std::io::Error::other(format!("no memory for {expected} bytes")))
+            file::unreadable(
+                path,
+                &std::io::Error::other(format!("no memory for {expected} bytes")),
+            )
         })?;
-        file.rewind().map_err(failed)?;
-        file.take(length).read_to_end(&mut bytes).map_err(failed)?;
+        file.rewind().map_err(|e| file::unreadable(path, &e))?;
+        file.take(length).read_to_end(&mut bytes).map_err(|e| file::unreadable(path, &e))?;
         Self::new(path.display().to_string(), bytes.into(), Folder::of(path))
     }
 
@@ -249,11 +251,12 @@ impl Model {
             let end = external.offset.checked_add(bytes)?;
             files.entry(external.location).or_default().push(external.offset..end);
         }
-        let file = |(name, parts): (&str, _)| DataFile {
-            name: name.to_owned(),
-            parts: data::merged(parts),
-        };
-        Some(files.into_iter().map(file).collect())
+        Some(
+            files
+                .into_iter()
+                .map(|(name, parts)| DataFile { name: name.to_owned(), parts: data::merged(parts) })
+                .collect(),
+        )
     }
 
     fn new(name: String, bytes: Bytes, folder: Option<Folder>) -> Result<Model> {
@@ -281,16 +284,15 @@ impl Model {
         let graph = model.graph.ok_or_else(|| {
             Error::model("the file has no graph: it is truncated or no ONNX model")
         })?;
-        let standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
         // Of several entries of a domain the last one counts, as in ONNX Runtime.
-        let opset = model.opset_import.iter().rfind(|o| standard(&o.domain));
+        let opset = model.opset_import.iter().rfind(|o| is_standard(&o.domain));
         let opset = opset.map_or(0, |o| o.version);
         if model.opset_import.is_empty() {
             return Err(Error::model(
                 "the file does not say which version of ONNX's operators it uses",
             ));
         }
-        let others = model.opset_import.iter().filter(|o| !standard(&o.domain));
+        let others = model.opset_import.iter().filter(|o| !is_standard(&o.domain));
         let opsets = others.map(|o| (o.domain.clone(), o.version)).collect();
         let graph = functions::inline(graph, model.functions, opset)?;
         Ok(Model { name: name.to_owned(), folder, opset, opsets, graph })
@@ -318,8 +320,7 @@ impl Model {
     pub(crate) fn read_signature(&self) -> Result<Signature> {
         let constants: HashSet<&str> =
             self.graph.initializer.iter().map(|t| t.name.as_str()).collect();
-        let given = |v: &&ValueInfoProto| !constants.contains(v.name.as_str());
-        let inputs = self.graph.input.iter().filter(given);
+        let inputs = self.graph.input.iter().filter(|v| !constants.contains(v.name.as_str()));
         let inputs: Vec<Vec<ValueType>> = inputs.map(input_types).collect::<Result<_>>()?;
         let inputs = inputs.concat();
         let outputs: Vec<ValueType> =
@@ -338,6 +339,10 @@ impl Model {
         }
         Ok(Signature { inputs, outputs })
     }
+}
+
+fn is_standard(domain: &str) -> bool {
+    domain.is_empty() || domain == "ai.onnx"
 }
 
 fn value_type(value: &ValueInfoProto, what: &str) -> Result<ValueType> {
@@ -438,11 +443,6 @@ pub(crate) fn described(
     ty: &TypeValue,
     what: &str,
 ) -> Result<(ValueKind, Option<DType>, Option<Vec<Dim>>)> {
-    let inside = |bytes: &Bytes| -> Result<TypeValue> {
-        let ty = ElementTypeProto::decode(bytes.clone()).ok();
-        ty.and_then(|t| t.elem_type?.value)
-            .ok_or_else(|| Error::model("the type of the elements is not given"))
-    };
     let kind = match ty {
         TypeValue::Tensor(tensor) if tensor.elem_type == DataType::String as i32 => {
             let numbers = TensorTypeProto { elem_type: DataType::Uint8 as i32, ..tensor.clone() };
@@ -470,7 +470,7 @@ pub(crate) fn described(
             });
             return Ok((ValueKind::Tensor, dtype, dims));
         }
-        TypeValue::Sequence(bytes) => match inside(bytes)? {
+        TypeValue::Sequence(bytes) => match elem_type(bytes)? {
             TypeValue::Tensor(t) => {
                 let dtype = if t.elem_type == 0 { None } else { Some(element_type(t.elem_type)?) };
                 let (_, _, dims) = described(&TypeValue::Tensor(t), what)?;
@@ -484,7 +484,7 @@ pub(crate) fn described(
             }
             _ => "a sequence of values that are no tensors",
         },
-        TypeValue::Optional(bytes) => match inside(bytes)? {
+        TypeValue::Optional(bytes) => match elem_type(bytes)? {
             inner @ (TypeValue::Tensor(_) | TypeValue::Sequence(_)) => {
                 if let TypeValue::Tensor(t) = &inner {
                     element_type(t.elem_type)?;
@@ -508,4 +508,10 @@ pub(crate) fn described(
     Err(Error::unsupported(format!(
         "it is {kind}; only dense tensors, sequences of them, and optional ones are supported"
     )))
+}
+
+fn elem_type(bytes: &Bytes) -> Result<TypeValue> {
+    let ty = ElementTypeProto::decode(bytes.clone()).ok();
+    ty.and_then(|t| t.elem_type?.value)
+        .ok_or_else(|| Error::model("the type of the elements is not given"))
 }

@@ -110,18 +110,19 @@ impl Narrow {
     /// own.
     pub(crate) fn unpack(self, packed: &[u8], count: usize) -> Vec<u8> {
         let (bits, per) = (self.bits(), 8 / self.bits());
-        let element = |k: usize| {
-            let byte = packed.get(k / per).copied().unwrap_or(0) >> (bits * (k % per));
-            let low = byte & (0xffu8 >> (8 - bits));
-            match self {
-                // The sign's bit fills those above it.
-                Narrow::Int { signed: true, .. } if low >> (bits - 1) == 1 => {
-                    low | (0xffu8 << bits)
+        (0..count)
+            .map(|k| {
+                let byte = packed.get(k / per).copied().unwrap_or(0) >> (bits * (k % per));
+                let low = byte & (0xffu8 >> (8 - bits));
+                match self {
+                    // The sign's bit fills those above it.
+                    Narrow::Int { signed: true, .. } if low >> (bits - 1) == 1 => {
+                        low | (0xffu8 << bits)
+                    }
+                    _ => low,
                 }
-                _ => low,
-            }
-        };
-        (0..count).map(element).collect()
+            })
+            .collect()
     }
 }
 

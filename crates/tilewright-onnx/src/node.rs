@@ -11,9 +11,7 @@ use tilewright_ir::{Error, GraphVar, Result, Tensor};
 
 use crate::data::{self, Folder};
 use crate::imported::Imported;
-use crate::proto::{
-    AttributeProto, AttributeType, Bytes, GraphProto, NodeProto, TensorProto, TypeValue,
-};
+use crate::proto::{AttributeProto, AttributeType, GraphProto, NodeProto, TensorProto, TypeValue};
 use crate::texts::Texts;
 
 impl Imported {
@@ -141,8 +139,7 @@ impl<'a> Node<'a> {
 
     /// [`Node::integer`] that no open size decides.
     pub(crate) fn constant_int(&self, at: usize, what: &str) -> Result<Option<i64>> {
-        let fixed = |v: Integer| v.fixed(&format!("the input `{what}`"));
-        self.integer(at, what)?.map(fixed).transpose()
+        self.integer(at, what)?.map(|v| v.fixed(&format!("the input `{what}`"))).transpose()
     }
 
     /// The variable that had to be known, where the importer failed for that.
@@ -170,11 +167,13 @@ impl<'a> Node<'a> {
         if tensor.len() > MAX_INTS {
             return Err(Error::model(format!("the input `{what}` has {} elements", tensor.len())));
         }
-        let element = |i| {
-            i64::try_from(tensor.get_i128(i))
-                .map_err(|_| Error::model(format!("the input `{what}` is out of range")))
-        };
-        (0..tensor.len()).map(element).collect::<Result<_>>().map(Some)
+        (0..tensor.len())
+            .map(|i| {
+                i64::try_from(tensor.get_i128(i))
+                    .map_err(|_| Error::model(format!("the input `{what}` is out of range")))
+            })
+            .collect::<Result<_>>()
+            .map(Some)
     }
 
     /// An optional input of one number that must be known at import.
@@ -317,11 +316,14 @@ impl<'a> Node<'a> {
     /// A list of texts.
     pub(crate) fn texts(&self, name: &'static str) -> Result<Option<Vec<String>>> {
         let Some(a) = self.attribute(name, AttributeType::Strings)? else { return Ok(None) };
-        let text = |s: &Bytes| {
-            String::from_utf8(s.to_vec())
-                .map_err(|_| Error::model(format!("attribute `{name}` is not valid UTF-8")))
-        };
-        a.strings.iter().map(text).collect::<Result<_>>().map(Some)
+        a.strings
+            .iter()
+            .map(|s| {
+                String::from_utf8(s.to_vec())
+                    .map_err(|_| Error::model(format!("attribute `{name}` is not valid UTF-8")))
+            })
+            .collect::<Result<_>>()
+            .map(Some)
     }
 
     /// A tensor.
@@ -374,8 +376,9 @@ impl<'a> Node<'a> {
 
     /// The positions of inputs that are this variable.
     pub(crate) fn inputs_of(&self, var: &GraphVar) -> Vec<usize> {
-        let is = |v: &Option<Imported>| v.as_ref().and_then(Imported::var) == Some(var);
-        (0..self.inputs.len()).filter(|at| is(&self.inputs[*at])).collect()
+        (0..self.inputs.len())
+            .filter(|at| self.inputs[*at].as_ref().and_then(Imported::var) == Some(var))
+            .collect()
     }
 
     /// The number of inputs and outputs that the file lists, absent ones included.

@@ -48,13 +48,6 @@ pub(crate) fn sorted(
     producers: &HashMap<&str, usize>,
     wanted: &[bool],
 ) -> Result<Vec<usize>, Vec<usize>> {
-    let visit = |node: usize| {
-        let proto = &graph.node[node];
-        let mut names: Vec<&str> = proto.input.iter().map(String::as_str).collect();
-        read_inside(proto, &mut names);
-        let needs = names.into_iter().filter_map(|name| producers.get(name).copied()).collect();
-        Visit { node, needs, next: 0 }
-    };
     let mut state = vec![State::New; graph.node.len()];
     let mut order = Vec::new();
     for start in (0..graph.node.len()).filter(|node| wanted[*node]) {
@@ -62,7 +55,7 @@ pub(crate) fn sorted(
             continue;
         }
         state[start] = State::Open;
-        let mut way = vec![visit(start)];
+        let mut way = vec![visit_of(start, graph, producers)];
         while let Some(top) = way.last_mut() {
             let Some(&need) = top.needs.get(top.next) else {
                 state[top.node] = State::Done;
@@ -75,7 +68,7 @@ pub(crate) fn sorted(
                 State::Done => {}
                 State::New => {
                     state[need] = State::Open;
-                    way.push(visit(need));
+                    way.push(visit_of(need, graph, producers));
                 }
                 State::Open => {
                     let from = way.iter().position(|v| v.node == need).unwrap_or(0);
@@ -85,4 +78,12 @@ pub(crate) fn sorted(
         }
     }
     Ok(order)
+}
+
+fn visit_of(node: usize, graph: &GraphProto, producers: &HashMap<&str, usize>) -> Visit {
+    let proto = &graph.node[node];
+    let mut names: Vec<&str> = proto.input.iter().map(String::as_str).collect();
+    read_inside(proto, &mut names);
+    let needs = names.into_iter().filter_map(|name| producers.get(name).copied()).collect();
+    Visit { node, needs, next: 0 }
 }

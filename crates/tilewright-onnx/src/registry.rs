@@ -72,12 +72,14 @@ struct Domain {
 
 /// All domains, sorted by name.
 static DOMAINS: LazyLock<Vec<Domain>> = LazyLock::new(|| {
-    let domain = |(name, parts): &(&'static str, &[&[Operator]])| {
-        let mut operators = parts.concat();
-        operators.sort_by_key(|o| o.name);
-        Domain { name, operators }
-    };
-    OPERATORS.iter().map(domain).collect()
+    OPERATORS
+        .iter()
+        .map(|(name, parts)| {
+            let mut operators = parts.concat();
+            operators.sort_by_key(|o| o.name);
+            Domain { name, operators }
+        })
+        .collect()
 });
 
 const MICROSOFT_DOMAIN: &str = "com.microsoft";
@@ -113,13 +115,12 @@ pub struct SupportedOp {
 /// The operators that can be imported, by domain and name: those of ONNX's own domain first.
 pub fn supported_ops() -> impl Iterator<Item = SupportedOp> {
     DOMAINS.iter().flat_map(|domain| {
-        let of = |o: &Operator| SupportedOp {
+        domain.operators.iter().map(|o| SupportedOp {
             domain: domain.name,
             name: o.name,
             min: o.versions.0,
             max: o.versions.1,
-        };
-        domain.operators.iter().map(of)
+        })
     })
 }
 

@@ -48,9 +48,8 @@ pub(crate) fn run(
     outs: &[Operand],
     shapes: &[Vec<usize>],
 ) -> Result<Option<Vec<Imported>>> {
-    let whole = |d: DType| d.is_bool() || d.is_int() && d.lanes == 1;
-    let large = |t: &Tensor| t.len() > STEPS;
-    if outs.iter().any(|o| !whole(o.dtype)) || args.iter().filter_map(Imported::constant).any(large)
+    if outs.iter().any(|o| !is_whole(o.dtype))
+        || args.iter().filter_map(Imported::constant).any(|t| t.len() > STEPS)
     {
         return Ok(None);
     }
@@ -59,7 +58,7 @@ pub(crate) fn run(
     for (buffer, arg) in buffers.iter().zip(args) {
         let values: Vec<Option<Integer>> = match arg {
             Imported::Sizes(s) => s.values.iter().copied().map(Some).collect(),
-            Imported::Const(t) if whole(t.dtype()) => {
+            Imported::Const(t) if is_whole(t.dtype()) => {
                 (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from)).collect()
             }
             Imported::Const(_) => Vec::new(),
@@ -88,6 +87,10 @@ pub(crate) fn run(
         results.push(value(shape, values, out.dtype)?);
     }
     Ok(Some(results))
+}
+
+fn is_whole(d: DType) -> bool {
+    d.is_bool() || d.is_int() && d.lanes == 1
 }
 
 /// Runs statements on expressions. Where something is not decided, it stops.
@@ -219,7 +222,6 @@ impl Machine {
     }
 
     fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Integer> {
-        let truth = |v: bool| Some(Integer::Number(i64::from(v)));
         let dtype = a.dtype();
         // A side that decides does so alone.
         if let BinOp::And | BinOp::Or = op {
@@ -256,4 +258,8 @@ impl Machine {
             _ => None,
         }
     }
+}
+
+fn truth(v: bool) -> Option<Integer> {
+    Some(Integer::Number(i64::from(v)))
 }

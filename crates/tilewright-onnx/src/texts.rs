@@ -50,9 +50,11 @@ impl Texts {
             return Err(Error::unsupported("strings in external data are not supported"));
         }
         let shape = checked_shape(&proto.dims)?;
-        let text =
-            |bytes: &crate::proto::Bytes| String::from_utf8(bytes.to_vec()).map_err(|_| not_utf8());
-        let values = proto.string_data.iter().map(text).collect::<Result<_>>()?;
+        let values = proto
+            .string_data
+            .iter()
+            .map(|bytes| String::from_utf8(bytes.to_vec()).map_err(|_| not_utf8()))
+            .collect::<Result<_>>()?;
         Texts::new(&shape, values)
     }
 
@@ -99,12 +101,13 @@ impl Texts {
             )));
         };
         let count: usize = shape.iter().product();
-        let text = |k: usize| {
-            let bytes = &tensor.bytes()[k * width..(k + 1) * width];
-            let end = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
-            String::from_utf8(bytes[..end].to_vec()).map_err(|_| Error::input(NOT_UTF8))
-        };
-        let values: Vec<String> = (0..count).map(text).collect::<Result<_>>()?;
+        let values: Vec<String> = (0..count)
+            .map(|k| {
+                let bytes = &tensor.bytes()[k * width..(k + 1) * width];
+                let end = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+                String::from_utf8(bytes[..end].to_vec()).map_err(|_| Error::input(NOT_UTF8))
+            })
+            .collect::<Result<_>>()?;
         Texts::new(shape, values)
     }
 }
@@ -134,14 +137,16 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_refused() {
-        let said =
-            |t: Tensor| Texts::of_bytes(&t).map_or_else(|e| e.to_string(), |t| format!("{t:?}"));
         let bad = Tensor::from_slice(&[1, 2], &[0xc3u8, 0x28]).expect("bytes");
-        assert_eq!(said(bad), "a string is not valid UTF-8");
+        assert_eq!(text_or_error(bad), "a string is not valid UTF-8");
         let wide = Tensor::from_slice(&[1], &[7i64]).expect("numbers");
         assert_eq!(
-            said(wide),
+            text_or_error(wide),
             "strings are uint8 with their bytes along the last axis, not int64 of shape [1]"
         );
+    }
+
+    fn text_or_error(t: Tensor) -> String {
+        Texts::of_bytes(&t).map_or_else(|e| e.to_string(), |t| format!("{t:?}"))
     }
 }

@@ -44,28 +44,27 @@ enum Field {
 fn field(of: Message, number: u64) -> Field {
     use Field::{Numbers, Single, Texts};
     use Message::*;
-    let message = |kind, size| Field::Message(kind, size);
     match (of, number) {
-        (Model, 7) => message(Graph, 0),
-        (Model, 8) => message(Leaf, size_of::<proto::OperatorSetId>()),
-        (Model, 25) => message(Function, size_of::<proto::FunctionProto>()),
-        (Function, 7) => message(Node, size_of::<proto::NodeProto>()),
-        (Function, 9) => message(Leaf, size_of::<proto::OperatorSetId>()),
-        (Function, 11) => message(Attribute, size_of::<proto::AttributeProto>()),
-        (Graph, 1) => message(Node, size_of::<proto::NodeProto>()),
-        (Graph, 5) => message(Tensor, size_of::<proto::TensorProto>()),
-        (Graph, 11 | 12) => message(ValueInfo, size_of::<proto::ValueInfoProto>()),
+        (Model, 7) => Field::Message(Graph, 0),
+        (Model, 8) => Field::Message(Leaf, size_of::<proto::OperatorSetId>()),
+        (Model, 25) => Field::Message(Function, size_of::<proto::FunctionProto>()),
+        (Function, 7) => Field::Message(Node, size_of::<proto::NodeProto>()),
+        (Function, 9) => Field::Message(Leaf, size_of::<proto::OperatorSetId>()),
+        (Function, 11) => Field::Message(Attribute, size_of::<proto::AttributeProto>()),
+        (Graph, 1) => Field::Message(Node, size_of::<proto::NodeProto>()),
+        (Graph, 5) => Field::Message(Tensor, size_of::<proto::TensorProto>()),
+        (Graph, 11 | 12) => Field::Message(ValueInfo, size_of::<proto::ValueInfoProto>()),
         (Function, 4 | 5) | (Node, 1 | 2) | (Attribute, 9) | (Tensor, 6) => Texts,
-        (Node, 5) => message(Attribute, size_of::<proto::AttributeProto>()),
-        (Attribute, 5) => message(Tensor, size_of::<proto::TensorProto>()),
-        (Attribute, 6) => message(Graph, size_of::<proto::GraphProto>()),
+        (Node, 5) => Field::Message(Attribute, size_of::<proto::AttributeProto>()),
+        (Attribute, 5) => Field::Message(Tensor, size_of::<proto::TensorProto>()),
+        (Attribute, 6) => Field::Message(Graph, size_of::<proto::GraphProto>()),
         (Attribute, 7) | (Tensor, 4 | 5) => Numbers(4),
         (Attribute, 8) | (Tensor, 1 | 7 | 10 | 11) => Numbers(8),
-        (Tensor, 13) => message(Leaf, size_of::<proto::StringStringEntry>()),
-        (ValueInfo, 2) | (Attribute, 14) => message(Type, 0),
-        (Type, 1) => message(TensorType, 0),
-        (TensorType, 2) => message(Shape, 0),
-        (Shape, 1) => message(Leaf, size_of::<proto::DimensionProto>()),
+        (Tensor, 13) => Field::Message(Leaf, size_of::<proto::StringStringEntry>()),
+        (ValueInfo, 2) | (Attribute, 14) => Field::Message(Type, 0),
+        (Type, 1) => Field::Message(TensorType, 0),
+        (TensorType, 2) => Field::Message(Shape, 0),
+        (Shape, 1) => Field::Message(Leaf, size_of::<proto::DimensionProto>()),
         _ => Single,
     }
 }
@@ -121,7 +120,6 @@ impl Scan<'_> {
             let start = self.at;
             let tag = self.varint(end)?;
             let kind = field(of, tag >> 3);
-            let twice = |size: usize| 2 * size as u64;
             if let (Field::Numbers(size), 0 | 1 | 5) = (&kind, tag & 7) {
                 self.total += twice(*size);
             }
@@ -151,6 +149,10 @@ impl Scan<'_> {
         }
         Ok(())
     }
+}
+
+fn twice(size: usize) -> u64 {
+    2 * size as u64
 }
 
 /// Smallest number of bytes of a packed element on the wire.

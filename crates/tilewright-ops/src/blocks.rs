@@ -128,8 +128,7 @@ impl<'w> Given<'w> {
     }
 
     fn integer(&self, n: &Expr, block: &Expr, at: &Expr) -> Expr {
-        let bytes = |byte: Expr| self.tensors[0].at([n, block, &byte]);
-        few_bits(self.weights.bits, bytes, at.clone())
+        few_bits(self.weights.bits, |byte| self.tensors[0].at([n, block, &byte]), at.clone())
     }
 
     fn scale(&self, n: &Expr, block: &Expr) -> Expr {
@@ -140,10 +139,10 @@ impl<'w> Given<'w> {
     fn zero(&self, n: &Expr, block: &Expr) -> Option<Expr> {
         match self.weights.zero {
             Zero::Middle => Some(Expr::i32(1 << (self.weights.bits - 1))),
-            Zero::Packed(_) => {
-                let bytes = |byte: Expr| self.tensors[2].at([n, &byte]);
-                Some(few_bits(self.weights.bits, bytes, block.clone()).cast(DType::I32))
-            }
+            Zero::Packed(_) => Some(
+                few_bits(self.weights.bits, |byte| self.tensors[2].at([n, &byte]), block.clone())
+                    .cast(DType::I32),
+            ),
             Zero::Float(_) => None,
         }
     }
@@ -161,14 +160,17 @@ impl<'w> Given<'w> {
 fn in_blocks(x: &Tensor, k: usize, block: usize, at: [&Expr; 3]) -> Expr {
     let [m, b, i] = at.map(Clone::clone);
     let place = b * block as i64 + i;
-    let value = |at: Expr| x.at([m, at]).cast(DType::F32);
     match k % block {
-        0 => value(place),
+        0 => block_value(place, x, &m),
         _ => {
             let inside = place.clone().less(k as i64);
-            Expr::if_then_else(inside, value(place), Expr::float(0.0, DType::F32))
+            Expr::if_then_else(inside, block_value(place, x, &m), Expr::float(0.0, DType::F32))
         }
     }
+}
+
+fn block_value(at: Expr, x: &Tensor, m: &Expr) -> Expr {
+    x.at([m.clone(), at]).cast(DType::F32)
 }
 
 fn require_rows(name: &str, x: &Operand) -> Result<(Dim, usize)> {
@@ -226,17 +228,16 @@ pub fn integer_product(rows: Dim, weights: &Weights) -> Result<TensorFunc> {
     let q = te::placeholder("integers", &[rows, blocks, block], DType::I8);
     let t = te::placeholder("integer_scales", &[rows, blocks], DType::F32);
     let given = Given::of(weights);
-    let wide = |e: Expr| e.cast(DType::I32);
     let i = te::reduce_axis(block, "i");
     let sums = te::compute("block_sums", &[rows, n, blocks], |at| {
         let (row, column, b) = (&at[0], &at[1], &at[2]);
-        let w = wide(given.integer(column, b, &i.expr()));
+        let w = given.integer(column, b, &i.expr()).cast(DType::I32);
         let w = given.zero(column, b).into_iter().fold(w, |w, zero| w - zero);
-        te::reduce(Reducer::Sum, wide(q.at([row, b, &i.expr()])) * w, [&i])
+        te::reduce(Reducer::Sum, q.at([row, b, &i.expr()]).cast(DType::I32) * w, [&i])
     });
     let zero = matches!(weights.zero, Zero::Float(_)).then(|| {
         te::compute("integer_sums", &[rows, blocks], |at| {
-            te::reduce(Reducer::Sum, wide(q.at([&at[0], &at[1], &i.expr()])), [&i])
+            te::reduce(Reducer::Sum, q.at([&at[0], &at[1], &i.expr()]).cast(DType::I32), [&i])
         })
     });
     let b = te::reduce_axis(blocks, "b");
@@ -323,9 +324,13 @@ pub fn numbers(rows: &Rows) -> Result<TensorFunc> {
     let count = last.fixed(name)? * per;
     let groups = Dim::from(count.div_ceil((*block).max(1)));
     let zero_bytes = Dim::from(count.div_ceil((*block).max(1)).div_ceil(per));
-    let fits =
-        |z: &Operand| z.shape.split_last().is_some_and(|(d, o)| *d == zero_bytes && o == outer);
-    if *block == 0 || of_scales != outer || blocks != groups || !zero.as_ref().is_none_or(fits) {
+    if *block == 0
+        || of_scales != outer
+        || blocks != groups
+        || !zero.as_ref().is_none_or(|z| {
+            z.shape.split_last().is_some_and(|(d, o)| *d == zero_bytes && o == outer)
+        })
+    {
         let what = format!("{name}: {integers} in blocks of {block} with the scales {scales}");
         return Err(Error::input(what));
     }

@@ -185,13 +185,12 @@ fn between(value: &Expr, (low, high): (Integer, Integer)) -> Expr {
     if high < least || low > most {
         return Expr::bool(false);
     }
-    let bound = |v: i128| Expr::int(v as i64, dtype);
     let mut inside = Expr::bool(true);
     if low > least {
-        inside = inside.and(value.clone().greater_equal(bound(low)));
+        inside = inside.and(value.clone().greater_equal(Expr::int(low as i64, dtype)));
     }
     if high < most {
-        inside = inside.and(value.clone().less_equal(bound(high)));
+        inside = inside.and(value.clone().less_equal(Expr::int(high as i64, dtype)));
     }
     inside
 }
@@ -255,33 +254,48 @@ mod tests {
 
     #[test]
     fn bounds_that_a_type_keeps_need_no_check() -> Result<()> {
-        let of = |dtype| Operand::new(&[4], dtype);
-        assert!(checked(&of(DType::U8), &Need::position(256), "n", "index")?.is_none());
-        assert!(checked(&of(DType::I8), &Need::position(128), "n", "index")?.is_none());
-        assert!(checked(&of(DType::U8), &Need::position(255), "n", "index")?.is_some());
-        assert!(checked(&of(DType::I8), &Need::position(127), "n", "index")?.is_some());
-        assert!(checked(&of(DType::U64), &Need::NonZero, "n", "divisor")?.is_some());
-        assert!(checked(&of(DType::F32), &Need::NonZero, "n", "divisor").is_err());
+        assert!(checked(&vector_of(DType::U8), &Need::position(256), "n", "index")?.is_none());
+        assert!(checked(&vector_of(DType::I8), &Need::position(128), "n", "index")?.is_none());
+        assert!(checked(&vector_of(DType::U8), &Need::position(255), "n", "index")?.is_some());
+        assert!(checked(&vector_of(DType::I8), &Need::position(127), "n", "index")?.is_some());
+        assert!(checked(&vector_of(DType::U64), &Need::NonZero, "n", "divisor")?.is_some());
+        assert!(checked(&vector_of(DType::F32), &Need::NonZero, "n", "divisor").is_err());
         Ok(())
+    }
+
+    fn vector_of(dtype: DType) -> Operand {
+        Operand::new(&[4], dtype)
     }
 
     #[test]
     fn constants_are_checked_by_their_place_in_the_tuple() -> Result<()> {
         let need = Need::positions(&[2, 5]);
-        let pairs = |v: &[i64]| Tensor::from_slice(&[v.len() / 2, 2], v);
-        let said = |need: &Need, t: &Tensor| need.violated_by("index", t).unwrap_or_default();
-        assert_eq!(need.violated_by("index", &pairs(&[-2, 4, 1, -5])?), None);
+        assert_eq!(need.violated_by("index", &pairs_of(&[-2, 4, 1, -5])?), None);
         let bounds = "lies outside of [-2, 1] x [-5, 4]";
-        assert_eq!(said(&need, &pairs(&[1, 4, 2, 0])?), format!("the index 2 at [1, 0] {bounds}"));
-        assert_eq!(said(&need, &pairs(&[1, -6])?), format!("the index -6 at [0, 1] {bounds}"));
+        assert_eq!(
+            violation(&need, &pairs_of(&[1, 4, 2, 0])?),
+            format!("the index 2 at [1, 0] {bounds}")
+        );
+        assert_eq!(
+            violation(&need, &pairs_of(&[1, -6])?),
+            format!("the index -6 at [0, 1] {bounds}")
+        );
         assert_eq!(need.to_string(), "lies outside of [-2, 1] x [-5, 4]");
         assert_eq!(Need::positions(&[3, 3]), Need::position(3));
         let huge = Tensor::from_slice(&[1], &[u64::MAX])?;
         let most = "the index 18446744073709551615 at [0] lies outside of [-3, 2]";
-        assert_eq!(said(&Need::position(3), &huge), most);
-        assert_eq!(said(&Need::NonZero, &pairs(&[3, 0])?), "the index at [0, 1] is zero");
+        assert_eq!(violation(&Need::position(3), &huge), most);
+        assert_eq!(violation(&Need::NonZero, &pairs_of(&[3, 0])?), "the index at [0, 1] is zero");
         let alone = Tensor::from_slice(&[], &[0i64])?;
-        assert_eq!(said(&Need::NonZero, &alone), "the index is zero");
+        assert_eq!(violation(&Need::NonZero, &alone), "the index is zero");
         Ok(())
+    }
+
+    fn pairs_of(v: &[i64]) -> Result<Tensor> {
+        Tensor::from_slice(&[v.len() / 2, 2], v)
+    }
+
+    fn violation(need: &Need, t: &Tensor) -> String {
+        need.violated_by("index", t).unwrap_or_default()
     }
 }

@@ -158,18 +158,15 @@ pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
         let yv = if p.trans_b { y.at([&col, &k]) } else { y.at([&k, &col]) };
         te::reduce(Reducer::Sum, xv.cast(work) * yv.cast(work), [&kaxis])
     });
-    let scaled = |value: Expr, factor: f64| {
-        if factor == 1.0 { value } else { value * Expr::constant(factor, work) }
-    };
     let out = if plain {
         acc
     } else {
         te::compute_over(name, [te::axis(m, "i"), te::axis(n, "j")], |i| {
-            let value = scaled(acc.at(i), p.alpha);
+            let value = scaled(acc.at(i), p.alpha, work);
             let value = match addend {
                 Some(c) => {
                     let c = c.at(broadcast_index(c.shape(), i, &shape)).cast(work);
-                    value + scaled(c, p.beta)
+                    value + scaled(c, p.beta, work)
                 }
                 None => value,
             };
@@ -177,6 +174,10 @@ pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
         })
     };
     te::func([x, y].into_iter().chain(z), [&out])
+}
+
+fn scaled(value: Expr, factor: f64, work: DType) -> Expr {
+    if factor == 1.0 { value } else { value * Expr::constant(factor, work) }
 }
 
 fn transposed(yes: bool) -> &'static str {
@@ -352,7 +353,6 @@ impl Correlation {
     ) -> Tensor {
         let names = spatial_names(self.windows.len());
         let grouped = self.groups > 1;
-        let zero = || Expr::i32(0);
         let counts = self.windows.iter().map(|w| w.count);
         let m = self.groups * self.ocg;
         let shape: Vec<Dim> = [self.n, m.into()].into_iter().chain(counts.clone()).collect();
@@ -370,8 +370,7 @@ impl Correlation {
                 .map(|(w, name)| te::reduce_axis(w.kernel, format!("k{name}")))
                 .collect();
 
-            let at = |a: &Option<Axis>| a.as_ref().map_or_else(zero, Axis::expr);
-            let (g, oc, ic) = (at(&group), at(&channel), at(&input));
+            let (g, oc, ic) = (axis_index(&group), axis_index(&channel), axis_index(&input));
             let out_channel = &g * (self.ocg as i64) + &oc;
             let mut from = vec![batch.expr(), &g * (self.icg as i64) + &ic];
             for ((w, o), k) in self.windows.iter().zip(&outer).zip(&window) {
@@ -392,6 +391,10 @@ impl Correlation {
             vec![Stage::new(out, axes, indices.collect(), reduced)]
         })
     }
+}
+
+fn axis_index(a: &Option<Axis>) -> Expr {
+    a.as_ref().map_or_else(|| Expr::i32(0), Axis::expr)
 }
 
 /// A convolution of 8-bit integers less their zero points, in `int32`. What pads the data stands for
@@ -421,12 +424,9 @@ pub fn conv_integer(p: &ConvInteger) -> Result<TensorFunc> {
         let help = "it is one number; for weights there may be one for each output channel";
         require_zero_point(name, zero.as_deref(), count.into(), help)?;
     }
-    let zeros = |name: &str, shape: &Option<Vec<Dim>>, dtype: DType| {
-        shape.as_ref().map(|s| te::placeholder(name, s, dtype))
-    };
     let (x, w) = (conv.x.placeholder("x"), conv.w.placeholder("w"));
-    let x_zero = zeros("x_zero_point", &p.x_zero, conv.x.dtype);
-    let w_zero = zeros("w_zero_point", &p.w_zero, conv.w.dtype);
+    let x_zero = zero_point("x_zero_point", &p.x_zero, conv.x.dtype);
+    let w_zero = zero_point("w_zero_point", &p.w_zero, conv.w.dtype);
     let (count, first) = (Dim::from(m), Expr::i32(0));
     let fill = x_zero.as_ref().map(|z| zero_at(z, &first, count));
     let fill = fill.unwrap_or_else(|| Expr::int(0, conv.x.dtype));
@@ -441,6 +441,10 @@ pub fn conv_integer(p: &ConvInteger) -> Result<TensorFunc> {
         },
     );
     te::func([x, w].into_iter().chain(x_zero).chain(w_zero), [&out])
+}
+
+fn zero_point(name: &str, shape: &Option<Vec<Dim>>, dtype: DType) -> Option<Tensor> {
+    shape.as_ref().map(|s| te::placeholder(name, s, dtype))
 }
 
 /// A transposed convolution over any number of spatial axes.
@@ -584,15 +588,14 @@ impl Upsampled {
         pads: (i64, i64),
         output_padding: usize,
     ) -> Option<Self> {
-        let small = |v: usize| i64::from(i32::try_from(v).unwrap_or(i32::MAX));
-        let reach = (small(kernel) - 1).checked_mul(small(dilation))?;
+        let reach = (as_i64(kernel) - 1).checked_mul(as_i64(dilation))?;
         let last = match extent.known() {
-            Some(n) => Integer::from(small(n) - 1),
+            Some(n) => Integer::from(as_i64(n) - 1),
             None => Integer::from(extent).minus(1)?,
         };
-        let spread = last.times(small(stride))?;
+        let spread = last.times(as_i64(stride))?;
         let cut = pads.0.checked_add(pads.1)?;
-        let count = spread.plus(small(output_padding) + reach + 1)?.minus(cut)?;
+        let count = spread.plus(as_i64(output_padding) + reach + 1)?.minus(cut)?;
         let lead = reach.checked_sub(pads.0)?;
         let room = i64::from(i32::MAX);
         let fits = extent != 0
@@ -612,8 +615,12 @@ impl Upsampled {
             past: false,
             beyond: false,
         };
-        fits.then_some(Upsampled { extent, stride: small(stride), lead, window })
+        fits.then_some(Upsampled { extent, stride: as_i64(stride), lead, window })
     }
+}
+
+fn as_i64(v: usize) -> i64 {
+    i64::from(i32::try_from(v).unwrap_or(i32::MAX))
 }
 
 /// The data with zeros around and between their elements.

@@ -28,9 +28,8 @@ pub fn coupled(pairs: &Operand) -> Result<TensorFunc> {
         [n, k, l] if k == l && k != 0 => (n, k.fixed(name)?),
         _ => return Err(Error::input(format!("{name}: {pairs} are no pairs"))),
     };
-    let shape = |shape: &[Dim]| shape.iter().map(|d| d.expr()).collect::<Vec<_>>();
-    let from = Buffer::new("pairs", shape(&pairs.shape), f);
-    let out = Buffer::new("out", shape(&[n, k.into()]), f);
+    let from = Buffer::new("pairs", extents_of(&pairs.shape), f);
+    let out = Buffer::new("out", extents_of(&[n, k.into()]), f);
     let list = |name: &str| Buffer::with_extents(name, &[k as i64], f);
     let rounds = Rounds {
         k,
@@ -43,12 +42,19 @@ pub fn coupled(pairs: &Operand) -> Result<TensorFunc> {
     let allocs = [&rounds.q, &rounds.p, &rounds.qp, &rounds.value, &rounds.worst];
     let allocs = allocs.map(Clone::clone).to_vec();
     cells(name, &[&from, &out], &[n], allocs, |row| {
-        let pair = |i: &Expr, j: &Expr| from.load([row[0].clone(), i.clone(), j.clone()]);
         let store = each("t", k, |t| {
             Stmt::store(&out, vec![row[0].clone(), t.clone()], rounds.p.load([t.clone()]))
         });
-        Stmt::seq([rounds.start(&pair), each("round", ROUNDS, |_| rounds.round()), store])
+        Stmt::seq([
+            rounds.start(&|i, j| from.load([row[0].clone(), i.clone(), j.clone()])),
+            each("round", ROUNDS, |_| rounds.round()),
+            store,
+        ])
     })
+}
+
+fn extents_of(shape: &[Dim]) -> Vec<Expr> {
+    shape.iter().map(|d| d.expr()).collect::<Vec<_>>()
 }
 
 /// The memory of one row.
@@ -69,7 +75,6 @@ struct Rounds {
 
 impl Rounds {
     fn start(&self, pair: &dyn Fn(&Expr, &Expr) -> Expr) -> Stmt {
-        let number = |v: f64| Expr::float(v, DType::F32);
         each("t", self.k, |t| {
             let own = vec![t.clone(), t.clone()];
             let sums = each("j", self.k, |j| {
@@ -91,7 +96,6 @@ impl Rounds {
 
     /// One round, where the last one did not end near the minimum.
     fn round(&self) -> Stmt {
-        let number = |v: f64| Expr::float(v, DType::F32);
         let at = |b: &Buffer, t: &Expr| b.load([t.clone()]);
         let form = |t: &Expr, j: &Expr| self.q.load([t.clone(), j.clone()]);
         let product = each("t", self.k, |t| {
@@ -134,4 +138,8 @@ impl Rounds {
         ]);
         Stmt::guard(get(&self.worst).greater_equal(limit), body)
     }
+}
+
+fn number(v: f64) -> Expr {
+    Expr::float(v, DType::F32)
 }

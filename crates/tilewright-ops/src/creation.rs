@@ -31,8 +31,11 @@ pub fn range(
 
 /// The `k`-th diagonal of a matrix; those outside of it are all alike.
 pub(crate) fn diagonal(k: i64, rows: Dim, cols: Dim) -> i64 {
-    let edge = |n: Dim| n.known().map_or(1 << 30, |n| i64::try_from(n).unwrap_or(i64::MAX));
-    k.clamp(-edge(rows), edge(cols))
+    k.clamp(-edge_of(rows), edge_of(cols))
+}
+
+fn edge_of(n: Dim) -> i64 {
+    n.known().map_or(1 << 30, |n| i64::try_from(n).unwrap_or(i64::MAX))
 }
 
 /// Ones at `[i, i + k]`, zeros elsewhere.

@@ -157,10 +157,7 @@ pub fn unique_rows(first: &Operand, found: Dim) -> Result<TensorFunc> {
     let kind = buffer("kind", &[n], DType::I64);
     let rows = buffer("rows", &[found], DType::I64);
     let count = buffer("counts", &[found], DType::I64);
-    let clear = each("k", found, |k| {
-        let none = |b: &Buffer| Stmt::store(b, vec![k.clone()], Expr::int(0, DType::I64));
-        Stmt::seq([none(&rows), none(&count)])
-    });
+    let clear = each("k", found, |k| Stmt::seq([store_zero(&rows, k), store_zero(&count, k)]));
     let fill = each("i", n, |i| {
         let at = Expr::load(&kind, vec![i.clone()]).cast(DType::I32);
         let more = Expr::load(&count, vec![at.clone()]) + Expr::int(1, DType::I64);
@@ -173,6 +170,10 @@ pub fn unique_rows(first: &Operand, found: Dim) -> Result<TensorFunc> {
     block(name, &[&is_first, &kind, &rows, &count], Vec::new(), body)
 }
 
+fn store_zero(b: &Buffer, k: &Expr) -> Stmt {
+    Stmt::store(b, vec![k.clone()], Expr::int(0, DType::I64))
+}
+
 /// How many numbers there are from `start` up to `limit`, in steps of `delta`: `int64[1]`. Parameters:
 /// the three, without axes; the count. A step of zero gives none.
 ///
@@ -181,8 +182,7 @@ pub fn unique_rows(first: &Operand, found: Dim) -> Result<TensorFunc> {
 pub fn range_count(dtype: DType) -> Result<TensorFunc> {
     let name = "range_count";
     require_number(name, dtype)?;
-    let scalar = |name: &str| buffer(name, &[], dtype);
-    let [start, limit, delta] = ["start", "limit", "delta"].map(scalar);
+    let [start, limit, delta] = ["start", "limit", "delta"].map(|name| buffer(name, &[], dtype));
     let out = one_cell("count", DType::I64);
     let at = |b: &Buffer| Expr::load(b, Vec::new());
     let none = Scalar::Int(0).expr(dtype);
@@ -258,7 +258,6 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
                 let flag = Expr::select(out, zero(), Expr::i32(1));
                 Stmt::store(&gone, vec![i.clone()], flag)
             });
-            let is_open = |i: &Expr| Expr::load(&gone, vec![i.clone()]).equal(0);
             let suppress = |i: &Expr| Stmt::store(&gone, vec![i.clone()], Expr::i32(1));
             let rounds = each("s", p.most, |s| {
                 let find = each("i", n, |i| {
@@ -269,16 +268,19 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
                         [set(&best, i.clone()), set(&top, score(i))].into_iter().chain(values),
                     );
                     let better = get(&best).less(0).or(score(i).greater(get(&top)));
-                    Stmt::guard(is_open(i), Stmt::guard(better, take))
+                    Stmt::guard(is_open(i, &gone), Stmt::guard(better, take))
                 });
                 let at = vec![b.clone(), c.clone(), s.clone()];
                 let none = Stmt::store(&keep, at.clone(), Expr::int(-1, DType::I64));
                 let put = Stmt::store(&keep, at, get(&best).cast(DType::I64));
                 let drop = each("i", n, |i| {
-                    let kept = |k: i64| Expr::load(&chosen, vec![Expr::int(k, DType::I32)]);
-                    let area = shared(&kept, &|k| corner(i, k), p.centred);
+                    let area = shared(
+                        &|k| Expr::load(&chosen, vec![Expr::int(k, DType::I32)]),
+                        &|k| corner(i, k),
+                        p.centred,
+                    );
                     let over = area.greater(get(&overlap)).or(i.clone().equal(get(&best)));
-                    Stmt::guard(is_open(i), Stmt::guard(over, suppress(i)))
+                    Stmt::guard(is_open(i, &gone), Stmt::guard(over, suppress(i)))
                 });
                 let found = Stmt::guard(get(&best).greater_equal(0), Stmt::seq([put, drop]));
                 Stmt::seq([set(&best, Expr::i32(-1)), find, none, found])
@@ -288,6 +290,10 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
     });
     let params = [&boxes, &scores, &overlap, &least, &keep];
     block(name, &params, vec![gone, best, top, chosen], body)
+}
+
+fn is_open(i: &Expr, gone: &Buffer) -> Expr {
+    Expr::load(gone, vec![i.clone()]).equal(0)
 }
 
 /// The part of the union of two boxes that both share.

@@ -66,11 +66,14 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
             let rank = right.contains("...").then_some(rank);
             parse(right, rank).map_err(wrong)?
         }
-        None => {
-            let count = |l: &Label| labels.iter().flatten().filter(|m| *m == l).count();
-            let once = |l: &Label| matches!(l, Label::Dots(_)) || count(l) == 1;
-            extents.keys().copied().filter(once).collect()
-        }
+        None => extents
+            .keys()
+            .copied()
+            .filter(|l| {
+                matches!(l, Label::Dots(_))
+                    || labels.iter().flatten().filter(|m| *m == l).count() == 1
+            })
+            .collect(),
     };
     if result.iter().collect::<BTreeSet<_>>().len() != result.len() {
         return Err(wrong("a label comes twice in the result".to_owned()));
@@ -90,8 +93,9 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
     let acc = te::compute_over(accumulator(name, first.dtype), outer, |i| {
         let position = |l: &Label| {
             let outer = result.iter().position(|r| r == l).map(|k| i[k].clone());
-            let inner = || summed.iter().find(|(s, _)| s == l).map(|(_, a)| a.expr());
-            outer.or_else(inner).unwrap_or_else(|| Expr::i32(0))
+            outer
+                .or_else(|| summed.iter().find(|(s, _)| s == l).map(|(_, a)| a.expr()))
+                .unwrap_or_else(|| Expr::i32(0))
         };
         let factors = inputs.iter().zip(&labels).map(|(x, labels)| {
             let at = labels
@@ -119,15 +123,9 @@ fn spelled(label: &Label) -> String {
 /// The labels of one term. `rank` says how many axes the dots stand for; without it there must be
 /// none.
 fn parse(term: &str, rank: Option<usize>) -> std::result::Result<Vec<Label>, String> {
-    let letters = |text: &str| -> std::result::Result<Vec<Label>, String> {
-        match text.chars().find(|c| !c.is_ascii_alphabetic()) {
-            Some(c) => Err(format!("`{c}` is no label")),
-            None => Ok(text.chars().map(Label::Letter).collect()),
-        }
-    };
     let (before, behind) = match term.split_once("...") {
-        Some((before, behind)) => (letters(before)?, Some(letters(behind)?)),
-        None => (letters(term)?, None),
+        Some((before, behind)) => (letters_of(before)?, Some(letters_of(behind)?)),
+        None => (letters_of(term)?, None),
     };
     let named = before.len() + behind.as_ref().map_or(0, Vec::len);
     let dots = match (&behind, rank) {
@@ -141,4 +139,11 @@ fn parse(term: &str, rank: Option<usize>) -> std::result::Result<Vec<Label>, Str
     };
     let dots = (0..dots).rev().map(|k| Label::Dots(std::cmp::Reverse(k)));
     Ok(before.into_iter().chain(dots).chain(behind.unwrap_or_default()).collect())
+}
+
+fn letters_of(text: &str) -> Result<Vec<Label>, String> {
+    match text.chars().find(|c| !c.is_ascii_alphabetic()) {
+        Some(c) => Err(format!("`{c}` is no label")),
+        None => Ok(text.chars().map(Label::Letter).collect()),
+    }
 }

@@ -157,16 +157,9 @@ pub fn unary(op: Unary, x: &Operand) -> Result<TensorFunc> {
 
 fn check_unary(op: Unary, dtype: DType) -> Result<()> {
     let name = snake(op);
-    let signed = || {
-        if dtype.kind == TypeKind::UInt {
-            Err(unsupported_type(&name, dtype, "signed numbers"))
-        } else {
-            require_number(&name, dtype)
-        }
-    };
     match op {
         Unary::Identity => Ok(()),
-        Unary::Relu | Unary::Neg => signed(),
+        Unary::Relu | Unary::Neg => check_signed(dtype, &name),
         Unary::Clip { .. } | Unary::Abs | Unary::Sign => require_number(&name, dtype),
         Unary::PowConst(p) if dtype.is_int() && (p < 0.0 || p.fract() != 0.0) => {
             Err(Error::unsupported(format!("{name}: {dtype} to the power {p}"))
@@ -181,17 +174,20 @@ fn check_unary(op: Unary, dtype: DType) -> Result<()> {
     }
 }
 
+fn check_signed(dtype: DType, name: &str) -> Result<()> {
+    if dtype.kind == TypeKind::UInt {
+        Err(unsupported_type(name, dtype, "signed numbers"))
+    } else {
+        require_number(name, dtype)
+    }
+}
+
 /// The operator on a value of a type that [`check_unary`] lets through.
 pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
     let dtype = value.dtype();
     let work = working(dtype);
     let x = value.cast(work);
     let num = |v: f64| Expr::constant(v, work);
-    // log(1 + exp(x)) without overflow.
-    let softplus = |x: &Expr| {
-        let tail = call(Intrin::Exp, -call(Intrin::Abs, x.clone()));
-        x.clone().max(0.0) + call(Intrin::Log1p, tail)
-    };
     let below = |x: &Expr, low: Expr| Expr::select(x.clone().less(num(0.0)), low, x.clone());
     let y = match op {
         Unary::Identity => x,
@@ -268,26 +264,37 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
         Unary::IsNan => return call(Intrin::IsNan, x),
         Unary::IsInf { negative: true, positive: true } => return call(Intrin::IsInf, x),
         Unary::IsInf { negative, positive } => {
-            let of =
-                |wanted: bool, v: f64| if wanted { x.clone().equal(v) } else { Expr::bool(false) };
-            return of(negative, f64::NEG_INFINITY).or(of(positive, f64::INFINITY));
+            return when_wanted(negative, f64::NEG_INFINITY, &x).or(when_wanted(
+                positive,
+                f64::INFINITY,
+                &x,
+            ));
         }
     };
     y.cast(dtype)
 }
 
+/// log(1 + exp(x)) without overflow.
+fn softplus(x: &Expr) -> Expr {
+    let tail = call(Intrin::Exp, -call(Intrin::Abs, x.clone()));
+    x.clone().max(0.0) + call(Intrin::Log1p, tail)
+}
+
+fn when_wanted(wanted: bool, v: f64, x: &Expr) -> Expr {
+    if wanted { x.clone().equal(v) } else { Expr::bool(false) }
+}
+
 /// `x` to a constant power, with multiplications and roots where they say the same.
 pub(crate) fn pow_const(x: Expr, power: f64) -> Expr {
-    let one = || Expr::constant(1.0, x.dtype());
     let sqrt = |x: &Expr| call(Intrin::Sqrt, x.clone());
     match power {
-        0.0 => one(),
+        0.0 => Expr::constant(1.0, x.dtype()),
         0.5 => sqrt(&x),
         1.0 => x,
         2.0 => &x * &x,
         3.0 => &x * &x * &x,
-        -1.0 => one() / &x,
-        -0.5 => one() / sqrt(&x),
+        -1.0 => Expr::constant(1.0, x.dtype()) / &x,
+        -0.5 => Expr::constant(1.0, x.dtype()) / sqrt(&x),
         _ => {
             let power = Expr::constant(power, x.dtype());
             Expr::intrin(Intrin::Pow, vec![x, power])
@@ -307,11 +314,14 @@ pub fn cast(x: &Operand, to: DType) -> Result<TensorFunc> {
 /// # Errors
 /// `Input` for types of different widths, and for `bool`.
 pub fn reinterpret(x: &Operand, to: DType) -> Result<TensorFunc> {
-    let number = |d: DType| d.is_int() || d.is_float();
-    if x.dtype.bits != to.bits || !number(x.dtype) || !number(to) {
+    if x.dtype.bits != to.bits || !is_number(x.dtype) || !is_number(to) {
         return Err(Error::input(format!("reinterpret: the bits of {} are none of {to}", x.dtype)));
     }
     pointwise("reinterpret", x, |e| Expr::reinterpret(e, to))
+}
+
+fn is_number(d: DType) -> bool {
+    d.is_int() || d.is_float()
 }
 
 /// Operators of two operands.
@@ -392,16 +402,19 @@ fn check_binary(op: Binary, name: &str, a: DType, b: DType) -> Result<()> {
         return require_number(name, b);
     }
     require_same(name, a, b)?;
-    let only = |holds: bool, takes: &str| {
-        if holds { Ok(()) } else { Err(unsupported_type(name, a, takes)) }
-    };
     match op {
-        Equal => only(a.is_bool() || a.is_int() || a.is_float(), "numbers and bool"),
-        And | Or | Xor => only(a.is_bool(), "bool"),
-        BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight => only(a.is_int(), "integers"),
-        PRelu => only(a.kind != TypeKind::UInt && !a.is_bool(), "signed numbers"),
+        Equal => check_type(a.is_bool() || a.is_int() || a.is_float(), "numbers and bool", name, a),
+        And | Or | Xor => check_type(a.is_bool(), "bool", name, a),
+        BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight => {
+            check_type(a.is_int(), "integers", name, a)
+        }
+        PRelu => check_type(a.kind != TypeKind::UInt && !a.is_bool(), "signed numbers", name, a),
         _ => require_number(name, a),
     }
+}
+
+fn check_type(holds: bool, takes: &str, name: &str, a: DType) -> Result<()> {
+    if holds { Ok(()) } else { Err(unsupported_type(name, a, takes)) }
 }
 
 /// The operator on values of types that [`check_binary`] lets through.
@@ -426,12 +439,12 @@ fn apply_binary(op: Binary, a: Expr, b: Expr) -> Expr {
         Binary::Mod if dtype.is_float() => {
             let work = working(dtype);
             let (a, b) = (a.cast(work), b.cast(work));
-            let zero = || Expr::constant(0.0, work);
             let rest = Expr::intrin(Intrin::Fmod, vec![a, b.clone()]);
             // The truncating remainder is off by one divisor where the signs differ.
             let differs = rest.clone().less(0.0).not_equal(b.clone().less(0.0));
             let moved = Expr::select(differs, &rest + &b, rest.clone());
-            let nothing = Expr::select(b.less(0.0), -zero(), zero());
+            let nothing =
+                Expr::select(b.less(0.0), -Expr::constant(0.0, work), Expr::constant(0.0, work));
             Expr::select(rest.equal(0.0), nothing, moved).cast(dtype)
         }
         Binary::Mod => node(BinOp::FloorMod),

@@ -53,34 +53,30 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
         require_float(name, x.dtype)?;
         x.fixed(name)?;
     }
-    let unfit = |what: &Operand| {
-        Error::input(format!("{name}: {what} does not fit {} heads of {}", p.heads, p.key))
-    };
     let (&[batch, steps, keys], &[_, _, values]) =
         (&p.key.fixed(name)?[..], &p.value.fixed(name)?[..])
     else {
-        return Err(unfit(&p.value));
+        return Err(does_not_fit(&p.value, p, name));
     };
     if p.heads == 0 || !keys.is_multiple_of(p.heads) || !values.is_multiple_of(p.heads) {
-        return Err(unfit(&p.value));
+        return Err(does_not_fit(&p.value, p, name));
     }
     if p.query_heads == 0 || !p.query_heads.is_multiple_of(p.heads) {
-        return Err(unfit(&p.query));
+        return Err(does_not_fit(&p.query, p, name));
     }
     let (d, e, share) = (keys / p.heads, values / p.heads, p.query_heads / p.heads);
     let state_shape = [batch, p.heads, d, e];
     let fits = |x: &Operand, widths: &[usize]| match x.shape[..] {
         [b, t, w] if b == batch && t == steps && widths.iter().any(|n| w == *n) => Ok(()),
-        _ => Err(unfit(x)),
+        _ => Err(does_not_fit(x, p, name)),
     };
     fits(&p.query, &[p.query_heads * d])?;
     fits(&p.value, &[values])?;
     p.decay.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, keys]))?;
     p.beta.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, 1]))?;
     if let Some(x) = p.state.as_ref().filter(|x| x.shape != state_shape) {
-        return Err(unfit(x));
+        return Err(does_not_fit(x, p, name));
     }
-    let given = |x: &Option<Operand>, name: &str| x.as_ref().map(|x| x.placeholder(name));
     let [query, key, value] =
         [(&p.query, "query"), (&p.key, "key"), (&p.value, "value")].map(|(x, n)| x.placeholder(n));
     let (state, decay, beta) =
@@ -107,8 +103,7 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
             x.at([b.clone(), step.clone(), head.clone() * int(width) + k]).cast(work)
         };
         let put = |v: Expr| Stmt::store(&s, vec![row.clone(), column.clone()], v);
-        let over = |v: &Var, n: usize, body: Stmt| Stmt::serial(v, int(n), body);
-        let matrix = |body: Stmt| over(&i, d, over(&j, e, body));
+        let matrix = |body: Stmt| serial(&i, d, serial(&j, e, body));
         let index = || vec![b.clone(), head.clone(), row.clone(), column.clone()];
         let first = state.as_ref().map(|x| x.at(index()).cast(work));
         let start = matrix(put(first.unwrap_or_else(|| Expr::float(0.0, work))));
@@ -117,13 +112,13 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
             let per_row = decay.shape()[2] == keys && d > 1;
             let by = if per_row { of(decay, d, &row) } else { of(decay, 1, &Expr::i32(0)) };
             let kept = Var::new("kept", work);
-            let fade = over(&j, e, put(remembered() * kept.expr()));
+            let fade = serial(&j, e, put(remembered() * kept.expr()));
             let fade = Stmt::let_in(&kept, call(Intrin::Exp, by), fade);
-            body.push(over(&i, d, fade));
+            body.push(serial(&i, d, fade));
         }
         let cell = |x: &Buffer| Expr::load(x, vec![column.clone()]);
         let set = |x: &Buffer, v: Expr| Stmt::store(x, vec![column.clone()], v);
-        body.push(over(&j, e, set(&new, of(&value, e, &column))));
+        body.push(serial(&j, e, set(&new, of(&value, e, &column))));
         if let Some(beta) = &beta {
             let known = cell(&new) - remembered() * of(&key, d, &row);
             body.push(matrix(set(&new, known)));
@@ -131,7 +126,7 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
                 Some(1) => beta.at([b.clone(), step.clone(), Expr::i32(0)]).cast(work),
                 _ => of(beta, 1, &Expr::i32(0)),
             };
-            body.push(over(&j, e, set(&new, cell(&new) * share)));
+            body.push(serial(&j, e, set(&new, cell(&new) * share)));
         }
         body.push(matrix(put(remembered() + of(&key, d, &row) * cell(&new))));
         let which = head.clone() * int(share) + g.expr();
@@ -139,16 +134,28 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
         let asked = query.at([b.clone(), step.clone(), asked]).cast(work);
         let place = vec![b.clone(), step.clone(), which * int(e) + &column];
         let result = (cell(&answer) * p.scale).cast(p.query.dtype);
-        body.push(over(
+        body.push(serial(
             &g,
             share,
             Stmt::seq([
-                over(&j, e, set(&answer, Expr::float(0.0, work))),
+                serial(&j, e, set(&answer, Expr::float(0.0, work))),
                 matrix(set(&answer, cell(&answer) + remembered() * asked)),
-                over(&j, e, Stmt::store(out.buffer(), place, result)),
+                serial(&j, e, Stmt::store(out.buffer(), place, result)),
             ]),
         ));
         let end = Stmt::store(last.buffer(), index(), remembered().cast(p.state_type));
-        Stmt::seq([start, over(&t, steps, Stmt::seq(body)), matrix(end)])
+        Stmt::seq([start, serial(&t, steps, Stmt::seq(body)), matrix(end)])
     })
+}
+
+fn does_not_fit(what: &Operand, p: &LinearAttention, name: &str) -> Error {
+    Error::input(format!("{name}: {what} does not fit {} heads of {}", p.heads, p.key))
+}
+
+fn given(x: &Option<Operand>, name: &str) -> Option<Tensor> {
+    x.as_ref().map(|x| x.placeholder(name))
+}
+
+fn serial(v: &Var, n: usize, body: Stmt) -> Stmt {
+    Stmt::serial(v, int(n), body)
 }

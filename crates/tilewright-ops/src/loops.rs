@@ -107,8 +107,11 @@ pub(crate) fn cells_along(
     sizes.dedup();
     let mut block = Block::new(name, body(&at));
     block.allocs = allocs;
-    let iter = |(v, (_, d)): (&Var, &(usize, Dim))| IterVar::spatial(v, Range::upto(d.expr()));
-    block.iters = inner.iter().zip(axes).map(iter).collect();
+    block.iters = inner
+        .iter()
+        .zip(axes)
+        .map(|(v, (_, d))| IterVar::spatial(v, Range::upto(d.expr())))
+        .collect();
     let body = Stmt::block(outer.iter().map(Var::expr).collect(), Expr::bool(true), block);
     let loops = outer.iter().zip(axes).rev();
     let body = loops.fold(body, |s, (v, (_, d))| Stmt::serial(v, d.expr(), s));

@@ -32,7 +32,6 @@ pub fn det(x: &Operand) -> Result<TensorFunc> {
         let float = |v: f64| Expr::float(v, work);
         let cell = |i: &Expr, j: &Expr| Expr::load(&m, vec![i.clone(), j.clone()]);
         let put = |i: &Expr, j: &Expr, v: Expr| Stmt::store(&m, vec![i.clone(), j.clone()], v);
-        let size = |v: Expr| call(Intrin::Abs, v);
         let copy = each("i", n, |i| {
             each("j", n, |j| {
                 let from = at.iter().cloned().chain([i.clone(), j.clone()]).collect();
@@ -42,7 +41,8 @@ pub fn det(x: &Operand) -> Result<TensorFunc> {
         let best = get(&pivot).max(0).min(n.max(1) as i64 - 1);
         let steps = each("k", n, |k| {
             let search = each("row", n, |row| {
-                let larger = size(cell(row, k)).greater(size(cell(&best, k)));
+                let larger =
+                    call(Intrin::Abs, cell(row, k)).greater(call(Intrin::Abs, cell(&best, k)));
                 Stmt::guard(row.clone().greater(k.clone()).and(larger), set(&pivot, row.clone()))
             });
             let exchange = with("chosen", best, |chosen| {

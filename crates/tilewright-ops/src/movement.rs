@@ -53,21 +53,12 @@ fn reshaped_index(from: &[Dim], to: &[Dim], i: &[Expr]) -> Vec<Expr> {
     if from.iter().any(|d| *d == 0) {
         return index;
     }
-    let longer = |s: &[Dim]| (0..s.len()).filter(|&a| s[a] != 1).collect::<Vec<_>>();
-    let (from_axes, to_axes) = (longer(from), longer(to));
+    let (from_axes, to_axes) = (long_axes(from), long_axes(to));
     let (mut f, mut t) = (0, 0);
     while f < from_axes.len() && t < to_axes.len() {
         let (f0, t0) = (f, t);
         // The shortest group: prefixes of both sides of one size. The whole is one.
-        let sizes = |axes: &[usize], shape: &[Dim]| -> Vec<Dim> {
-            let mut size = Dim::from(1);
-            let next = |&a: &usize| {
-                size = size * shape[a];
-                size
-            };
-            axes.iter().map(next).collect()
-        };
-        let (fs, ts) = (sizes(&from_axes[f..], from), sizes(&to_axes[t..], to));
+        let (fs, ts) = (running_sizes(&from_axes[f..], from), running_sizes(&to_axes[t..], to));
         let pairs = (0..fs.len()).flat_map(|f| (0..ts.len()).map(move |t| (f, t)));
         let group = pairs.filter(|&(f, t)| fs[f] == ts[t]).min_by_key(|&(f, t)| f + t);
         let (f_len, t_len) = group.map_or((fs.len(), ts.len()), |(f, t)| (f + 1, t + 1));
@@ -83,6 +74,21 @@ fn reshaped_index(from: &[Dim], to: &[Dim], i: &[Expr]) -> Vec<Expr> {
         }
     }
     index
+}
+
+fn long_axes(s: &[Dim]) -> Vec<usize> {
+    (0..s.len()).filter(|&a| s[a] != 1).collect::<Vec<_>>()
+}
+
+/// The sizes of the first axes together: one, two, and so on.
+fn running_sizes(axes: &[usize], shape: &[Dim]) -> Vec<Dim> {
+    let mut size = Dim::from(1);
+    axes.iter()
+        .map(|&a| {
+            size = size * shape[a];
+            size
+        })
+        .collect()
 }
 
 /// Axes in another order: axis `k` of the result is axis `perm[k]` of `x`. Parameters: `x`, the
@@ -115,14 +121,15 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
     let mut total = Dim::from(0);
     for x in operands {
         require_same(name, first.dtype, x.dtype)?;
-        let others =
-            |s: &[Dim]| s.iter().enumerate().all(|(a, d)| a == axis || *d == first.shape[a]);
-        if x.rank() != first.rank() || !others(&x.shape) {
+        if x.rank() != first.rank()
+            || !x.shape.iter().enumerate().all(|(a, d)| a == axis || *d == first.shape[a])
+        {
             let error = Error::input(format!(
                 "{name}: {first} and {x} do not fit together along axis {axis}"
             ));
-            let along = |a: &usize| *a != axis && x.rank() == first.rank();
-            let pairs = (0..first.rank()).filter(along).map(|a| (first.shape[a], x.shape[a]));
+            let pairs = (0..first.rank())
+                .filter(|a| *a != axis && x.rank() == first.rank())
+                .map(|a| (first.shape[a], x.shape[a]));
             return Err(unequal(error, pairs));
         }
         total = total + x.shape[axis];
@@ -200,10 +207,8 @@ pub fn slice<I: Into<Integer> + Copy>(
 ) -> Result<TensorFunc> {
     let name = "slice";
     let n = starts.len();
-    let list =
-        |given: &[i64], default: Vec<i64>| if given.is_empty() { default } else { given.to_vec() };
-    let axes = list(axes, (0..n as i64).collect());
-    let steps = list(steps, vec![1; n]);
+    let axes = list_or(axes, (0..n as i64).collect());
+    let steps = list_or(steps, vec![1; n]);
     if ends.len() != n || axes.len() != n || steps.len() != n {
         return Err(Error::input(format!(
             "{name}: {n} starts, {} ends, {} axes and {} steps",
@@ -229,13 +234,20 @@ pub fn slice<I: Into<Integer> + Copy>(
     }
     injective(name, x, &shape, |i| {
         // A single element needs no step; that of a long step would not fit the index type.
-        let at = |((e, &(start, step)), &count): ((&Expr, &(Integer, i64)), &Dim)| match step {
-            _ if count == 0 || count == 1 => e + start.expr(),
-            1.. => e * step + start.expr(),
-            _ => Expr::i32(0) + start.expr() - e * -step,
-        };
-        i.iter().zip(&from).zip(&shape).map(at).collect()
+        i.iter()
+            .zip(&from)
+            .zip(&shape)
+            .map(|((e, &(start, step)), &count)| match step {
+                _ if count == 0 || count == 1 => e + start.expr(),
+                1.. => e * step + start.expr(),
+                _ => Expr::i32(0) + start.expr() - e * -step,
+            })
+            .collect()
     })
+}
+
+fn list_or(given: &[i64], default: Vec<i64>) -> Vec<i64> {
+    if given.is_empty() { default } else { given.to_vec() }
 }
 
 /// Refuses parameters whose order is not certain for all sizes.
@@ -278,24 +290,17 @@ pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(
             }
         },
     };
-    let clamp = |v: Integer, high: Integer| match v.number() {
-        _ if v == high => Some(high),
-        // No extent is longer.
-        Some(v) if v >= i64::from(i32::MAX) => Some(high),
-        // A bound that counts from the end may lie before the first element.
-        _ => v.max(0)?.min(high),
-    };
     let (first, end) = (wrap(bounds.0)?, wrap(bounds.1)?);
     let (start, way, is_inside) = match step > 0 {
         true => {
-            let start = clamp(first, whole)?;
-            (start, clamp(end, whole)?.minus(start)?, true)
+            let start = clamped_bound(first, whole)?;
+            (start, clamped_bound(end, whole)?.minus(start)?, true)
         }
         // A step back begins at an element, however far before the first one its start lies.
         false => {
             let last = whole.minus(1)?;
-            let start = clamp(first, last)?;
-            let way = start.plus(1)?.minus(clamp(end.plus(1)?, whole)?)?;
+            let start = clamped_bound(first, last)?;
+            let way = start.plus(1)?.minus(clamped_bound(end.plus(1)?, whole)?)?;
             (start, way, first == last || first.is_less(0) == Some(false))
         }
     };
@@ -304,6 +309,16 @@ pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(
     let way = if is_inside { way } else { way.min(extent) };
     let step = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX).min(i32::MAX as usize);
     Some((start, way.ceildiv(step)))
+}
+
+fn clamped_bound(v: Integer, high: Integer) -> Option<Integer> {
+    match v.number() {
+        _ if v == high => Some(high),
+        // No extent is longer.
+        Some(v) if v >= i64::from(i32::MAX) => Some(high),
+        // A bound that counts from the end may lie before the first element.
+        _ => v.max(0)?.min(high),
+    }
 }
 
 /// `x` stretched to the shape that its own and `shape` broadcast to (so that ones in `shape` keep
@@ -323,12 +338,15 @@ pub fn tile<D: Into<Dim> + Copy>(x: &Operand, repeats: &[D]) -> Result<TensorFun
         return Err(Error::input(format!("tile: the repeats {repeats:?} do not fit {x}")));
     }
     injective("tile", x, &shape, |i| {
-        let at = |((e, &d), &r): ((&Expr, &Dim), &Dim)| match d {
-            _ if d == 0 || d == 1 => Expr::i32(0),
-            _ if r == 1 => e.clone(),
-            _ => e.clone().floormod(d.expr()),
-        };
-        i.iter().zip(&x.shape).zip(repeats).map(at).collect()
+        i.iter()
+            .zip(&x.shape)
+            .zip(repeats)
+            .map(|((e, &d), &r)| match d {
+                _ if d == 0 || d == 1 => Expr::i32(0),
+                _ if r == 1 => e.clone(),
+                _ => e.clone().floormod(d.expr()),
+            })
+            .collect()
     })
 }
 

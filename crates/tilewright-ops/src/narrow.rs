@@ -107,31 +107,31 @@ impl NarrowFloat {
     /// The value of each code, in order: 256, or 16 for a format of four bits.
     pub fn values(self) -> Vec<f32> {
         let Some(f) = self.format() else {
-            let value = |e: i32| if e == 255 { f32::NAN } else { 2f64.powi(e - 127) as f32 };
-            return (0..256).map(value).collect();
+            return (0..256)
+                .map(|e| if e == 255 { f32::NAN } else { 2f64.powi(e - 127) as f32 })
+                .collect();
         };
-        let value = |code: i64| {
-            let magnitude = code & (f.sign - 1);
-            if f.nan == Some(code) || f.negative_zero && f.nan == Some(magnitude) {
-                return f32::NAN;
-            }
-            let unit = 1i64 << f.mantissa;
-            let (exponent, mantissa) = (magnitude / unit, magnitude % unit);
-            let value = match exponent {
-                0 => mantissa as f64 * 2f64.powi(f.least - f.mantissa as i32),
-                e => {
-                    (unit + mantissa) as f64 * 2f64.powi(f.least + e as i32 - 1 - f.mantissa as i32)
-                }
-            };
-            let value = match f.infinity {
-                Some(infinity) if magnitude == infinity => f64::INFINITY,
-                Some(infinity) if magnitude > infinity => f64::NAN,
-                _ => value,
-            };
-            (if code & f.sign == 0 { value } else { -value }) as f32
-        };
-        (0..2 * f.sign).map(value).collect()
+        (0..2 * f.sign).map(|code| value_of(code, &f)).collect()
     }
+}
+
+fn value_of(code: i64, f: &Format) -> f32 {
+    let magnitude = code & (f.sign - 1);
+    if f.nan == Some(code) || f.negative_zero && f.nan == Some(magnitude) {
+        return f32::NAN;
+    }
+    let unit = 1i64 << f.mantissa;
+    let (exponent, mantissa) = (magnitude / unit, magnitude % unit);
+    let value = match exponent {
+        0 => mantissa as f64 * 2f64.powi(f.least - f.mantissa as i32),
+        e => (unit + mantissa) as f64 * 2f64.powi(f.least + e as i32 - 1 - f.mantissa as i32),
+    };
+    let value = match f.infinity {
+        Some(infinity) if magnitude == infinity => f64::INFINITY,
+        Some(infinity) if magnitude > infinity => f64::NAN,
+        _ => value,
+    };
+    (if code & f.sign == 0 { value } else { -value }) as f32
 }
 
 /// The values of codes. Parameters: `x`, `uint8` codes; `table`, the [values](NarrowFloat::values) of
@@ -161,21 +161,18 @@ pub fn encode(x: &Operand, to: NarrowFloat, saturate: bool) -> Result<TensorFunc
             "conversions to float8_e8m0fnu are not supported",
         ));
     };
-    let number = |n: f64| Expr::float(n, DType::F32);
-    let int = |n: i64| Expr::int(n, DType::I32);
     pointwise("encode", x, |x| {
         let x = x.cast(DType::F32);
         // A power of two above all numbers stands for what is larger.
         let beyond = 2f64.powi(f.most + 2);
-        let known = Expr::select(x.clone().equal(x.clone()), x.clone(), number(0.0));
-        let size = call(Intrin::Abs, known).min(number(beyond));
+        let known = Expr::select(x.clone().equal(x.clone()), x.clone(), float64(0.0));
+        let size = call(Intrin::Abs, known).min(float64(beyond));
         // Exponent, from the least one, and the reciprocal of the unit of the last bit.
-        let unit = |e: i32| 2f64.powi(f.mantissa as i32 - e);
-        let (mut steps, mut scale) = (int(0), number(unit(f.least)));
+        let (mut steps, mut scale) = (int32(0), float64(2f64.powi(f.mantissa as i32 - f.least)));
         for e in f.least + 1..=f.most + 2 {
-            let reached = size.clone().greater_equal(number(2f64.powi(e)));
-            steps = Expr::select(reached.clone(), int(i64::from(e - f.least)), steps);
-            scale = Expr::select(reached, number(unit(e)), scale);
+            let reached = size.clone().greater_equal(float64(2f64.powi(e)));
+            steps = Expr::select(reached.clone(), int32(i64::from(e - f.least)), steps);
+            scale = Expr::select(reached, float64(2f64.powi(f.mantissa as i32 - e)), scale);
         }
         let units = call(Intrin::NearbyInt, size * scale).cast(DType::I32);
         let code = steps * (1i64 << f.mantissa) + units;
@@ -184,21 +181,31 @@ pub fn encode(x: &Operand, to: NarrowFloat, saturate: bool) -> Result<TensorFunc
             (false, None, Some(nan)) => nan,
             _ => f.largest,
         };
-        let code = Expr::select(code.clone().greater(int(f.largest)), int(end), code);
-        let below = x.clone().less(number(0.0));
+        let code = Expr::select(code.clone().greater(int32(f.largest)), int32(end), code);
+        let below = x.clone().less(float64(0.0));
         let negative = match f.negative_zero {
             true => {
-                let zero = x.clone().equal(number(0.0));
-                let reciprocal = number(1.0) / x.clone();
-                below.or(zero.and(reciprocal.less(number(0.0))))
+                let zero = x.clone().equal(float64(0.0));
+                let reciprocal = float64(1.0) / x.clone();
+                below.or(zero.and(reciprocal.less(float64(0.0))))
             }
             // Zero and NaN have no sign.
-            false => below.and(code.clone().greater(int(0))).and(code.clone().less(int(f.sign))),
+            false => {
+                below.and(code.clone().greater(int32(0))).and(code.clone().less(int32(f.sign)))
+            }
         };
         let signed = Expr::select(negative, code.clone() + f.sign, code);
-        let nan = int(f.nan.unwrap_or(f.instead_of_nan));
+        let nan = int32(f.nan.unwrap_or(f.instead_of_nan));
         Expr::select(x.clone().not_equal(x), nan, signed).cast(DType::U8)
     })
+}
+
+fn float64(n: f64) -> Expr {
+    Expr::float(n, DType::F32)
+}
+
+fn int32(n: i64) -> Expr {
+    Expr::int(n, DType::I32)
 }
 
 /// How a value between two powers of two becomes one.
@@ -221,16 +228,15 @@ pub enum ScaleRounding {
 /// `Unsupported` for other types than floats.
 pub fn encode_scale(x: &Operand, rounding: ScaleRounding, saturate: bool) -> Result<TensorFunc> {
     require_float("encode_scale", x.dtype)?;
-    let int = |n: i64| Expr::int(n, DType::I32);
     pointwise("encode_scale", x, |x| {
         let bits = Expr::reinterpret(x.cast(DType::F32), DType::I32);
-        let magnitude = Expr::intrin(Intrin::BitAnd, vec![bits, int(0x7fff_ffff)]);
+        let magnitude = Expr::intrin(Intrin::BitAnd, vec![bits, int32(0x7fff_ffff)]);
         let exponent = magnitude.clone().floordiv(1i64 << 23);
         let fraction = magnitude.clone().floormod(1i64 << 23);
         // Below 2^-126 a `float32` has no leading one: 2^-127 is a fraction of a half.
-        let subnormal = exponent.clone().equal(int(0));
+        let subnormal = exponent.clone().equal(int32(0));
         let one_above = |of: i64, of_subnormal: i64| {
-            Expr::select(subnormal.clone(), int(of_subnormal), int(of))
+            Expr::select(subnormal.clone(), int32(of_subnormal), int32(of))
         };
         let above = match rounding {
             ScaleRounding::Up => fraction.clone().greater(one_above(0, 1 << 22)),
@@ -239,13 +245,13 @@ pub fn encode_scale(x: &Operand, rounding: ScaleRounding, saturate: bool) -> Res
                 fraction.clone().greater_equal(one_above(1 << 22, (1 << 22) + (1 << 21)))
             }
         };
-        let code = exponent.clone() + Expr::select(above, int(1), int(0));
-        let nan = magnitude.clone().greater(int(0xff << 23));
+        let code = exponent.clone() + Expr::select(above, int32(1), int32(0));
+        let nan = magnitude.clone().greater(int32(0xff << 23));
         let code = if saturate {
-            Expr::select(nan, int(255), code.min(int(254)))
+            Expr::select(nan, int32(255), code.min(int32(254)))
         } else {
-            let below = magnitude.clone().less(int(1 << 22));
-            Expr::select(nan.or(below), int(255), code.min(int(255)))
+            let below = magnitude.clone().less(int32(1 << 22));
+            Expr::select(nan.or(below), int32(255), code.min(int32(255)))
         };
         code.cast(DType::U8)
     })
@@ -326,9 +332,10 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_formats() {
-        let largest =
-            |f: NarrowFloat| f.values().into_iter().filter(|v| v.is_finite()).fold(0.0, f32::max);
-        assert_eq!(FORMATS.map(largest), [448.0, 240.0, 57344.0, 57344.0, 6.0]);
+        assert_eq!(
+            FORMATS.map(|f| f.values().into_iter().filter(|v| v.is_finite()).fold(0.0, f32::max)),
+            [448.0, 240.0, 57344.0, 57344.0, 6.0]
+        );
         let e8 = NarrowFloat::E8M0.values();
         assert_eq!((e8[127], e8[130], e8[255].is_nan()), (1.0, 8.0, true));
         assert_eq!(NarrowFloat::E2M1.values()[..8], [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]);

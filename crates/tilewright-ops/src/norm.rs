@@ -54,20 +54,27 @@ fn soft(x: &Operand, axes: &[usize], log: bool) -> Result<TensorFunc> {
     let t = x.placeholder("x");
     let (shape, work) = (t.shape(), working(x.dtype));
     let top = fold(format!("{name}_max"), shape, axes, false, Reducer::Max, |i| t.at(i));
-    let below = |i: &[Expr]| t.at(i).cast(work) - top.at(kept_index(i, axes, false)).cast(work);
     let out = if log {
         let sum = fold(format!("{name}_sum"), shape, axes, false, Reducer::Sum, |i| {
-            call(Intrin::Exp, below(i))
+            call(Intrin::Exp, below_top(i, &t, work, &top, axes))
         });
         // The logarithm once a sum, not once an element.
         let log = te::compute(format!("{name}_log"), sum.shape(), |i| call(Intrin::Log, sum.at(i)));
-        te::compute(name, shape, |i| (below(i) - log.at(kept_index(i, axes, false))).cast(x.dtype))
+        te::compute(name, shape, |i| {
+            (below_top(i, &t, work, &top, axes) - log.at(kept_index(i, axes, false))).cast(x.dtype)
+        })
     } else {
-        let exp = te::compute(format!("{name}_exp"), shape, |i| call(Intrin::Exp, below(i)));
+        let exp = te::compute(format!("{name}_exp"), shape, |i| {
+            call(Intrin::Exp, below_top(i, &t, work, &top, axes))
+        });
         let sum = fold(format!("{name}_sum"), shape, axes, false, Reducer::Sum, |i| exp.at(i));
         te::compute(name, shape, |i| (exp.at(i) / sum.at(kept_index(i, axes, false))).cast(x.dtype))
     };
     te::func([&t], [&out])
+}
+
+fn below_top(i: &[Expr], t: &Tensor, work: DType, top: &Tensor, axes: &[usize]) -> Expr {
+    t.at(i).cast(work) - top.at(kept_index(i, axes, false)).cast(work)
 }
 
 /// One at the first largest element along an axis, zero elsewhere. Parameters: `x`, the result.
@@ -224,10 +231,9 @@ pub fn layer_norm(p: &LayerNorm) -> Result<TensorFunc> {
     let work = working(dtype);
     let stats = Statistics::new(shape, &axes, |i| x.at(i), |var| inverse_root(var + p.epsilon));
     let out = te::compute(name, shape, |i| {
-        let parameter = |t: &Tensor| t.at(broadcast_index(t.shape(), i, shape)).cast(work);
         let normal = stats.normal(&x, i, &kept_index(i, &axes, false));
-        let scaled = normal * parameter(&scale);
-        bias.iter().fold(scaled, |e, b| e + parameter(b)).cast(dtype)
+        let scaled = normal * parameter_at(&scale, i, shape, work);
+        bias.iter().fold(scaled, |e, b| e + parameter_at(b, i, shape, work)).cast(dtype)
     });
     let mut outputs = vec![out];
     if p.statistics {
@@ -238,6 +244,10 @@ pub fn layer_norm(p: &LayerNorm) -> Result<TensorFunc> {
         }
     }
     te::func([x, scale].into_iter().chain(bias), &outputs)
+}
+
+fn parameter_at(t: &Tensor, i: &[Expr], shape: &[Dim], work: DType) -> Expr {
+    t.at(broadcast_index(t.shape(), i, shape)).cast(work)
 }
 
 /// `scale * x / sqrt(mean(x * x) + epsilon)` over the axes from `axis` on; the scale broadcasts
@@ -311,22 +321,27 @@ pub fn group_norm(x: &Operand, groups: usize, epsilon: f64, per_group: bool) -> 
         .into_iter()
         .chain(x.shape[2..].iter().copied())
         .collect();
-    let whole = |i: &[Expr]| -> Vec<Expr> {
-        let channel = &i[1] * (members as i64) + &i[2];
-        [i[0].clone(), channel].into_iter().chain(i[3..].iter().cloned()).collect()
-    };
     let axes: Vec<usize> = (2..split.len()).collect();
-    let stats =
-        Statistics::new(&split, &axes, |i| t.at(whole(i)), |var| inverse_root(var + epsilon));
+    let stats = Statistics::new(
+        &split,
+        &axes,
+        |i| t.at(whole_index(i, members)),
+        |var| inverse_root(var + epsilon),
+    );
     let out = te::stages(name, &x.shape, x.dtype, |out| {
         let axes = te::axes_along(&split, |_| false);
         let i: Vec<Expr> = axes.iter().map(Axis::expr).collect();
-        let at = whole(&i);
+        let at = whole_index(&i, members);
         let parameter = if per_group { &i[1] } else { &at[1] };
         let value = affine(stats.normal(&t, &at, &i[..2]), &scale, &bias, parameter);
         vec![Stage::new(out, axes, at.clone(), value.cast(x.dtype))]
     });
     te::func([&t, &scale, &bias], [&out])
+}
+
+fn whole_index(i: &[Expr], members: usize) -> Vec<Expr> {
+    let channel = &i[1] * (members as i64) + &i[2];
+    [i[0].clone(), channel].into_iter().chain(i[3..].iter().cloned()).collect()
 }
 
 /// A normalised value times a scale plus a bias, both at the index `parameter`.

@@ -353,16 +353,17 @@ mod tests {
 
     #[test]
     fn shapes_broadcast_from_the_last_axis() {
-        let b = |s: &[&[usize]]| {
-            let shapes: Vec<Vec<Dim>> = s.iter().map(|s| te::dims(s)).collect();
-            let shape = broadcast_shapes("add", &shapes).map_err(|e| e.to_string())?;
-            Ok(dim::known(&shape).unwrap_or_default())
-        };
-        assert_eq!(b(&[&[3, 1, 5], &[4, 1]]), Ok(vec![3, 4, 5]));
-        assert_eq!(b(&[&[], &[2], &[1]]), Ok(vec![2]));
-        assert_eq!(b(&[&[0], &[1]]), Ok(vec![0]));
+        assert_eq!(broadcast_of(&[&[3, 1, 5], &[4, 1]]), Ok(vec![3, 4, 5]));
+        assert_eq!(broadcast_of(&[&[], &[2], &[1]]), Ok(vec![2]));
+        assert_eq!(broadcast_of(&[&[0], &[1]]), Ok(vec![0]));
         let refused = "add: the shapes [[2, 3], [3, 3]] do not broadcast together";
-        assert_eq!(b(&[&[2, 3], &[3, 3]]), Err(refused.to_owned()));
+        assert_eq!(broadcast_of(&[&[2, 3], &[3, 3]]), Err(refused.to_owned()));
+    }
+
+    fn broadcast_of(s: &[&[usize]]) -> Result<Vec<usize>, String> {
+        let shapes: Vec<Vec<Dim>> = s.iter().map(|s| te::dims(s)).collect();
+        let shape = broadcast_shapes("add", &shapes).map_err(|e| e.to_string())?;
+        Ok(dim::known(&shape).unwrap_or_default())
     }
 
     #[test]
@@ -379,12 +380,15 @@ mod tests {
 
     #[test]
     fn scalars_take_a_type() {
-        let text = |s: Scalar, d| s.expr(d).to_string();
-        assert_eq!(text(Scalar::Int(3), DType::F32), "T.float32(3.0)");
-        assert_eq!(text(Scalar::Float(-3.9), DType::I32), "-3");
-        assert_eq!(text(Scalar::Float(300.0), DType::U8), "T.uint8(255)");
-        assert_eq!(text(Scalar::Float(0.5), DType::BOOL), "T.bool(True)");
-        assert_eq!(text(Scalar::Int(-1), DType::U64), "T.uint64(18446744073709551615)");
+        assert_eq!(scalar_text(Scalar::Int(3), DType::F32), "T.float32(3.0)");
+        assert_eq!(scalar_text(Scalar::Float(-3.9), DType::I32), "-3");
+        assert_eq!(scalar_text(Scalar::Float(300.0), DType::U8), "T.uint8(255)");
+        assert_eq!(scalar_text(Scalar::Float(0.5), DType::BOOL), "T.bool(True)");
+        assert_eq!(scalar_text(Scalar::Int(-1), DType::U64), "T.uint64(18446744073709551615)");
+    }
+
+    fn scalar_text(s: Scalar, d: DType) -> String {
+        s.expr(d).to_string()
     }
 
     #[test]

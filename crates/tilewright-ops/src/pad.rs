@@ -76,15 +76,16 @@ fn paddings<I: Into<Integer> + Copy>(
             after.len()
         )));
     }
-    let along = |a: usize| {
-        let (before, after) = (before[a].into(), after[a].into());
-        Padding::new(x.shape[a], before, after).ok_or_else(|| {
-            Error::input(format!(
-                "pad: {before} and {after} cells do not fit around axis {a} of {x}"
-            ))
+    (0..x.rank())
+        .map(|a| {
+            let (before, after) = (before[a].into(), after[a].into());
+            Padding::new(x.shape[a], before, after).ok_or_else(|| {
+                Error::input(format!(
+                    "pad: {before} and {after} cells do not fit around axis {a} of {x}"
+                ))
+            })
         })
-    };
-    (0..x.rank()).map(along).collect()
+        .collect()
 }
 
 /// The tensor with `fill` around it.
@@ -111,15 +112,14 @@ impl Padding {
     /// `None` where more is cut off than there is, or the result is too long.
     fn new(extent: Dim, before: Integer, after: Integer) -> Option<Self> {
         let zero = Integer::from(0);
-        let cut = |v: Integer| zero.minus(v)?.max(0);
-        let kept = Integer::from(extent).minus(cut(before)?)?.minus(cut(after)?)?;
+        let kept =
+            Integer::from(extent).minus(clipped(before, zero)?)?.minus(clipped(after, zero)?)?;
         let (lead, behind) = (before.max(0)?, after.max(0)?);
         let count = kept.plus(lead)?.plus(behind)?;
-        let small = |v: Integer| v.number().is_none_or(|n| i32::try_from(n).is_ok());
-        let fits = kept.is_less(0) != Some(true) && small(count) && small(extent.into());
+        let fits = kept.is_less(0) != Some(true) && is_small(count) && is_small(extent.into());
         fits.then_some(Padding {
             lead,
-            first: cut(before)?,
+            first: clipped(before, zero)?,
             kept,
             after: behind,
             count: count.dim()?,
@@ -157,8 +157,7 @@ impl Padding {
             PadMode::Constant(_) | PadMode::Edge => from.max(0).min(last.expr()),
             PadMode::Wrap => from.floormod(self.kept.max(1).unwrap_or(self.kept).expr()),
             PadMode::Reflect => {
-                let short = |v: Integer| last.is_less(v) == Some(false);
-                let way = match short(self.lead) && short(self.after) {
+                let way = match is_short(self.lead, last) && is_short(self.after, last) {
                     // One reflection: the distance from the first element.
                     true => from.clone().max(Expr::i32(0) - &from),
                     false => from.floormod(match twice.number() {
@@ -171,4 +170,16 @@ impl Padding {
         };
         inner + self.first.expr()
     }
+}
+
+fn clipped(v: Integer, zero: Integer) -> Option<Integer> {
+    zero.minus(v)?.max(0)
+}
+
+fn is_small(v: Integer) -> bool {
+    v.number().is_none_or(|n| i32::try_from(n).is_ok())
+}
+
+fn is_short(v: Integer, last: Integer) -> bool {
+    last.is_less(v) == Some(false)
 }

@@ -222,14 +222,17 @@ impl Count {
         } else {
             (w.begin, w.extent + w.begin)
         };
-        // Cells of the first window before a position.
-        let within = |at: usize| at.div_ceil(w.dilation).min(w.kernel);
         // Only the first and the last windows can reach out.
         let out = if include_padding { w.beyond } else { w.past };
         let one = w.count == 1;
+        // Cells of the first window before a position.
         let constant = match (low == 0 && !out, low.known(), high.known()) {
             (true, ..) => Some(w.kernel),
-            (false, Some(low), Some(high)) if one => Some(within(high).saturating_sub(within(low))),
+            (false, Some(low), Some(high)) if one => Some(
+                high.div_ceil(w.dilation)
+                    .min(w.kernel)
+                    .saturating_sub(low.div_ceil(w.dilation).min(w.kernel)),
+            ),
             (false, ..) => None,
         };
         Count { low, high, constant }

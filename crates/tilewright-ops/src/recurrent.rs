@@ -202,13 +202,12 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     let columns = directions.saturating_mul(width);
     let [each, hidden, width, columns] = [directions, p.hidden, width, columns].map(Dim::from);
     let state = if p.batch_first { [p.batch, each, hidden] } else { [each, p.batch, hidden] };
-    let per_direction = |n: usize| [each, n.into()];
     let input_sums = input(true, "x", &[rows, columns], p.dtype);
     let weights = input(true, "r", &[each, hidden, width], p.dtype);
-    let reset_bias = input(p.reset_bias, "reset_bias", &per_direction(p.hidden), p.dtype);
+    let reset_bias = input(p.reset_bias, "reset_bias", &[each, p.hidden.into()], p.dtype);
     let initial = input(p.initial, "initial_h", &state, p.dtype);
     let initial_cell = input(p.initial_cell, "initial_c", &state, p.dtype);
-    let peepholes = input(p.peepholes, "p", &per_direction(3 * p.hidden), p.dtype);
+    let peepholes = input(p.peepholes, "p", &[each, (3 * p.hidden).into()], p.dtype);
     let lengths =
         input(p.lengths.is_some(), "lengths", &[p.batch], p.lengths.unwrap_or(DType::I32));
     let all = if p.batch_first {
@@ -289,15 +288,13 @@ impl Net<'_> {
     /// One direction: its state, and all its steps.
     fn direction(&self, d: usize) -> Stmt {
         let p = self.p;
-        let local =
-            |name: &str, width: usize| Buffer::new(name, vec![int(p.batch), int(width)], p.dtype);
         let width = p.cell.gates() * p.hidden;
         let state = State {
             at: d,
-            h: local("h", p.hidden),
-            c: local("c", p.hidden),
-            z: local("z", width),
-            reset: local("reset", p.hidden),
+            h: local_buffer("h", p.hidden, p),
+            c: local_buffer("c", p.hidden, p),
+            z: local_buffer("z", width, p),
+            reset: local_buffer("reset", p.hidden, p),
         };
         let lstm = self.y_c.is_some();
         let before = matches!(p.cell, Cell::Gru { reset_after: false });
@@ -363,8 +360,10 @@ impl Net<'_> {
             Cell::Gru { reset_after: true } => {
                 let own = self.elements(|b, j| {
                     let zero = Expr::float(0.0, p.dtype);
-                    let at = |bias| Expr::load(bias, vec![int(s.at), j.clone()]);
-                    let value = self.reset_bias.as_ref().map_or(zero, at);
+                    let value = self
+                        .reset_bias
+                        .as_ref()
+                        .map_or(zero, |bias| Expr::load(bias, vec![int(s.at), j.clone()]));
                     Stmt::store(&s.z, vec![b.clone(), int(2 * hidden) + j], value)
                 });
                 Stmt::seq([
@@ -474,16 +473,15 @@ impl Net<'_> {
 
     /// The end of a GRU's step, from the sum of the hidden gate.
     fn gru(&self, s: &State, t: &Expr, b: &Expr, j: &Expr, n: &Expr) -> Stmt {
-        let one = || Expr::float(1.0, self.p.dtype);
         with("update", self.gate(s, 0, self.z(s, b, 0, j)), |u| {
             let old = Expr::load(&s.h, vec![b.clone(), j.clone()]);
-            let h = (one() - u) * self.gate(s, 1, n.clone()) + u.clone() * old;
+            let h =
+                (Expr::float(1.0, self.p.dtype) - u) * self.gate(s, 1, n.clone()) + u.clone() * old;
             with("hidden", h, |h| self.put(s, t, b, j, h, None))
         })
     }
 
     fn lstm(&self, s: &State, t: &Expr, b: &Expr, j: &Expr) -> Stmt {
-        let one = || Expr::float(1.0, self.p.dtype);
         let coupled = matches!(self.p.cell, Cell::Lstm { coupled: true });
         let old = Expr::load(&s.c, vec![b.clone(), j.clone()]);
         // What a gate sees of the cell.
@@ -497,8 +495,11 @@ impl Net<'_> {
         let sum = |gate| self.z(s, b, gate, j);
         with("old", old, |old| {
             with("in_gate", self.gate(s, 0, seen(0, old, sum(0))), |i| {
-                let forget =
-                    if coupled { one() - i } else { self.gate(s, 0, seen(2, old, sum(2))) };
+                let forget = if coupled {
+                    Expr::float(1.0, self.p.dtype) - i
+                } else {
+                    self.gate(s, 0, seen(2, old, sum(2)))
+                };
                 let cell = forget * old + i.clone() * self.gate(s, 1, sum(3));
                 with("cell", cell, |c| {
                     let out = self.gate(s, 0, seen(1, c, sum(1)));
@@ -508,4 +509,8 @@ impl Net<'_> {
             })
         })
     }
+}
+
+fn local_buffer(name: &str, width: usize, p: &Recurrent) -> Buffer {
+    Buffer::new(name, vec![int(p.batch), int(width)], p.dtype)
 }

@@ -84,8 +84,7 @@ pub(crate) fn reduced(
         te::compute(name, acc.shape(), |i| f(acc.at(i)).cast(dtype))
     };
     let square = |i: &[Expr]| value(i) * value(i);
-    let with_suffix = || format!("{name}_acc");
-    let acc_name = || if acc_type == dtype { name.to_owned() } else { with_suffix() };
+    let acc_name = || if acc_type == dtype { name.to_owned() } else { accumulator_name(name) };
     match op {
         Reduction::Sum | Reduction::Max | Reduction::Min | Reduction::Prod => {
             let reducer = match op {
@@ -97,7 +96,7 @@ pub(crate) fn reduced(
             rounded(name, run(acc_name(), reducer, &value), dtype)
         }
         Reduction::Mean => {
-            let acc = run(with_suffix(), Reducer::Sum, &value);
+            let acc = run(accumulator_name(name), Reducer::Sum, &value);
             if dtype.is_float() {
                 then(acc, &|e| shared(e, count))
             } else {
@@ -105,37 +104,46 @@ pub(crate) fn reduced(
             }
         }
         Reduction::SumSquare => rounded(name, run(acc_name(), Reducer::Sum, &square), dtype),
-        Reduction::L1 => {
-            let magnitude = |i: &[Expr]| match dtype.min_int() {
+        Reduction::L1 => rounded(
+            name,
+            run(acc_name(), Reducer::Sum, &|i| match dtype.min_int() {
                 Some(0) => value(i),
                 _ => call(Intrin::Abs, value(i)),
-            };
-            rounded(name, run(acc_name(), Reducer::Sum, &magnitude), dtype)
-        }
+            }),
+            dtype,
+        ),
         Reduction::L2 => {
             let root = if dtype.is_float() { work } else { DType::F64 };
-            let acc = run(with_suffix(), Reducer::Sum, &square);
+            let acc = run(accumulator_name(name), Reducer::Sum, &square);
             then(acc, &|e| call(Intrin::Sqrt, e.cast(root)))
         }
         Reduction::LogSum => {
-            let acc = run(with_suffix(), Reducer::Sum, &value);
+            let acc = run(accumulator_name(name), Reducer::Sum, &value);
             then(acc, &|e| call(Intrin::Log, e))
         }
         Reduction::LogSumExp => {
             let top = run(format!("{name}_max"), Reducer::Max, &value);
-            let kept = |i: &[Expr]| top.at(kept_index(i, axes, keepdims));
-            // An infinite maximum would make the difference NaN.
-            let shift = |e: Expr| {
-                let finite = call(Intrin::IsFinite, e.clone());
-                Expr::select(finite, e, Expr::float(0.0, work))
-            };
-            let term = |i: &[Expr]| call(Intrin::Exp, value(i) - shift(kept(i)));
-            let sum = run(format!("{name}_sum"), Reducer::Sum, &term);
+            let sum = run(format!("{name}_sum"), Reducer::Sum, &|i| {
+                call(
+                    Intrin::Exp,
+                    value(i) - finite_or_zero(top.at(kept_index(i, axes, keepdims)), work),
+                )
+            });
             te::compute(name, sum.shape(), |i| {
-                (call(Intrin::Log, sum.at(i)) + shift(top.at(i))).cast(dtype)
+                (call(Intrin::Log, sum.at(i)) + finite_or_zero(top.at(i), work)).cast(dtype)
             })
         }
     }
+}
+
+fn accumulator_name(name: &str) -> String {
+    format!("{name}_acc")
+}
+
+/// An infinite maximum would make the difference NaN.
+fn finite_or_zero(e: Expr, work: DType) -> Expr {
+    let finite = call(Intrin::IsFinite, e.clone());
+    Expr::select(finite, e, Expr::float(0.0, work))
 }
 
 /// A stage that reduces `f` over some axes of a shape. `f` takes an index of that shape. The
@@ -170,12 +178,14 @@ pub(crate) fn fold(
 
 /// The index, in what [`fold`] gives, of the element for the full index `i`.
 pub(crate) fn kept_index(i: &[Expr], axes: &[usize], keepdims: bool) -> Vec<Expr> {
-    let at = |(a, e): (usize, &Expr)| match (axes.contains(&a), keepdims) {
-        (false, _) => Some(e.clone()),
-        (true, true) => Some(Expr::i32(0)),
-        (true, false) => None,
-    };
-    i.iter().enumerate().filter_map(at).collect()
+    i.iter()
+        .enumerate()
+        .filter_map(|(a, e)| match (axes.contains(&a), keepdims) {
+            (false, _) => Some(e.clone()),
+            (true, true) => Some(Expr::i32(0)),
+            (true, false) => None,
+        })
+        .collect()
 }
 
 /// Which position [`arg_reduce`] looks for.

@@ -118,10 +118,10 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
                 terms.push(Expr::load(&x, index).cast(work) * (wy.clone() * wx));
             }
         }
-        let combine = |a: Expr, b: Expr| if p.max { a.max(b) } else { a + b };
-        let value = terms.into_iter().reduce(combine).unwrap_or_else(|| float(0.0));
+        let value =
+            terms.into_iter().reduce(|a, b| combined(a, b, p)).unwrap_or_else(|| float(0.0));
         let value = Expr::select(inside, value, float(0.0));
-        let sum = combine(get(&acc), value);
+        let sum = combined(get(&acc), value, p);
         let body = inner.around(set(&acc, sum));
         let (sy, sx) = (along[0].2.clone(), along[1].2.clone());
         let body = Stmt::serial(&loops[1], sx.clone(), body);
@@ -140,6 +140,10 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             Stmt::store(&out, at.to_vec(), result.cast(p.x.dtype)),
         ]))
     })
+}
+
+fn combined(a: Expr, b: Expr, p: &RoiAlign) -> Expr {
+    if p.max { a.max(b) } else { a + b }
 }
 
 /// The largest element of each bin of regions with integral bounds. `x` is `[N, C, H, W]`, the regions

@@ -178,25 +178,27 @@ impl Resize {
         let (Some(extent), Some(size)) = (extent.known(), size.known()) else {
             return self.along_open(axis);
         };
-        let refuse = |why: String| Err(Error::input(format!("resize: axis {axis}: {why}")));
         if extent == 0 || size == 0 {
             return match size {
                 0 => Ok(Along::Pick(Vec::new())),
-                _ => refuse(format!("there is nothing to make {size} cells from")),
+                _ => refuse_axis(format!("there is nothing to make {size} cells from"), axis),
             };
         }
         if !(scale > 0.0 && scale.is_finite()) {
-            return refuse(format!("the scale is {scale}"));
+            return refuse_axis(format!("the scale is {scale}"), axis);
         }
         let (squeeze, reach) = (self.squeeze(axis), self.reach());
         if extent > i32::MAX as usize || size as f64 * (2.0 * reach / squeeze + 2.0) > TABLE_LIMIT {
-            return refuse(format!("a resize from {extent} to {size} needs too large a table"));
+            return refuse_axis(
+                format!("a resize from {extent} to {size} needs too large a table"),
+                axis,
+            );
         }
         // Far outside, everything is the edge.
         let far = (1u64 << 40) as f64;
         let coordinate = |o: usize| self.coordinate(axis, extent, o as f64).clamp(-far, far);
         if coordinate(0).is_nan() || coordinate(size - 1).is_nan() {
-            return refuse(format!("the scale {scale:e} leads nowhere"));
+            return refuse_axis(format!("the scale {scale:e} leads nowhere"), axis);
         }
         if let Interpolation::Nearest(nearest) = self.mode {
             let pick = |o| nearest.of(coordinate(o)).clamp(0.0, (extent - 1) as f64) as usize;
@@ -206,11 +208,14 @@ impl Resize {
         let taps: Vec<Vec<Tap>> =
             (0..size).map(|o| self.taps(coordinate(o), extent, squeeze, reach)).collect();
         // Where interpolation meets elements only, nothing needs to be weighed.
-        let whole = |taps: &Vec<Tap>| {
-            let mut heavy = taps.iter().filter(|t| t.1 != 0.0);
-            heavy.next().filter(|t| t.1 == 1.0 && heavy.next().is_none()).map(|t| t.0)
-        };
-        match taps.iter().map(whole).collect::<Option<Vec<usize>>>() {
+        match taps
+            .iter()
+            .map(|taps| {
+                let mut heavy = taps.iter().filter(|t| t.1 != 0.0);
+                heavy.next().filter(|t| t.1 == 1.0 && heavy.next().is_none()).map(|t| t.0)
+            })
+            .collect::<Option<Vec<usize>>>()
+        {
             Some(picks) => Ok(Along::from_picks(picks, extent, coordinate(1) - coordinate(0))),
             None => Ok(Along::Weigh(taps)),
         }
@@ -329,6 +334,10 @@ impl Resize {
     }
 }
 
+fn refuse_axis(why: String, axis: usize) -> Result<Along> {
+    Err(Error::input(format!("resize: axis {axis}: {why}")))
+}
+
 impl Nearest {
     fn of(self, x: f64) -> f64 {
         match self {
@@ -350,8 +359,7 @@ impl Along {
         let denominators = (1..=64i64).map(|c| ((slope * c as f64).round() as i64, c));
         // A fraction that drifts away from the slope cannot fit.
         let drift = |&(a, c): &(i64, i64)| (a as f64 / c as f64 - slope).abs() * picks.len() as f64;
-        let fits = |v: i64| i32::try_from(v).is_ok();
-        for (a, c) in denominators.filter(|f| f.0 >= 0 && fits(f.0) && drift(f) < 2.0) {
+        for (a, c) in denominators.filter(|f| f.0 >= 0 && fits_int32(f.0) && drift(f) < 2.0) {
             // Each pick bounds `b`; the first and the last element only from one side.
             let (mut least, mut most) = (i64::MIN, i64::MAX);
             for (o, &p) in (0..).zip(&picks) {
@@ -368,11 +376,15 @@ impl Along {
             }
             let b = 0i64.clamp(least, most);
             let end = (picks.len() as i64 - 1) * a + b;
-            if fits(b) && fits(end) {
+            if fits_int32(b) && fits_int32(end) {
                 let (low, high) = (b < 0, end.div_euclid(c) > last);
                 return Along::Affine { a, b, c, low, high };
             }
         }
         Along::Pick(picks)
     }
+}
+
+fn fits_int32(v: i64) -> bool {
+    i32::try_from(v).is_ok()
 }

@@ -113,29 +113,22 @@ impl Taps {
         edges: (f64, Expr),
     ) -> Taps {
         let shape = [position.shape(), &[Dim::from(mode.taps())]].concat();
-        let lower = |i: &[Expr]| {
-            let x = position.at(&i[..position.rank()]);
-            let f = match mode {
-                Sampling::Nearest => Intrin::NearbyInt,
-                _ => Intrin::Floor,
-            };
-            call(f, x)
-        };
         let behind = if mode == Sampling::Cubic { 1 } else { 0 };
         let last = (extent - 1).expr();
         let cells = te::compute(format!("{name}_cells"), &shape, |i| {
             let t = &i[position.rank()];
             match outside {
                 Outside::Reflection => {
-                    let cell = lower(i) + t.clone().cast(position.dtype()) - behind as f64;
+                    let cell = lower_cell(i, position, mode) + t.clone().cast(position.dtype())
+                        - behind as f64;
                     let cell = reflected(cell, edges.0, edges.1.clone()).cast(DType::I32);
                     cell.max(0).min(last.clone())
                 }
-                Outside::Border => {
-                    (lower(i).cast(DType::I32) + t - behind).max(0).min(last.clone())
-                }
+                Outside::Border => (lower_cell(i, position, mode).cast(DType::I32) + t - behind)
+                    .max(0)
+                    .min(last.clone()),
                 Outside::Zeros => {
-                    let cell = lower(i).cast(DType::I32) + t - behind;
+                    let cell = lower_cell(i, position, mode).cast(DType::I32) + t - behind;
                     let inside = cell.clone().less_equal(last.clone());
                     let inside = cell.clone().greater_equal(0).and(inside);
                     Expr::select(inside, cell, Expr::i32(-1))
@@ -143,11 +136,20 @@ impl Taps {
             }
         });
         let weights = te::compute(format!("{name}_weights"), &shape, |i| {
-            let fraction = position.at(&i[..position.rank()]) - lower(i);
+            let fraction = position.at(&i[..position.rank()]) - lower_cell(i, position, mode);
             mode.weight(&i[position.rank()], fraction)
         });
         Taps { cells, weights }
     }
+}
+
+fn lower_cell(i: &[Expr], position: &Tensor, mode: Sampling) -> Expr {
+    let x = position.at(&i[..position.rank()]);
+    let f = match mode {
+        Sampling::Nearest => Intrin::NearbyInt,
+        _ => Intrin::Floor,
+    };
+    call(f, x)
 }
 
 /// A position that no cell beyond the taps outside can tell from others, so that it fits an integer.
@@ -175,10 +177,14 @@ fn weighted(
     position: &[Expr],
     work: DType,
 ) -> Expr {
-    let tap = |t: &Tensor, k: &Axis| t.at(position.iter().cloned().chain([k.expr()]));
-    let cells: Vec<Expr> = taps.iter().zip(over).map(|(t, k)| tap(&t.cells, k)).collect();
+    let cells: Vec<Expr> =
+        taps.iter().zip(over).map(|(t, k)| tap_at(&t.cells, k, position)).collect();
     let value = element(x, lead, &cells, work);
-    taps.iter().zip(over).fold(value, |v, (t, k)| v * tap(&t.weights, k).cast(work))
+    taps.iter().zip(over).fold(value, |v, (t, k)| v * tap_at(&t.weights, k, position).cast(work))
+}
+
+fn tap_at(t: &Tensor, k: &Axis, position: &[Expr]) -> Expr {
+    t.at(position.iter().cloned().chain([k.expr()]))
 }
 
 /// See [`GridSample`]. Parameters: `x`, the grid, the result `[N, C, O1, O2, ...]`.
@@ -192,14 +198,13 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     if p.mode != Sampling::Nearest {
         require_number(name, p.x.dtype)?;
     }
-    let unfit = || Error::input(format!("{name}: the grid {} does not fit {}", p.grid, p.x));
     let ([n, c, extents @ ..], [gn, out @ .., columns]) = (&p.x.shape[..], &p.grid.shape[..])
     else {
-        return Err(unfit());
+        return Err(grid_misfit(name, p));
     };
     let r = extents.len();
     if gn != n || *columns != r || out.len() != r || r == 0 || extents.iter().any(|d| *d == 0) {
-        return Err(unfit());
+        return Err(grid_misfit(name, p));
     }
     let (x, grid) = (p.x.placeholder("x"), p.grid.placeholder("grid"));
     let place = working(p.grid.dtype);
@@ -230,8 +235,8 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     if p.mode == Sampling::Nearest {
         let result = te::compute(name, &shape, |i| {
             let at: Vec<Expr> = [&i[0]].into_iter().chain(&i[2..]).cloned().collect();
-            let cell = |t: &Taps| t.cells.at(at.iter().cloned().chain([Expr::i32(0)]));
-            let cells: Vec<Expr> = taps.iter().map(cell).collect();
+            let cells: Vec<Expr> =
+                taps.iter().map(|t| t.cells.at(at.iter().cloned().chain([Expr::i32(0)]))).collect();
             element(&x, &i[..2], &cells, p.x.dtype)
         });
         return te::func([&x, &grid], [&result]);
@@ -244,6 +249,10 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
         te::reduce(Reducer::Sum, weighted(&x, &i[..2], &taps, &over, &at, work), &over)
     });
     te::func([&x, &grid], [&rounded(name, acc, p.x.dtype)])
+}
+
+fn grid_misfit(name: &str, p: &GridSample) -> Error {
+    Error::input(format!("{name}: the grid {} does not fit {}", p.grid, p.x))
 }
 
 /// A convolution whose window reads each cell at an offset of its own.
@@ -281,12 +290,10 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     for x in [&p.x, &p.w, &p.offset] {
         require_float(name, x.dtype)?;
     }
-    let unfit =
-        || Error::input(format!("{name}: {}, {} and offsets {} do not fit", p.x, p.w, p.offset));
     let ([n, c, extents @ ..], [m, icg, kernel @ ..], [on, oc, out @ ..]) =
         (&p.x.shape[..], &p.w.fixed(name)?[..], &p.offset.shape[..])
     else {
-        return Err(unfit());
+        return Err(offset_misfit(name, p));
     };
     let (c, oc) = (c.fixed(name)?, oc.fixed(name)?);
     let r = extents.len();
@@ -305,7 +312,7 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
         || cells == 0
         || extents.iter().any(|d| *d == 0)
     {
-        return Err(unfit());
+        return Err(offset_misfit(name, p));
     }
     let (x, w, offset) =
         (p.x.placeholder("x"), p.w.placeholder("w"), p.offset.placeholder("offset"));
@@ -361,4 +368,8 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
         value.cast(p.x.dtype)
     });
     te::func([x, w, offset].into_iter().chain(bias).chain(mask), [&result])
+}
+
+fn offset_misfit(name: &str, p: &DeformConv) -> Error {
+    Error::input(format!("{name}: {}, {} and offsets {} do not fit", p.x, p.w, p.offset))
 }

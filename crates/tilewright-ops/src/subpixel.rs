@@ -48,7 +48,6 @@ struct Axis {
 impl Axis {
     fn of(p: &ConvTranspose, axis: usize, kernel: usize, count: Dim) -> Option<Axis> {
         let (stride, cut) = (p.strides[axis], p.pads_begin[axis]);
-        let signed = |n: usize| i64::try_from(n).ok();
         let (s, k) = (signed(stride)?, signed(kernel)?);
         let taps = kernel.div_ceil(stride);
         // The first window; none begins behind the zeros before the data.
@@ -59,6 +58,10 @@ impl Axis {
         let shift = cut - s * first;
         Some(Axis { stride, kernel, taps, begin, end, shift, count })
     }
+}
+
+fn signed(n: usize) -> Option<i64> {
+    i64::try_from(n).ok()
 }
 
 /// The parts of a transposed convolution; `None` where it is one of steps of one, or with distances

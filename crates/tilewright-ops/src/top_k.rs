@@ -143,39 +143,43 @@ impl Heap {
     /// Takes in the elements of a row of `extent` that are not in the heap yet.
     fn stream(&self, from: &Buffer, extent: Dim) -> Stmt {
         let root = Expr::i32(0);
-        let load = |along: &Expr| Expr::load(from, self.index(along));
         // It comes later than all that are there, so only its value may put it before them.
-        let comes = |at: &Expr| self.before(&load(at), &self.value(&root));
+        let comes = |at: &Expr| self.before(&self.load_along(at, from), &self.value(&root));
         let take = |at: &Expr| {
-            let put = self.put(&root, load(at), at.clone().cast(DType::I64));
+            let put = self.put(&root, self.load_along(at, from), at.clone().cast(DType::I64));
             Stmt::guard(comes(at), Stmt::seq([put, self.sink(root.clone(), &self.k.expr())]))
         };
         let found = &self.found;
         let chunks = (extent - self.k).floordiv(CHUNK);
         let left = extent - self.k - chunks * CHUNK;
-        let whole = |chunk: &Expr| {
-            let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
-            let ask = |ahead: &Expr| set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)));
-            let all = each("taken", CHUNK, |taken| take(&at(taken)));
-            Stmt::seq([
-                set(found, Expr::i32(0)),
-                each("ahead", CHUNK, ask),
-                Stmt::guard(get(found).greater(Expr::i32(0)), all),
-            ])
-        };
         let rest = self.k.expr() + (chunks * CHUNK).expr();
         Stmt::seq([
-            runs("chunk", chunks, whole),
+            runs("chunk", chunks, |chunk| {
+                let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
+                let all = each("taken", CHUNK, |taken| take(&at(taken)));
+                Stmt::seq([
+                    set(found, Expr::i32(0)),
+                    each("ahead", CHUNK, |ahead| {
+                        set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)))
+                    }),
+                    Stmt::guard(get(found).greater(Expr::i32(0)), all),
+                ])
+            }),
             runs("more", left, |more| take(&(rest.clone() + more))),
         ])
+    }
+
+    fn load_along(&self, along: &Expr, from: &Buffer) -> Expr {
+        Expr::load(from, self.index(along))
     }
 
     /// The whole computation for a row of `extent` elements of `from`.
     fn select(&self, from: &Buffer, extent: Dim) -> Stmt {
         let (k, half) = (self.k.expr(), self.k.floordiv(2));
         let root = Expr::i32(0);
-        let load = |along: &Expr| Expr::load(from, self.index(along));
-        let fill = each("first", self.k, |at| self.put(at, load(at), at.clone().cast(DType::I64)));
+        let fill = each("first", self.k, |at| {
+            self.put(at, Expr::load(from, self.index(at)), at.clone().cast(DType::I64))
+        });
         if self.k == 0 {
             return fill;
         }

@@ -317,9 +317,8 @@ impl Tables {
                 }
             }
         }
-        let is_leaf = |node: usize| matches!(p.nodes[node], Node::Leaf(_));
         let mut numbers = vec![0i32; p.nodes.len()];
-        for (number, node) in (0..).zip((0..p.nodes.len()).filter(|node| is_leaf(*node))) {
+        for (number, node) in (0..).zip((0..p.nodes.len()).filter(|node| is_leaf(*node, p))) {
             numbers[node] = number;
         }
         let (mut feature, mut first) = (vec![0i32; size], vec![0i32; size]);
@@ -339,7 +338,7 @@ impl Tables {
         has_high |= !has_low;
         for (at, node) in entries.iter().map(Some).chain([None]).enumerate() {
             let number = match node {
-                Some(node) if is_leaf(*node) => numbers[*node],
+                Some(node) if is_leaf(*node, p) => numbers[*node],
                 Some(_) => continue,
                 None => leaves.len() as i32,
             };
@@ -375,27 +374,37 @@ impl Tables {
 
     /// The tables in the order of the parameters.
     fn data(&self, dtype: DType) -> Result<Vec<Data>> {
-        let ints = |v: &Vec<i32>| Data::from_slice(&[v.len()], v);
-        let floats = |v: &Vec<f64>| match dtype {
-            DType::F64 => Data::from_slice(&[v.len()], v),
-            _ => {
-                let narrow: Vec<f32> = v.iter().map(|v| *v as f32).collect();
-                Data::from_slice(&[v.len()], &narrow)
-            }
-        };
-        let mut all = vec![ints(&self.roots)?, ints(&self.test)?];
+        let mut all = vec![int_data(&self.roots)?, int_data(&self.test)?];
         if !self.first.is_empty() {
-            all.push(ints(&self.first)?);
+            all.push(int_data(&self.first)?);
         }
-        all.push(ints(&self.leaf)?);
+        all.push(int_data(&self.leaf)?);
         for list in [&self.low, &self.high].into_iter().filter(|v| !v.is_empty()) {
-            all.push(floats(list)?);
+            all.push(float_data(list, dtype)?);
         }
-        all.push(floats(&self.weight)?);
+        all.push(float_data(&self.weight, dtype)?);
         if !self.result.is_empty() {
-            all.push(ints(&self.result)?);
+            all.push(int_data(&self.result)?);
         }
         Ok(all)
+    }
+}
+
+fn is_leaf(node: usize, p: &Trees) -> bool {
+    matches!(p.nodes[node], Node::Leaf(_))
+}
+
+fn int_data(v: &[i32]) -> Result<Data> {
+    Data::from_slice(&[v.len()], v)
+}
+
+fn float_data(v: &[f64], dtype: DType) -> Result<Data> {
+    match dtype {
+        DType::F64 => Data::from_slice(&[v.len()], v),
+        _ => {
+            let narrow: Vec<f32> = v.iter().map(|v| *v as f32).collect();
+            Data::from_slice(&[v.len()], &narrow)
+        }
     }
 }
 
@@ -406,27 +415,25 @@ impl Form {
         };
         let features = features.fixed(NAME)?;
         let dtype = self.x.dtype;
-        let list =
-            |name: &str, length: usize, dtype| Buffer::with_extents(name, &[length as i64], dtype);
-        let matrix = |name: &str, columns: usize| {
-            Buffer::new(name, vec![n.expr(), Dim::from(columns).expr()], dtype)
-        };
         let params = Params {
-            x: matrix("x", features),
-            roots: list("roots", self.roots, DType::I32),
-            test: list("test", self.nodes, DType::I32),
-            first: self.feature_bits.is_none().then(|| list("first", self.nodes, DType::I32)),
-            leaf: list("leaf", self.nodes, DType::I32),
-            low: self.bounds[0].then(|| list("low", self.nodes, dtype)),
-            high: self.bounds[1].then(|| list("high", self.nodes, dtype)),
-            weight: list("weight", self.weights, dtype),
-            result: self.numbered.then(|| list("result", self.weights, DType::I32)),
-            out: matrix("out", self.results),
+            x: matrix_buffer("x", features, n, dtype),
+            roots: list_buffer("roots", self.roots, DType::I32),
+            test: list_buffer("test", self.nodes, DType::I32),
+            first: self
+                .feature_bits
+                .is_none()
+                .then(|| list_buffer("first", self.nodes, DType::I32)),
+            leaf: list_buffer("leaf", self.nodes, DType::I32),
+            low: self.bounds[0].then(|| list_buffer("low", self.nodes, dtype)),
+            high: self.bounds[1].then(|| list_buffer("high", self.nodes, dtype)),
+            weight: list_buffer("weight", self.weights, dtype),
+            result: self.numbered.then(|| list_buffer("result", self.weights, DType::I32)),
+            out: matrix_buffer("out", self.results, n, dtype),
         };
         let walk = || Walk {
             form: self,
             params: &params,
-            at: list("at", LANES, DType::I32),
+            at: list_buffer("at", LANES, DType::I32),
             going: one_cell("going", DType::I32),
             acc: Buffer::with_extents("acc", &[LANES as i64, self.results as i64], dtype),
             features,
@@ -445,6 +452,14 @@ impl Form {
         let sizes = n.vars();
         function(NAME, &params.all(), sizes.iter().map(dim::narrow), Stmt::seq(nests))
     }
+}
+
+fn list_buffer(name: &str, length: usize, dtype: DType) -> Buffer {
+    Buffer::with_extents(name, &[length as i64], dtype)
+}
+
+fn matrix_buffer(name: &str, columns: usize, n: Dim, dtype: DType) -> Buffer {
+    Buffer::new(name, vec![n.expr(), Dim::from(columns).expr()], dtype)
 }
 
 /// The weights of a leaf, one for each result that it has any for.
@@ -538,19 +553,18 @@ impl Walk<'_> {
 
     /// The results of [`LANES`] rows.
     fn rows(&self, block: &Expr) -> Stmt {
-        let row = |lane: &Expr| block.clone() * LANES as i64 + lane;
         let classes = self.form.classes.iter().map(|class| {
             each("tree", class.count, |tree| {
-                let root = |_: &Expr| tree.clone() + class.first as i64;
                 Stmt::seq([
-                    self.start(&root),
-                    self.steps(class.depth, &row),
+                    self.start(&|_| tree.clone() + class.first as i64),
+                    self.steps(class.depth, &|lane| block.clone() * LANES as i64 + lane),
                     each("lane", LANES, |lane| self.arrive(lane, lane)),
                 ])
             })
         });
         let clear = each("lane", LANES, |lane| self.clear(lane));
-        let store = each("lane", LANES, |lane| self.store(lane, &row(lane)));
+        let store =
+            each("lane", LANES, |lane| self.store(lane, &(block.clone() * LANES as i64 + lane)));
         Stmt::seq([clear].into_iter().chain(classes).chain([store]))
     }
 
@@ -559,9 +573,8 @@ impl Walk<'_> {
         let first = Expr::i32(0);
         let classes = self.form.classes.iter().map(|class| {
             each("trees", class.count.div_ceil(LANES), |trees| {
-                let root = |lane: &Expr| trees.clone() * LANES as i64 + lane + class.first as i64;
                 Stmt::seq([
-                    self.start(&root),
+                    self.start(&|lane| trees.clone() * LANES as i64 + lane + class.first as i64),
                     self.steps(class.depth, &|_| row.clone()),
                     each("lane", LANES, |lane| self.arrive(lane, &first)),
                 ])
@@ -605,7 +618,6 @@ impl Walk<'_> {
     fn step(&self, lane: &Expr, row: &Expr, asked: bool) -> Stmt {
         let last = self.features as i64 - 1;
         with("node", self.node(lane), |node| {
-            let bound = |b: &Buffer| b.load([node.clone()]);
             with("test", self.params.test.load([node.clone()]), |test| {
                 let (feature, first) = match (self.form.feature_bits, &self.params.first) {
                     (Some(bits), _) => {
@@ -615,9 +627,16 @@ impl Walk<'_> {
                     (None, None) => (test.clone().max(0), node.clone()),
                 };
                 with("value", self.params.x.load([row.clone(), feature.min(last)]), |value| {
-                    let above =
-                        self.params.low.iter().map(|b| value.clone().greater_equal(bound(b)));
-                    let below = self.params.high.iter().map(|b| value.clone().less_equal(bound(b)));
+                    let above = self
+                        .params
+                        .low
+                        .iter()
+                        .map(|b| value.clone().greater_equal(bound_at(b, node)));
+                    let below = self
+                        .params
+                        .high
+                        .iter()
+                        .map(|b| value.clone().less_equal(bound_at(b, node)));
                     let inside = above.chain(below).reduce(Expr::and);
                     let inside = inside.unwrap_or_else(|| value.clone().equal(value.clone()));
                     with("next", first + inside.cast(DType::I32), |next| {
@@ -670,4 +689,8 @@ impl Walk<'_> {
             Stmt::store(&self.params.out, vec![to.clone(), k.clone()], value)
         })
     }
+}
+
+fn bound_at(b: &Buffer, node: &Expr) -> Expr {
+    b.load([node.clone()])
 }

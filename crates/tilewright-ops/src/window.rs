@@ -59,8 +59,7 @@ impl Windows<'_> {
     pub fn check(&self) -> Result<Vec<Window>> {
         let op = self.op;
         let n = self.extents.len();
-        let fits = |d: usize| i32::try_from(d).is_ok_and(|d| d < i32::MAX / 4);
-        if let Some(d) = self.extents.iter().filter_map(|d| d.known()).find(|d| !fits(*d)) {
+        if let Some(d) = self.extents.iter().filter_map(|d| d.known()).find(|d| !fits_int32(*d)) {
             return Err(Error::input(format!("{op}: an axis of {d} elements is too long")));
         }
         let lists = [
@@ -75,7 +74,7 @@ impl Windows<'_> {
                 let len = list.len();
                 return Err(Error::input(format!("{op}: {len} {what} for {n} spatial axes")));
             }
-            if let Some(d) = list.iter().find(|d| !fits(**d)) {
+            if let Some(d) = list.iter().find(|d| !fits_int32(**d)) {
                 return Err(Error::input(format!("{op}: {d} among the {what} is too large")));
             }
         }
@@ -91,18 +90,11 @@ impl Windows<'_> {
         let (extent, kernel, stride) = (self.extents[a], self.kernel[a], self.strides[a]);
         let dilation = self.dilations[a];
         let span = (kernel - 1).checked_mul(dilation).and_then(|r| r.checked_add(1));
-        let misfit = |room: Dim| {
-            Error::input(format!(
-                "{}: a window of {kernel} cells, {dilation} apart, does not fit into {room} cells \
-                 of spatial axis {a}",
-                self.op
-            ))
-        };
         let Some(span) = span.filter(|s| i32::try_from(*s).is_ok()) else {
-            return Err(misfit(extent + self.begin[a] + self.end[a]));
+            return Err(self.misfit(extent + self.begin[a] + self.end[a], a, dilation, kernel));
         };
         if self.same.is_some() && extent == 0 {
-            return Err(misfit(extent));
+            return Err(self.misfit(extent, a, dilation, kernel));
         }
         let (begin, end) = match self.same {
             None => (Dim::from(self.begin[a]), Dim::from(self.end[a])),
@@ -118,14 +110,17 @@ impl Windows<'_> {
         };
         let mut count = extent.ceildiv(stride);
         let room = extent + begin + end;
-        let is_longer = |room: usize| self.longer && room < span && span < room + stride;
-        let ceil = self.same.is_none() && (self.ceil || room.known().is_some_and(is_longer));
+        let ceil = self.same.is_none()
+            && (self.ceil
+                || room
+                    .known()
+                    .is_some_and(|room| self.longer && room < span && span < room + stride));
         if self.same.is_none() {
             // With `ceil`, the only window may end outside.
             let over = if ceil { stride - 1 } else { 0 };
             // What runs the program sees to it that open extents are not negative.
             if room.known().is_some_and(|room| room + over < span) {
-                return Err(misfit(room));
+                return Err(self.misfit(room, a, dilation, kernel));
             }
             count = (room + over - span).floordiv(stride) + 1;
             // With `ceil`, the last window starts inside, or in the padding before it: at most
@@ -142,6 +137,18 @@ impl Windows<'_> {
         w.beyond = ceil && !(inner + end).at_least(w.reach());
         Ok(w)
     }
+
+    fn misfit(&self, room: Dim, a: usize, dilation: usize, kernel: usize) -> Error {
+        Error::input(format!(
+            "{}: a window of {kernel} cells, {dilation} apart, does not fit into {room} cells \
+                 of spatial axis {a}",
+            self.op
+        ))
+    }
+}
+
+fn fits_int32(d: usize) -> bool {
+    i32::try_from(d).is_ok_and(|d| d < i32::MAX / 4)
 }
 
 impl Window {

@@ -114,17 +114,18 @@ impl AccessRelation {
     /// all of `when` holds. That is [`AccessRelation::independent`] without the witness, which takes
     /// longer to find.
     pub fn is_apart(&self, other: &AccessRelation, when: &[Expr]) -> bool {
-        let ask = || {
-            let (meet, _) = self.meeting(other, when)?;
-            if self.never(other, &meet)? {
-                return Ok(true);
-            }
-            let engine = self.domain.engine();
-            engine.remembered(self.question("apart", other, &meet), || {
-                engine.ask(|| self.domain.join(&other.domain)?.is_never(&meet))
-            })
-        };
-        ask() == Ok(true)
+        self.try_is_apart(other, when) == Ok(true)
+    }
+
+    fn try_is_apart(&self, other: &AccessRelation, when: &[Expr]) -> Known<bool> {
+        let (meet, _) = self.meeting(other, when)?;
+        if self.never(other, &meet)? {
+            return Ok(true);
+        }
+        let engine = self.domain.engine();
+        engine.remembered(self.question("apart", other, &meet), || {
+            engine.ask(|| self.domain.join(&other.domain)?.is_never(&meet))
+        })
     }
 
     /// The pairs of a point of one and a point of the other that touch the same cell while all of
@@ -139,19 +140,19 @@ impl AccessRelation {
     /// Whether no point of one and point of the other touch the same cell while all of `when`
     /// holds. The witness of a no is the pair: the variables of this access first.
     pub fn independent(&self, other: &AccessRelation, when: &[Expr]) -> Proof {
-        let ask = || -> Known<Proof> {
-            let (meet, why) = self.meeting(other, when)?;
-            if self.never(other, &meet)? {
-                return Ok(Proof::Yes);
-            }
-            let engine = self.domain.engine();
-            let question = self.question("independent", other, &meet);
-            engine.remembered(question.map(|q| q.number(why.is_some())), || {
-                let work =
-                    || self.domain.join(&other.domain)?.blurred(why.clone()).refute(meet.clone());
-                engine.ask(work)
-            })
-        };
-        ask().into()
+        self.try_independent(other, when).into()
+    }
+
+    fn try_independent(&self, other: &AccessRelation, when: &[Expr]) -> Known<Proof> {
+        let (meet, why) = self.meeting(other, when)?;
+        if self.never(other, &meet)? {
+            return Ok(Proof::Yes);
+        }
+        let engine = self.domain.engine();
+        let question = self.question("independent", other, &meet);
+        engine.remembered(question.map(|q| q.number(why.is_some())), || {
+            engine
+                .ask(|| self.domain.join(&other.domain)?.blurred(why.clone()).refute(meet.clone()))
+        })
     }
 }

@@ -161,13 +161,16 @@ impl Repeats<'_> {
     fn same(&self, scop: &Scop, a: &PlacedAccess, b: &PlacedAccess) -> Known<bool> {
         let (Some(x), Some(y)) = (&a.value, &b.value) else { return Ok(false) };
         // What belongs to one iteration is another value in the other one.
-        let is_private = |e: &Expr| e.loads_from(|b| self.touched.local.contains(b));
-        if is_private(x) || is_private(y) {
+        if self.is_private(x) || self.is_private(y) {
             return Ok(false);
         }
         let (other, names) = self.pairs.elsewhere(&b.at);
         let meet = a.at.meet(&other, &[self.pairs.differ(&names)])?;
         Ok(meet.is_void() || same_at_once(scop, &meet, x, &renaming(&names).expr(y)))
+    }
+
+    fn is_private(&self, e: &Expr) -> bool {
+        e.loads_from(|b| self.touched.local.contains(b))
     }
 }
 

@@ -90,8 +90,7 @@ impl BitMap {
             return None;
         }
         let params = Numbers(params.to_vec());
-        let digits = |e: &Expr| digits(&params, e, 0);
-        let results = indices.iter().map(digits).collect::<Option<Vec<_>>>()?;
+        let results = indices.iter().map(|e| digits(&params, e, 0)).collect::<Option<Vec<_>>>()?;
         let map = BitMap { params, results };
         (map.results.iter().map(Vec::len).sum::<usize>() <= MAX_DIGITS as usize).then_some(map)
     }
@@ -103,16 +102,17 @@ impl BitMap {
         if total > MAX_DIGITS || bases.len() != total as usize {
             return None;
         }
-        let digits = |result: usize| {
-            let values = bases.iter().map(|b| b.get(result).copied().unwrap_or(0));
-            let length = values.clone().map(|v| 64 - v.leading_zeros()).max().unwrap_or(0);
-            let digit = |j: u32| {
-                let ones = values.clone().enumerate().filter(|(_, v)| v >> j & 1 == 1);
-                Digit { of: ones.map(|(at, _)| 1u128 << at).sum(), constant: false }
-            };
-            (0..length).map(digit).collect()
-        };
-        let results: Vec<Vec<Digit>> = (0..results).map(digits).collect();
+        let results: Vec<Vec<Digit>> = (0..results)
+            .map(|result| {
+                let values = bases.iter().map(|b| b.get(result).copied().unwrap_or(0));
+                let length = values.clone().map(|v| 64 - v.leading_zeros()).max().unwrap_or(0);
+                let digit = |j: u32| {
+                    let ones = values.clone().enumerate().filter(|(_, v)| v >> j & 1 == 1);
+                    Digit { of: ones.map(|(at, _)| 1u128 << at).sum(), constant: false }
+                };
+                (0..length).map(digit).collect()
+            })
+            .collect();
         let map = BitMap { params: Numbers(params.to_vec()), results };
         (map.results.iter().map(Vec::len).sum::<usize>() <= MAX_DIGITS as usize).then_some(map)
     }
@@ -129,12 +129,8 @@ impl BitMap {
 
     /// What the digit of an argument adds to the results; `None` where zero is not sent to zeros.
     pub fn basis(&self, digit: u32) -> Option<Vec<u64>> {
-        let number = |r: &Vec<Digit>| {
-            let ones = r.iter().enumerate().filter(|(_, d)| d.of >> digit & 1 == 1);
-            ones.map(|(j, _)| 1u64.checked_shl(j as u32)).sum::<Option<u64>>()
-        };
         let linear = self.results.iter().flatten().all(|d| !d.constant);
-        if linear { self.results.iter().map(number).collect() } else { None }
+        if linear { self.results.iter().map(|r| basis_value(r, digit)).collect() } else { None }
     }
 
     /// The greatest value of a result over arguments below some extents; `None` where these are too many to
@@ -161,11 +157,14 @@ impl BitMap {
                 bits |= u128::from(point % extent) << first;
                 point /= extent;
             }
-            let digit = |(j, d): (usize, &Digit)| {
-                let odd = (d.of & bits).count_ones() % 2 == 1;
-                i64::from(odd != d.constant) << j
-            };
-            digits.iter().enumerate().map(digit).sum::<i64>()
+            digits
+                .iter()
+                .enumerate()
+                .map(|(j, d)| {
+                    let odd = (d.of & bits).count_ones() % 2 == 1;
+                    i64::from(odd != d.constant) << j
+                })
+                .sum::<i64>()
         };
         (digits.len() < 63).then(|| (0..count).map(value).max())?
     }
@@ -181,20 +180,22 @@ impl BitMap {
             let chosen = kernel.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1);
             let bits = chosen.fold(0u128, |sum, (_, z)| sum ^ z);
             let values = self.numbers(bits)?;
-            let inside = |(v, n): (&i64, &Option<i64>)| n.is_none_or(|n| *v < n);
-            values.iter().zip(extents).all(inside).then_some(values)
+            values.iter().zip(extents).all(|(v, n)| n.is_none_or(|n| *v < n)).then_some(values)
         })
     }
 
     /// Arguments by their digits.
     fn numbers(&self, bits: u128) -> Option<Vec<i64>> {
         let mut at = 0;
-        let number = |(_, width): &(Var, u32)| {
-            let value = bits.checked_shr(at).unwrap_or(0) & ones(*width);
-            at += width;
-            i64::try_from(value).ok()
-        };
-        self.params.0.iter().map(number).collect()
+        self.params
+            .0
+            .iter()
+            .map(|(_, width)| {
+                let value = bits.checked_shr(at).unwrap_or(0) & ones(*width);
+                at += width;
+                i64::try_from(value).ok()
+            })
+            .collect()
     }
 
     /// The rows of the matrix, reduced: each with the digits of the results that it is the sum of.
@@ -203,12 +204,13 @@ impl BitMap {
         let mut rows: Vec<Row> = digits.map(|(at, d)| Row { left: *d, of: 1 << at }).collect();
         let mut done = 0;
         for column in 0..self.params.0.iter().map(|(_, n)| n).sum() {
-            let has = |r: &Row| r.left.of >> column & 1 == 1;
-            let Some(pivot) = (done..rows.len()).find(|k| has(&rows[*k])) else { continue };
+            let Some(pivot) = (done..rows.len()).find(|k| has_column(&rows[*k], column)) else {
+                continue;
+            };
             rows.swap(done, pivot);
             let row = rows[done];
             for (at, other) in rows.iter_mut().enumerate() {
-                if at != done && has(other) {
+                if at != done && has_column(other, column) {
                     *other = Row { left: other.left.plus(row.left), of: other.of ^ row.of };
                 }
             }
@@ -226,9 +228,8 @@ impl BitMap {
             .map(|r| (r.left.of.trailing_zeros(), r.left.of))
             .collect();
         let total: u32 = self.params.0.iter().map(|(_, n)| n).sum();
-        let is_free = |c: &u32| pivots.iter().all(|(p, _)| p != c);
         (0..total)
-            .filter(is_free)
+            .filter(|c| pivots.iter().all(|(p, _)| p != c))
             .map(|c| {
                 let forced = pivots.iter().filter(|(_, row)| row >> c & 1 == 1);
                 forced.fold(1u128 << c, |z, (p, _)| z | 1 << p)
@@ -245,11 +246,12 @@ impl BitMap {
         let mut values = Vec::new();
         let mut at = 0;
         for (v, width) in &self.params.0 {
-            let digit = |j: u32| {
-                let row = rows.iter().find(|r| r.left.of == 1u128 << (at + j))?;
-                Some(Digit { of: row.of, constant: row.left.constant })
-            };
-            let digits = (0..*width).map(digit).collect::<Option<Vec<Digit>>>()?;
+            let digits = (0..*width)
+                .map(|j| {
+                    let row = rows.iter().find(|r| r.left.of == 1u128 << (at + j))?;
+                    Some(Digit { of: row.of, constant: row.left.constant })
+                })
+                .collect::<Option<Vec<Digit>>>()?;
             values.push(write(&numbers, &digits, v.dtype()));
             at += width;
         }
@@ -260,6 +262,15 @@ impl BitMap {
         });
         Some(BitInverse { values, outside: outside.collect() })
     }
+}
+
+fn basis_value(r: &[Digit], digit: u32) -> Option<u64> {
+    let ones = r.iter().enumerate().filter(|(_, d)| d.of >> digit & 1 == 1);
+    ones.map(|(j, _)| 1u64.checked_shl(j as u32)).sum::<Option<u64>>()
+}
+
+fn has_column(r: &Row, column: u32) -> bool {
+    r.left.of >> column & 1 == 1
 }
 
 /// A row of a matrix during elimination.
@@ -281,18 +292,12 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
         return None;
     }
     let of = |e: &Expr| digits(numbers, e, depth + 1);
-    let power = |e: &Expr| {
-        let k = e.as_int().filter(|k| *k > 0)?;
-        (k & (k - 1) == 0).then(|| k.trailing_zeros() as usize)
-    };
-    let dropped = |x: Vec<Digit>, k: usize| x.into_iter().skip(k).collect();
-    let cut = |x: Vec<Digit>, k: usize| x.into_iter().take(k).collect();
-    let shifted = |x: &[Digit], k: usize| [vec![Digit::default(); k].as_slice(), x].concat();
     let found: Vec<Digit> = match e.kind() {
         ExprKind::Int(v) => {
             let bits = u64::try_from(*v).ok()?;
-            let digit = |j: u32| Digit { of: 0, constant: bits >> j & 1 == 1 };
-            (0..64 - bits.leading_zeros()).map(digit).collect()
+            (0..64 - bits.leading_zeros())
+                .map(|j| Digit { of: 0, constant: bits >> j & 1 == 1 })
+                .collect()
         }
         ExprKind::Var(v) => {
             let (first, width) = numbers.place(v)?;
@@ -313,9 +318,9 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
         ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, a, b) => {
             let x = of(a)?;
             let quotient = matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv, ..));
-            match power(b) {
+            match power_of_two(b) {
                 Some(k) if quotient => dropped(x, k),
-                Some(k) => cut(x, k),
+                Some(k) => truncated(x, k),
                 // What is below the divisor.
                 None if i128::from(b.as_int()?) > ones(x.len() as u32) as i128 => {
                     if quotient {
@@ -345,7 +350,24 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
     let zeros = found.iter().rev().take_while(|d| d.is_zero()).count();
     let length = found.len() - zeros;
     // The value has to be one of the type.
-    (length < e.dtype().bits as usize).then(|| cut(found, length))
+    (length < e.dtype().bits as usize).then(|| truncated(found, length))
+}
+
+fn power_of_two(e: &Expr) -> Option<usize> {
+    let k = e.as_int().filter(|k| *k > 0)?;
+    (k & (k - 1) == 0).then(|| k.trailing_zeros() as usize)
+}
+
+fn dropped(x: Vec<Digit>, k: usize) -> Vec<Digit> {
+    x.into_iter().skip(k).collect()
+}
+
+fn truncated(x: Vec<Digit>, k: usize) -> Vec<Digit> {
+    x.into_iter().take(k).collect()
+}
+
+fn shifted(x: &[Digit], k: usize) -> Vec<Digit> {
+    [vec![Digit::default(); k].as_slice(), x].concat()
 }
 
 /// Digit by digit.
@@ -354,8 +376,11 @@ fn each(
     y: &[Digit],
     op: impl Fn(Digit, Digit) -> Option<Digit>,
 ) -> Option<Vec<Digit>> {
-    let at = |n: &[Digit], j: usize| n.get(j).copied().unwrap_or_default();
-    (0..x.len().max(y.len())).map(|j| op(at(x, j), at(y, j))).collect()
+    (0..x.len().max(y.len())).map(|j| op(digit_at(x, j), digit_at(y, j))).collect()
+}
+
+fn digit_at(n: &[Digit], j: usize) -> Digit {
+    n.get(j).copied().unwrap_or_default()
 }
 
 /// The product of two digits, where it is linear.
@@ -444,7 +469,6 @@ fn write(numbers: &Numbers, digits: &[Digit], dtype: DType) -> Expr {
     }
     let ones = digits.iter().enumerate().filter(|(_, d)| d.constant);
     let constant: i64 = ones.map(|(j, _)| 1i64 << j).sum();
-    let xor = |a: Expr, b: Expr| Expr::intrin(Intrin::BitXor, vec![a, b]);
     let sum = groups.into_iter().map(|(_, e)| e).reduce(xor);
     let number = Expr::int(constant, dtype);
     match sum {
@@ -452,6 +476,10 @@ fn write(numbers: &Numbers, digits: &[Digit], dtype: DType) -> Expr {
         Some(sum) => sum,
         None => number,
     }
+}
+
+fn xor(a: Expr, b: Expr) -> Expr {
+    Expr::intrin(Intrin::BitXor, vec![a, b])
 }
 
 /// Whether an odd number of these digits is one: 0 or 1.

@@ -67,11 +67,14 @@ fn shared(x: &Sum, y: &Sum, digits: u32) -> Known<Option<Sum>> {
 fn shared_digits(x: &Sum, y: &Sum, digits: u32) -> Known<Sum> {
     let mut out = Sum::default();
     for j in 0..digits {
-        let digit = |s: &Sum| s.div(1 << j)?.modulo(2);
-        let both = digit(x)?.plus(&digit(y)?, 1)?.div(2)?;
+        let both = binary_digit(x, j)?.plus(&binary_digit(y, j)?, 1)?.div(2)?;
         out = out.plus(&both, 1 << j)?;
     }
     Ok(out)
+}
+
+fn binary_digit(s: &Sum, j: u32) -> Known<Sum> {
+    s.div(1 << j)?.modulo(2)
 }
 
 /// `x ^ y`, where one of them has so many digits: `y`, or else `x`.
@@ -97,9 +100,13 @@ fn masked(x: &Sum, mask: i128) -> Known<Sum> {
     while mask >> at != 0 {
         let low = at + (mask >> at).trailing_zeros();
         let width = (mask >> low).trailing_ones();
-        let one = |by: u32| too_large(1i128.checked_shl(by).filter(|v| *v > 0));
-        out = out.plus(&x.div(one(low)?)?.modulo(one(width)?)?, one(low)?)?;
+        out =
+            out.plus(&x.div(one_shifted(low)?)?.modulo(one_shifted(width)?)?, one_shifted(low)?)?;
         at = low + width;
     }
     Ok(out)
+}
+
+fn one_shifted(by: u32) -> Known<i128> {
+    too_large(1i128.checked_shl(by).filter(|v| *v > 0))
 }

@@ -90,8 +90,12 @@ impl Domain {
     /// A function of this domain's atoms, given as one of parameters, as an expression.
     pub(crate) fn write_params(&self, f: &PwAff, t: DType) -> Known<Expr> {
         let f = f.coalesce()?;
-        let piece = |(set, aff): (Raw, &_)| Ok((set.params_to_dims(0), self.space.lift(aff)?));
-        self.write_pieces(f.pieces().map(piece).collect::<Known<_>>()?, t)
+        self.write_pieces(
+            f.pieces()
+                .map(|(set, aff)| Ok((set.params_to_dims(0), self.space.lift(aff)?)))
+                .collect::<Known<_>>()?,
+            t,
+        )
     }
 
     /// A function that is given piece by piece, as an expression under the domain.
@@ -110,47 +114,52 @@ impl Domain {
         if live.len() > MAX_PIECES {
             return Err(Reason::NoClosedForm.into());
         }
-        let no_form = || Unknown::from(Reason::NoClosedForm);
-        let written = |d: &Domain, s: &Sum| {
-            d.simplest(s, t, None)?.or_else(|| render::sum(s, t)).ok_or_else(no_form)
-        };
         let [(_, first), rest @ ..] = live.as_slice() else {
             return Err(Reason::Empty.into());
-        };
-        let agrees = |s: &Sum| -> Known<bool> {
-            for (set, value) in &live {
-                let differ = Pred::eq(s.clone().plus(value, -1)?).negate()?;
-                if !set.intersect(&self.space.pred(&differ)?)?.is_empty()? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
         };
         for smaller in [true, false] {
             let folded = rest.iter().try_fold(first.clone(), |a, (_, b)| {
                 if smaller { a.min(b.clone()) } else { a.max(b.clone()) }
             })?;
-            if agrees(&folded)? {
-                return written(self, &folded);
+            if self.agrees_on(&folded, &live)? {
+                return write_sum(self, &folded, t);
             }
         }
         // Where one piece's function is right everywhere, the others are the same there.
         for (_, s) in &live {
-            if agrees(s)? {
-                return written(self, s);
+            if self.agrees_on(s, &live)? {
+                return write_sum(self, s, t);
             }
         }
         let mut out: Option<Expr> = None;
         for (set, sum) in live.iter().rev() {
-            let value = written(&self.within(set.clone()), sum)?;
+            let value = write_sum(&self.within(set.clone()), sum, t)?;
             out = Some(match out {
                 None => value,
                 Some(other) => {
-                    let cond = self.closed_form(set, None, None)?.ok_or_else(no_form)?;
+                    let cond = self.closed_form(set, None, None)?.ok_or_else(no_closed_form)?;
                     Expr::select(cond, value, other)
                 }
             });
         }
-        out.ok_or_else(no_form)
+        out.ok_or_else(no_closed_form)
     }
+
+    fn agrees_on(&self, s: &Sum, live: &[(Raw, Sum)]) -> Known<bool> {
+        for (set, value) in live {
+            let differ = Pred::eq(s.clone().plus(value, -1)?).negate()?;
+            if !set.intersect(&self.space.pred(&differ)?)?.is_empty()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn no_closed_form() -> Unknown {
+    Unknown::from(Reason::NoClosedForm)
+}
+
+fn write_sum(d: &Domain, s: &Sum, t: DType) -> Known<Expr> {
+    d.simplest(s, t, None)?.or_else(|| render::sum(s, t)).ok_or_else(no_closed_form)
 }

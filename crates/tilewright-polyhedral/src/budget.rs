@@ -100,13 +100,16 @@ pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
 
 /// Runs work, and says what it was charged.
 pub(crate) fn charged<R>(work: impl FnOnce() -> R) -> (R, u64) {
-    let so_far = || BUDGETS.with_borrow(|budgets| budgets.last().map(|b| b.spent.operations));
-    let Some(before) = so_far() else {
+    let Some(before) = spent_so_far() else {
         let (result, spent) = within("", u64::MAX, work);
         return (result, spent.operations);
     };
     let result = work();
-    (result, so_far().unwrap_or(before) - before)
+    (result, spent_so_far().unwrap_or(before) - before)
+}
+
+fn spent_so_far() -> Option<u64> {
+    BUDGETS.with_borrow(|budgets| budgets.last().map(|b| b.spent.operations))
 }
 
 /// Charges a question that is not asked again. Whether that much is left; if not, nothing is charged.
@@ -124,8 +127,9 @@ pub(crate) fn pay(charge: u64) -> bool {
 
 /// What the work under way may still spend.
 fn left() -> u64 {
-    let left = |b: &Budget| b.limit.saturating_sub(b.spent.operations);
-    BUDGETS.with_borrow(|budgets| budgets.last().map_or(u64::MAX, left))
+    BUDGETS.with_borrow(|budgets| {
+        budgets.last().map_or(u64::MAX, |b| b.limit.saturating_sub(b.spent.operations))
+    })
 }
 
 /// The operations that a question may take which would take up to `quota`; `None` where nothing is
@@ -175,10 +179,17 @@ mod tests {
         let (i, n) = (Var::index("i"), Var::index("n"));
         let domain = engine.box_of(&[(i.clone(), 16)]);
         within("asking", limit, || {
-            let answer = |k: i64| domain.prove(&(i.expr() * k).less(n.expr().max(Expr::i32(3))));
-            let declined = |p: &Proof| matches!(p, Proof::Unknown(why) if matches!(why.reason(), Reason::Budget { .. }));
-            (0..50).filter(|k| !declined(&answer(*k))).count()
+            (0..50)
+                .filter(|k| {
+                    let answer = domain.prove(&(i.expr() * *k).less(n.expr().max(Expr::i32(3))));
+                    !is_declined(&answer)
+                })
+                .count()
         })
+    }
+
+    fn is_declined(p: &Proof) -> bool {
+        matches!(p, Proof::Unknown(why) if matches!(why.reason(), Reason::Budget { .. }))
     }
 
     #[test]

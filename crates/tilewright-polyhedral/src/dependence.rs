@@ -239,10 +239,11 @@ impl Visit for Collect {
 fn corner(m: &MatchRegion) -> Option<Vec<Expr>> {
     let ranges = &m.source.ranges;
     let more = ranges.len().checked_sub(m.buffer.rank())?;
-    let same =
-        |r: &Range, extent: &Expr| r.extent.as_int().is_some_and(|n| extent.as_int() == Some(n));
     let fits = ranges[..more].iter().all(|r| r.extent.as_int() == Some(1))
-        && ranges[more..].iter().zip(&m.buffer.shape).all(|(r, extent)| same(r, extent))
+        && ranges[more..]
+            .iter()
+            .zip(&m.buffer.shape)
+            .all(|(r, extent)| r.extent.as_int().is_some_and(|n| extent.as_int() == Some(n)))
         && m.buffer.dtype() == m.source.buffer.dtype();
     fits.then(|| ranges.iter().map(|r| r.min.clone()).collect())
 }
@@ -273,24 +274,15 @@ pub fn keeps_order(
     vars: &[Var],
     (old, new): (&[Expr], &[Expr]),
 ) -> Result<()> {
-    // Variables of the nest that are the same in both iterations stay; all of it may differ.
-    let renamed = |e: &[Expr], names: &HashMap<Var, Var>| -> Vec<Expr> {
-        let mut subst = renaming(names);
-        e.iter().map(|e| subst.expr(e)).collect()
-    };
-    let swapped = |names: &HashMap<Var, Var>| {
-        [before(old, &renamed(old, names)), before(&renamed(new, names), new)]
-    };
     let all_apart = || {
         for a in accesses {
-            let conflicts = |b: &&PlacedAccess| {
+            for b in accesses.iter().filter(|b| {
                 b.buffer.data == a.buffer.data && (a.write || b.write) && !exchange(a, b)
-            };
-            for b in accesses.iter().filter(conflicts) {
+            }) {
                 one_view(a, b)?;
                 let all: Vec<Var> = b.at.domain.vars().cloned().collect();
                 let (other, names) = b.at.elsewhere_in(&all);
-                let proof = a.at.independent(&other, &swapped(&names));
+                let proof = a.at.independent(&other, &swapped_orders(&names, old, new));
                 refuse(&proof, a, b, vars, &names)?;
             }
         }
@@ -300,8 +292,18 @@ pub fn keeps_order(
         // Asked last: most orders differ, and to find two iterations takes long.
         let everywhere = AccessRelation::new(nest, &[]);
         let (other, names) = everywhere.elsewhere_in(vars);
-        if everywhere.is_apart(&other, &swapped(&names)) { Ok(()) } else { Err(e) }
+        if everywhere.is_apart(&other, &swapped_orders(&names, old, new)) { Ok(()) } else { Err(e) }
     })
+}
+
+fn swapped_orders(names: &HashMap<Var, Var>, old: &[Expr], new: &[Expr]) -> [Expr; 2] {
+    [before(old, &renamed(old, names)), before(&renamed(new, names), new)]
+}
+
+/// Variables of the nest that are the same in both iterations stay; all of it may differ.
+fn renamed(e: &[Expr], names: &HashMap<Var, Var>) -> Vec<Expr> {
+    let mut subst = renaming(names);
+    e.iter().map(|e| subst.expr(e)).collect()
 }
 
 /// Whether two accesses are parts of updates that may change their order.
@@ -345,21 +347,34 @@ pub fn report(
     names: &HashMap<Var, Var>,
     what: &str,
 ) -> Result<()> {
-    let does = |t: &PlacedAccess| format!("the {} {t}", if t.write { "write" } else { "read" });
-    let error = || Error::refused(format!("{} and {} {what}", does(a), does(b)));
     match proof {
         Proof::Yes => Ok(()),
         Proof::No { witness } => {
-            let at = |value: &dyn Fn(&Var) -> Option<i64>| {
-                let known = vars.iter().filter_map(|v| Some((v, value(v)?)));
-                known.map(|(v, x)| format!("{}={x}", v.name())).collect::<Vec<_>>().join(", ")
-            };
-            let points =
-                [at(&|v| witness.get(v)), at(&|v| names.get(v).and_then(|w| witness.get(w)))];
+            let points = [
+                point_text(&|v| witness.get(v), vars),
+                point_text(&|v| names.get(v).and_then(|w| witness.get(w)), vars),
+            ];
             let known: Vec<String> =
                 points.iter().filter(|p| !p.is_empty()).map(|p| format!("at {p}")).collect();
-            Err(if known.is_empty() { error() } else { error().note(known.join(" and ")) })
+            Err(if known.is_empty() {
+                conflict(a, b, what)
+            } else {
+                conflict(a, b, what).note(known.join(" and "))
+            })
         }
-        Proof::Unknown(why) => Err(error().note(why.to_string())),
+        Proof::Unknown(why) => Err(conflict(a, b, what).note(why.to_string())),
     }
+}
+
+fn access_text(t: &PlacedAccess) -> String {
+    format!("the {} {t}", if t.write { "write" } else { "read" })
+}
+
+fn conflict(a: &PlacedAccess, b: &PlacedAccess, what: &str) -> Error {
+    Error::refused(format!("{} and {} {what}", access_text(a), access_text(b)))
+}
+
+fn point_text(value: &dyn Fn(&Var) -> Option<i64>, vars: &[Var]) -> String {
+    let known = vars.iter().filter_map(|v| Some((v, value(v)?)));
+    known.map(|(v, x)| format!("{}={x}", v.name())).collect::<Vec<_>>().join(", ")
 }

@@ -36,7 +36,7 @@ use std::rc::Rc;
 use tilewright_ir::extent::holds;
 use tilewright_ir::{Expr, Range, Var};
 
-use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
+use crate::answer::{Known, Proof, Reason, Unknown, not_affine};
 use crate::budget;
 use crate::charged::Set as Raw;
 use crate::engine::Engine;
@@ -172,8 +172,7 @@ impl Domain {
         }
         let mut made = Made { set: self.space.universe(), vague: None };
         for guard in self.guards_and_given() {
-            let with = || made.set.intersect(&self.space.pred(guard)?);
-            match self.engine.prepare(with) {
+            match self.engine.prepare(|| made.set.intersect(&self.space.pred(guard)?)) {
                 Ok(set) => made.set = set,
                 Err(e) => made.vague = Some(e),
             }
@@ -241,8 +240,12 @@ impl Domain {
     /// The atoms whose values differ from point to point without being variables.
     pub(crate) fn hidden(&self) -> Vec<Atom> {
         let vars: BTreeSet<Var> = self.vars().cloned().collect();
-        let hidden = |a: &&Atom| a.as_var().is_none() && a.varies_with(&vars);
-        self.space.atoms.iter().filter(hidden).cloned().collect()
+        self.space
+            .atoms
+            .iter()
+            .filter(|a| a.as_var().is_none() && a.varies_with(&vars))
+            .cloned()
+            .collect()
     }
 
     /// Points of both domains, which share the variables that they have in common. What is read
@@ -293,8 +296,11 @@ impl Domain {
 
     /// The domain without what it knows of memory; vague if that was anything.
     fn without_memory(&self) -> Known<Domain> {
-        let reads = |a: &&Atom| a.as_var().is_none() && !a.expr().effects().constant();
-        let (memory, others): (Vec<&Atom>, Vec<&Atom>) = self.space.atoms.iter().partition(reads);
+        let (memory, others): (Vec<&Atom>, Vec<&Atom>) = self
+            .space
+            .atoms
+            .iter()
+            .partition(|a| a.as_var().is_none() && !a.expr().effects().constant());
         let Some(why) = forgotten(memory) else { return Ok(self.clone()) };
         let atoms: Vec<Atom> = others.into_iter().cloned().collect();
         let set = self.space.scatter(self.set()?, &atoms)?;
@@ -366,10 +372,9 @@ impl Domain {
 
     /// The domain where each condition in normal form holds.
     pub(crate) fn constrain(&self, preds: Vec<Pred>) -> Domain {
-        let guards = || Rc::new(self.guards.iter().chain(&preds).cloned().collect());
         if let Some(out) = self.reach_guarded(|f| preds.iter().for_each(|p| p.atoms(f))) {
             budget::close(0);
-            return Domain { guards: guards(), points: Points::guarded(), ..out };
+            return Domain { guards: self.guards_with(&preds), points: Points::guarded(), ..out };
         }
         let made = self.ask(|| {
             let out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
@@ -379,9 +384,13 @@ impl Domain {
             if out.space.atoms.iter().any(|a| a.as_var().is_none()) {
                 out = out.within(out.learn(&out.space.atoms)?);
             }
-            Ok(Domain { guards: guards(), ..out })
+            Ok(Domain { guards: self.guards_with(&preds), ..out })
         });
         made.unwrap_or_else(|e| Domain { vague: Some(e), ..self.clone() })
+    }
+
+    fn guards_with(&self, preds: &[Pred]) -> Rc<Vec<Pred>> {
+        Rc::new(self.guards.iter().chain(preds).cloned().collect())
     }
 
     /// The domain with a place for every atom that `each` names, if it is one of guards alone and
@@ -397,8 +406,7 @@ impl Domain {
         if new.is_empty() {
             return Some(self.clone());
         }
-        let is_plain = |a: &Atom| a.as_var().is_some() && a.narrow_range().is_none();
-        new.iter().all(is_plain).then(|| {
+        new.iter().all(|a| a.as_var().is_some() && a.narrow_range().is_none()).then(|| {
             let space = Rc::new(self.space.extended(new.into_iter().collect()));
             Domain { space, points: Points::guarded(), ..self.clone() }
         })
@@ -486,12 +494,11 @@ impl Domain {
 
     /// Why the domain is only known from outside, if it is.
     pub(crate) fn vague(&self) -> Option<Unknown> {
-        let of_guards = || match (&self.points, self.set()) {
+        self.vague.clone().or_else(|| match (&self.points, self.set()) {
             (_, Err(e)) => Some(e),
             (Points::Guarded(made), _) => made.get().and_then(|made| made.vague.clone()),
             (Points::Made(_), _) => None,
-        };
-        self.vague.clone().or_else(of_guards)
+        })
     }
 
     /// Whether a condition holds at every point.
@@ -542,15 +549,16 @@ impl Domain {
     /// Whether it is certain that a condition holds at every point: [`Domain::prove`] without the
     /// witness, which takes longer to find. The constant false holds where there is no point.
     pub fn proves(&self, cond: &Expr) -> bool {
-        let ask = || {
-            let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
-            if d.engine.sees(|| is_never(d.guards.iter().chain(d.engine.facts()), &fails))? {
-                return Ok(true);
-            }
-            let question = d.question("proves").map(|q| q.pred(&fails));
-            d.engine.remembered(question, || d.ask(|| d.is_never(&fails)))
-        };
-        ask() == Ok(true)
+        self.try_proves(cond) == Ok(true)
+    }
+
+    fn try_proves(&self, cond: &Expr) -> Known<bool> {
+        let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
+        if d.engine.sees(|| is_never(d.guards.iter().chain(d.engine.facts()), &fails))? {
+            return Ok(true);
+        }
+        let question = d.question("proves").map(|q| q.pred(&fails));
+        d.engine.remembered(question, || d.ask(|| d.is_never(&fails)))
     }
 
     /// Whether a condition certainly holds at no point. What is symbolic ends where its type does.
@@ -578,18 +586,19 @@ impl Domain {
 
     /// Whether two expressions have one value at every point: integers, or conditions.
     pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
-        let ask = || {
-            let (d, differ) = self.form(|n| {
-                if a.dtype().is_bool() || b.dtype().is_bool() {
-                    return Pred::differ(n.pred(a)?, n.pred(b)?);
-                }
-                // With remainders as differences, most of what is equal cancels.
-                let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
-                Pred::eq(without_quotients(&d)?).negate()
-            })?;
-            d.refuted(differ)
-        };
-        ask().into()
+        self.try_equal(a, b).into()
+    }
+
+    fn try_equal(&self, a: &Expr, b: &Expr) -> Known<Proof> {
+        let (d, differ) = self.form(|n| {
+            if a.dtype().is_bool() || b.dtype().is_bool() {
+                return Pred::differ(n.pred(a)?, n.pred(b)?);
+            }
+            // With remainders as differences, most of what is equal cancels.
+            let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
+            Pred::eq(without_quotients(&d)?).negate()
+        })?;
+        d.refuted(differ)
     }
 
     /// Whether the domain has no point; the witness of a no is one.
@@ -620,15 +629,16 @@ impl Domain {
                 }
                 let (low, high) = set.ends(at)?;
                 let (first, last) = (low.or(high).unwrap_or(0), high.or(low).unwrap_or(0));
-                let is = |v: i64| {
-                    let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;
-                    set.intersect(&self.space.pred(&Pred::eq(value))?)
-                };
-                let middle = is(first.midpoint(last))?;
-                set = if middle.is_empty()? { is(first)? } else { middle };
+                let middle = self.part_at(first.midpoint(last), atom, &set)?;
+                set = if middle.is_empty()? { self.part_at(first, atom, &set)? } else { middle };
             }
             Ok(self.within(set))
         })
+    }
+
+    fn part_at(&self, v: i64, atom: &Atom, set: &Raw) -> Known<Raw> {
+        let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;
+        set.intersect(&self.space.pred(&Pred::eq(value))?)
     }
 
     /// The points at which a condition holds; `None` where there certainly is none.
@@ -661,9 +671,12 @@ impl Domain {
     /// Proves that a condition holds nowhere.
     pub(crate) fn refute(&self, fails: Pred) -> Known<Proof> {
         let Some((d, bad)) = self.part(&fails)? else { return Ok(Proof::Yes) };
-        let fits = |w: &Witness| w.values.iter().all(|(v, x)| holds(v.dtype(), (*x).into()));
         match d.witness_of(&bad, &fails) {
-            Ok(Some(witness)) if fits(&witness) => return Ok(Proof::No { witness }),
+            Ok(Some(witness))
+                if witness.values.iter().all(|(v, x)| holds(v.dtype(), (*x).into())) =>
+            {
+                return Ok(Proof::No { witness });
+            }
             Ok(None) => return Err(d.why_vague(&fails)),
             Err(e) if *e.reason() != Reason::TooLarge => return Err(e),
             _ => {}

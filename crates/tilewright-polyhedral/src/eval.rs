@@ -82,8 +82,10 @@ pub fn evaluate(e: &Expr, env: &dyn Fn(&Var) -> Option<i64>) -> Option<i64> {
             evaluate(if evaluate(c, env)? != 0 { a } else { b }, env)
         }
         ExprKind::Call(CallTarget::Intrin(op), args) => {
-            let value = |e: &Expr| Some(Scalar::int(evaluate(e, env)?, e.dtype()));
-            let args = args.iter().map(value).collect::<Option<Vec<Scalar>>>()?;
+            let args = args
+                .iter()
+                .map(|e| Some(Scalar::int(evaluate(e, env)?, e.dtype())))
+                .collect::<Option<Vec<Scalar>>>()?;
             Some(Scalar::intrinsic(*op, &args).ok()?.bits() as i64)
         }
         ExprKind::Let(v, value, body) => {

@@ -128,8 +128,9 @@ impl<'a> MemoryFlow<'a> {
     pub fn runs(scop: &Scop, memory: &Buffer) -> Vec<Run> {
         let stmts = scop.stmts.iter().enumerate();
         let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s)| Some(Run::new(scop, Who::Stmt(k), s, memory)?.looking(s));
-        let mut runs: Vec<Run> = stmts.filter_map(run).collect();
+        let mut runs: Vec<Run> = stmts
+            .filter_map(|(k, s)| Some(Run::new(scop, Who::Stmt(k), s, memory)?.looking(s)))
+            .collect();
         runs.extend(MemoryFlow::end(scop, memory));
         runs
     }
@@ -178,9 +179,10 @@ impl<'a> MemoryFlow<'a> {
             && self.flow.sources(reader).all(|e| {
                 let Some(there) = self.value(e.writer) else { return false };
                 // What was read may have changed since.
-                let lasts = |e| !self.scop.reads_what_changes(e);
                 same_constant(there, value)
-                    || (lasts(there) && lasts(value) && self.is_written(e, there, value))
+                    || (!self.scop.reads_what_changes(there)
+                        && !self.scop.reads_what_changes(value)
+                        && self.is_written(e, there, value))
             })
     }
 
@@ -301,14 +303,15 @@ impl Unwritten {
     /// What the engine could not decide.
     pub fn found(&self) -> Known<Vec<Run>> {
         let certain = self.reads().filter(|(_, u)| u.certain);
-        let write = |(run, u): (&Run, &Uninitialised)| {
-            let mut found = run.clone().only_access(u.reader.access);
-            found.statement.domain = u.instances.domain();
-            found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
-            found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
-            Ok(found)
-        };
-        certain.map(write).collect()
+        certain
+            .map(|(run, u)| {
+                let mut found = run.clone().only_access(u.reader.access);
+                found.statement.domain = u.instances.domain();
+                found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
+                found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
+                Ok(found)
+            })
+            .collect()
     }
 
     /// The reader, and where it reads.
@@ -320,11 +323,12 @@ impl Unwritten {
 /// The cell of an access at a point, as text: `B[3, 2]`.
 pub fn cell(scop: &Scop, access: &Access, at: &Witness) -> String {
     let indices = access.indices.iter().skip(scop.lifetime(&access.buffer));
-    let index = |e: &Expr| match evaluate(e, &|v| at.get(v)) {
-        Some(value) => value.to_string(),
-        None => e.to_string(),
-    };
-    let indices: Vec<String> = indices.map(index).collect();
+    let indices: Vec<String> = indices
+        .map(|e| match evaluate(e, &|v| at.get(v)) {
+            Some(value) => value.to_string(),
+            None => e.to_string(),
+        })
+        .collect();
     format!("{}[{}]", access.buffer.name, indices.join(", "))
 }
 
@@ -363,7 +367,6 @@ pub fn same_constant(a: &Expr, b: &Expr) -> bool {
 /// The operands of two expressions, in pairs, if the same operator is outermost in both: then these are
 /// the same where their operands are.
 pub fn operands<'e>(a: &'e Expr, b: &'e Expr) -> Option<Vec<(&'e Expr, &'e Expr)>> {
-    let lists = |x: &'e [Expr], y: &'e [Expr]| x.iter().zip(y).collect();
     match (a.kind(), b.kind()) {
         (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(a, b).then(Vec::new),
         (ExprKind::Var(x), ExprKind::Var(y)) => (x == y).then(Vec::new),
@@ -379,10 +382,10 @@ pub fn operands<'e>(a: &'e Expr, b: &'e Expr) -> Option<Vec<(&'e Expr, &'e Expr)
             Some(vec![(c, d), (x, u), (y, v)])
         }
         (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
-            (x.data == y.data && i.len() == j.len()).then(|| lists(i, j))
+            (x.data == y.data && i.len() == j.len()).then(|| i.iter().zip(j).collect())
         }
         (ExprKind::Call(f, x), ExprKind::Call(g, y)) => {
-            (f == g && x.len() == y.len()).then(|| lists(x, y))
+            (f == g && x.len() == y.len()).then(|| x.iter().zip(y).collect())
         }
         _ => None,
     }

@@ -173,8 +173,7 @@ impl Atom {
     pub fn type_range(&self) -> Option<(i128, i128)> {
         let t = self.0.expr.dtype();
         let whole = self.0.data && !self.is_product();
-        let range = || Some((t.min_int()?, t.max_int()?));
-        self.narrow_range().or_else(|| whole.then(range).flatten())
+        self.narrow_range().or_else(|| whole.then(|| Some((t.min_int()?, t.max_int()?))).flatten())
     }
 
     /// Whether the value is a product, which no type bounds.
@@ -270,11 +269,10 @@ impl Sum {
 
     /// `self + k * other`.
     pub fn plus(mut self, other: &Sum, k: i128) -> Known<Sum> {
-        let add = |a: i128, b: i128| too_large(b.checked_mul(k).and_then(|b| a.checked_add(b)));
-        self.constant = add(self.constant, other.constant)?;
+        self.constant = add_scaled(self.constant, other.constant, k)?;
         for (term, c) in &other.terms {
             let old = self.terms.get(term).copied().unwrap_or(0);
-            match add(old, *c)? {
+            match add_scaled(old, *c, k)? {
                 0 => drop(self.terms.remove(term)),
                 new => drop(self.terms.insert(term.clone(), new)),
             }
@@ -413,8 +411,7 @@ impl Sum {
             }
         }
         // A constant goes to the right.
-        let key = |s: &Sum| s.terms.is_empty();
-        let ordered = (key(&self), &self) <= (key(&other), &other);
+        let ordered = (self.terms.is_empty(), &self) <= (other.terms.is_empty(), &other);
         let (a, b) = if ordered { (self, other) } else { (other, self) };
         let (a, b) = (Box::new(a), Box::new(b));
         Ok(Sum::term(if smaller { Term::Min(a, b) } else { Term::Max(a, b) }))
@@ -441,9 +438,7 @@ impl Sum {
         for (term, c) in &self.terms {
             let (low, high) = term.ends(of);
             let (low, high) = if *c > 0 { (low, high) } else { (high, low) };
-            let add =
-                |all: Option<i128>, end: Option<i128>| all?.checked_add(end?.checked_mul(*c)?);
-            sum = (add(sum.0, low), add(sum.1, high));
+            sum = (add_scaled_end(sum.0, low, c), add_scaled_end(sum.1, high, c));
         }
         sum
     }
@@ -467,8 +462,10 @@ impl Sum {
     /// Whether arithmetic in a type gives the value: it does where no data occur, and where the
     /// types of the data bound it.
     pub fn stays_in(&self, t: DType) -> bool {
-        let inside = |(lo, hi)| t.min_int() <= Some(lo) && Some(hi) <= t.max_int();
-        self.type_range().map_or_else(|| !self.is_data(), inside)
+        self.type_range().map_or_else(
+            || !self.is_data(),
+            |(lo, hi)| t.min_int() <= Some(lo) && Some(hi) <= t.max_int(),
+        )
     }
 
     /// Calls `f` for every atom, also those inside of terms.
@@ -489,25 +486,38 @@ impl Sum {
 
     /// With other atoms in the place of those for which `new` has one.
     pub fn renamed(&self, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Sum> {
-        let boxed = |s: &Sum| Ok::<_, Unknown>(Box::new(s.renamed(new)?));
         let mut out = Sum::constant(self.constant);
         for (term, c) in &self.terms {
             let term = match term {
                 Term::Atom(a) => Term::Atom(new(a).unwrap_or_else(|| a.clone())),
-                Term::Div(s, k) => Term::Div(boxed(s)?, *k),
-                Term::Mod(s, k) => Term::Mod(boxed(s)?, *k),
-                Term::TruncDiv(s, k) => Term::TruncDiv(boxed(s)?, *k),
-                Term::TruncMod(s, k) => Term::TruncMod(boxed(s)?, *k),
-                Term::Min(a, b) => Term::Min(boxed(a)?, boxed(b)?),
-                Term::Max(a, b) => Term::Max(boxed(a)?, boxed(b)?),
-                Term::Select(c, a, b) => {
-                    Term::Select(Box::new(c.renamed(new)?), boxed(a)?, boxed(b)?)
-                }
+                Term::Div(s, k) => Term::Div(boxed_renamed(s, new)?, *k),
+                Term::Mod(s, k) => Term::Mod(boxed_renamed(s, new)?, *k),
+                Term::TruncDiv(s, k) => Term::TruncDiv(boxed_renamed(s, new)?, *k),
+                Term::TruncMod(s, k) => Term::TruncMod(boxed_renamed(s, new)?, *k),
+                Term::Min(a, b) => Term::Min(boxed_renamed(a, new)?, boxed_renamed(b, new)?),
+                Term::Max(a, b) => Term::Max(boxed_renamed(a, new)?, boxed_renamed(b, new)?),
+                Term::Select(c, a, b) => Term::Select(
+                    Box::new(c.renamed(new)?),
+                    boxed_renamed(a, new)?,
+                    boxed_renamed(b, new)?,
+                ),
             };
             out = out.plus(&Sum::term(term), *c)?;
         }
         Ok(out)
     }
+}
+
+fn add_scaled(a: i128, b: i128, k: i128) -> Known<i128> {
+    too_large(b.checked_mul(k).and_then(|b| a.checked_add(b)))
+}
+
+fn add_scaled_end(all: Option<i128>, end: Option<i128>, c: &i128) -> Option<i128> {
+    all?.checked_add(end?.checked_mul(*c)?)
+}
+
+fn boxed_renamed(s: &Sum, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Box<Sum>> {
+    Ok(Box::new(s.renamed(new)?))
 }
 
 /// What a walk of a form does at each node.
@@ -536,28 +546,23 @@ pub(crate) type Ends = (Option<i128>, Option<i128>);
 impl Term {
     /// The ends of the term, where those of its atoms say such.
     pub fn ends(&self, of: &dyn Fn(&Atom) -> Ends) -> Ends {
-        let each = |(low, high): Ends, f: &dyn Fn(i128) -> i128| (low.map(f), high.map(f));
-        // Of two values one is known to be the least only where both have ends.
-        let both = |a: Option<i128>, b: Option<i128>, f: fn(i128, i128) -> i128| {
-            a.zip(b).map(|(a, b)| f(a, b))
-        };
         match self {
             Term::Atom(a) => of(a),
             Term::Mod(_, k) => (Some(0), Some(k - 1)),
             Term::TruncMod(_, k) => (Some(1 - k), Some(k - 1)),
-            Term::Div(s, k) => each(s.ends(of), &|v| v.div_euclid(*k)),
-            Term::TruncDiv(s, k) => each(s.ends(of), &|v| v / k),
+            Term::Div(s, k) => map_ends(s.ends(of), &|v| v.div_euclid(*k)),
+            Term::TruncDiv(s, k) => map_ends(s.ends(of), &|v| v / k),
             Term::Min(a, b) => {
                 let (a, b) = (a.ends(of), b.ends(of));
-                (both(a.0, b.0, i128::min), a.1.into_iter().chain(b.1).min())
+                (zip_with(a.0, b.0, i128::min), a.1.into_iter().chain(b.1).min())
             }
             Term::Max(a, b) => {
                 let (a, b) = (a.ends(of), b.ends(of));
-                (a.0.max(b.0), both(a.1, b.1, i128::max))
+                (a.0.max(b.0), zip_with(a.1, b.1, i128::max))
             }
             Term::Select(_, a, b) => {
                 let (a, b) = (a.ends(of), b.ends(of));
-                (both(a.0, b.0, i128::min), both(a.1, b.1, i128::max))
+                (zip_with(a.0, b.0, i128::min), zip_with(a.1, b.1, i128::max))
             }
         }
     }
@@ -587,6 +592,15 @@ impl Term {
             Term::Select(c, a, b) => f(None) && c.walk(f) && a.walk(f) && b.walk(f),
         }
     }
+}
+
+fn map_ends((low, high): Ends, f: &dyn Fn(i128) -> i128) -> (Option<i128>, Option<i128>) {
+    (low.map(f), high.map(f))
+}
+
+/// Of two values, one is known to be the least only where both have ends.
+fn zip_with(a: Option<i128>, b: Option<i128>, f: fn(i128, i128) -> i128) -> Option<i128> {
+    a.zip(b).map(|(a, b)| f(a, b))
 }
 
 impl Pred {
@@ -666,15 +680,14 @@ impl Pred {
 
     /// Where the condition does not hold.
     pub fn negate(&self) -> Known<Pred> {
-        let all = |parts: &[Pred]| parts.iter().map(Pred::negate).collect::<Known<Vec<_>>>();
         Ok(match self {
             Pred::Bool(b) => Pred::Bool(!b),
             Pred::Ge(s) => Pred::ge(s.scaled(-1)?.offset(-1)?),
             Pred::Eq(s) => Pred::Ne(s.clone()),
             Pred::Ne(s) => Pred::Eq(s.clone()),
             Pred::Flag(a, value) => Pred::Flag(a.clone(), !value),
-            Pred::And(parts) => Pred::or(all(parts)?),
-            Pred::Or(parts) => Pred::and(all(parts)?),
+            Pred::And(parts) => Pred::or(negate_all(parts)?),
+            Pred::Or(parts) => Pred::and(negate_all(parts)?),
         })
     }
 
@@ -699,17 +712,24 @@ impl Pred {
 
     /// With other atoms in the place of those for which `new` has one; sums may become constant.
     pub fn renamed(&self, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Pred> {
-        let all = |parts: &[Pred]| parts.iter().map(|p| p.renamed(new)).collect::<Known<Vec<_>>>();
         Ok(match self {
             Pred::Bool(_) => self.clone(),
             Pred::Ge(s) => Pred::ge(s.renamed(new)?),
             Pred::Eq(s) => Pred::eq(s.renamed(new)?),
             Pred::Ne(s) => Pred::eq(s.renamed(new)?).negate()?,
             Pred::Flag(a, value) => Pred::Flag(new(a).unwrap_or_else(|| a.clone()), *value),
-            Pred::And(parts) => Pred::and(all(parts)?),
-            Pred::Or(parts) => Pred::or(all(parts)?),
+            Pred::And(parts) => Pred::and(rename_all(parts, new)?),
+            Pred::Or(parts) => Pred::or(rename_all(parts, new)?),
         })
     }
+}
+
+fn negate_all(parts: &[Pred]) -> Known<Vec<Pred>> {
+    parts.iter().map(Pred::negate).collect::<Known<Vec<_>>>()
+}
+
+fn rename_all(parts: &[Pred], new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Vec<Pred>> {
+    parts.iter().map(|p| p.renamed(new)).collect::<Known<Vec<_>>>()
 }
 
 fn push_new(list: &mut Vec<Pred>, p: Pred) {

@@ -22,7 +22,6 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, Expr, ExprKind, Var};
 
 use crate::answer::{Known, Reason};
-use crate::charged::Set as Raw;
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum, Term, gcd, too_large};
 use crate::normalizer::canonical;
@@ -52,9 +51,9 @@ impl Relation {
 
     fn by_structure(&self, cells: &[Var]) -> Known<Option<Vec<Expr>>> {
         let Some(out) = self.inverse_by_structure(cells)? else { return Ok(None) };
-        let is_digit =
-            |e: &Expr| matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..));
-        if !out.iter().any(|e| e.any(is_digit)) {
+        if !out.iter().any(|e| {
+            e.any(|e| matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..)))
+        }) {
             return Ok(Some(out));
         }
         // What is known of the cells makes the digits shorter: the outermost needs no remainder.
@@ -117,8 +116,10 @@ impl Relation {
         let mut out = Vec::new();
         for (at, v) in d.vars().enumerate() {
             let function = inverse.function(at)?.coalesce()?;
-            let piece = |(set, aff): (Raw, &_)| Ok((set, image.space.lift(aff)?));
-            let pieces = function.pieces().map(piece).collect::<Known<_>>()?;
+            let pieces = function
+                .pieces()
+                .map(|(set, aff)| Ok((set, image.space.lift(aff)?)))
+                .collect::<Known<_>>()?;
             out.push(image.write_pieces(pieces, v.dtype())?);
         }
         Ok(out)
@@ -241,10 +242,14 @@ fn without_quotients(equations: &[Equation]) -> Known<Vec<Equation>> {
 fn eliminate(mut rows: Vec<Equation>, columns: BTreeSet<Term>) -> Known<Vec<Equation>> {
     for column in columns {
         // The row with the smallest coefficient eliminates the column from the others.
-        let coefficient = |(i, (l, _)): (usize, &Equation)| {
-            Some((l.terms.get(&column)?.unsigned_abs(), l.terms.len(), i))
-        };
-        let Some((_, _, pivot)) = rows.iter().enumerate().filter_map(coefficient).min() else {
+        let Some((_, _, pivot)) = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(i, (l, _))| {
+                Some((l.terms.get(&column)?.unsigned_abs(), l.terms.len(), i))
+            })
+            .min()
+        else {
             continue;
         };
         let (left, right) = rows.swap_remove(pivot);

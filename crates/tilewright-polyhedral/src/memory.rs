@@ -260,11 +260,14 @@ impl Answer for bool {
 
 impl Answer for Proof {
     fn keep(&self, asked: &Asked) -> Option<Kept> {
-        let numbered = |(v, x): &(Var, i64)| Some((asked.number(v)?, *x));
         match self {
             Proof::Yes => Some(Kept::Proof(None)),
             Proof::No { witness } => {
-                let values = witness.values.iter().map(numbered).collect::<Option<_>>()?;
+                let values = witness
+                    .values
+                    .iter()
+                    .map(|(v, x)| Some((asked.number(v)?, *x)))
+                    .collect::<Option<_>>()?;
                 Some(Kept::Proof(Some(values)))
             }
             Proof::Unknown(_) => None,
@@ -272,11 +275,13 @@ impl Answer for Proof {
     }
 
     fn read(kept: &Kept, asked: &Asked) -> Option<Proof> {
-        let named = |(at, x): &(usize, i64)| Some((asked.vars.get(*at)?.clone()?, *x));
         match kept {
             Kept::Proof(None) => Some(Proof::Yes),
             Kept::Proof(Some(values)) => {
-                let values = values.iter().map(named).collect::<Option<_>>()?;
+                let values = values
+                    .iter()
+                    .map(|(at, x)| Some((asked.vars.get(*at)?.clone()?, *x)))
+                    .collect::<Option<_>>()?;
                 Some(Proof::No { witness: Witness { values } })
             }
             _ => None,
@@ -379,20 +384,22 @@ mod tests {
 
     #[test]
     fn what_is_left_decides_as_if_nothing_were_remembered() {
-        let answered = |limit: u64| {
-            let [i, j] = ["i", "j"].map(Var::index);
-            let d = tiles(&i, &j);
-            let ask = |k: i64| d.bounds(&(i.expr() * k - j.expr() * 3)).is_ok();
-            budget::within("asking", limit, || (7..27).map(ask).collect::<Vec<bool>>())
-        };
-        let (all, spent) = answered(u64::MAX);
+        let (all, spent) = answered_within(u64::MAX);
         assert_eq!(all, [true; 20]);
         for part in 1..8 {
-            let (some, used) = answered(spent.operations * part / 8);
+            let (some, used) = answered_within(spent.operations * part / 8);
             let count = some.iter().filter(|known| **known).count();
             assert!(count < 20 && used.operations <= spent.operations, "{part}: {some:?}");
             assert!(some[..count].iter().all(|known| *known), "{some:?}");
-            assert_eq!(answered(spent.operations * part / 8), (some, used));
+            assert_eq!(answered_within(spent.operations * part / 8), (some, used));
         }
+    }
+
+    fn answered_within(limit: u64) -> (Vec<bool>, budget::Spent) {
+        let [i, j] = ["i", "j"].map(Var::index);
+        let d = tiles(&i, &j);
+        budget::within("asking", limit, || {
+            (7..27).map(|k| d.bounds(&(i.expr() * k - j.expr() * 3)).is_ok()).collect::<Vec<bool>>()
+        })
     }
 }

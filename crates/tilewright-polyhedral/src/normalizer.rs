@@ -209,26 +209,24 @@ impl Normalizer {
                     None if floor && a == b => Sum::constant(i128::from(!modulo)),
                     None => {
                         let t = e.dtype().scalar();
-                        let over = |p: &Sum, q: &Sum| {
-                            Some(Expr::binary(op, render::sum(p, t)?, render::sum(q, t)?))
-                        };
                         // (u + c * (s % b)) % b = (u + c*s) % b
                         if let Some(a) =
                             if floor && modulo { without_remainders(&a, &b)? } else { None }
                         {
-                            let Some(e) = over(&a, &b) else { return Ok(None) };
+                            let Some(e) = render_binary(&a, &b, op, t) else { return Ok(None) };
                             return self.binary(op, a, b, &e);
                         }
                         // g*p // (g*q) = p // q,  g*p % (g*q) = g * (p % q): g is not zero here.
                         if let Some((g, p, q)) = common_factor(&a, &b) {
-                            let Some(e) = over(&p, &q) else { return Ok(None) };
+                            let Some(e) = render_binary(&p, &q, op, t) else { return Ok(None) };
                             return match self.binary(op, p, q, &e)? {
                                 Some(r) if modulo => self.product(&g, &r),
                                 rest => Ok(rest),
                             };
                         }
                         // One name for the lanes of vectors and for scalars.
-                        let lane = if e.dtype().lanes == 1 { None } else { over(&a, &b) };
+                        let lane =
+                            if e.dtype().lanes == 1 { None } else { render_binary(&a, &b, op, t) };
                         let e = lane.as_ref().unwrap_or(e);
                         if !floor {
                             return Ok(Some(self.opaque(e)));
@@ -403,6 +401,10 @@ impl Normalizer {
     fn flag(&self, e: &Expr) -> Pred {
         Pred::Flag(Atom::term(e.clone(), Nature::Opaque), true)
     }
+}
+
+fn render_binary(p: &Sum, q: &Sum, op: BinOp, t: DType) -> Option<Expr> {
+    Some(Expr::binary(op, render::sum(p, t)?, render::sum(q, t)?))
 }
 
 /// The body of a let with the value in place; the value is shared where it occurs more than once.

@@ -126,15 +126,16 @@ pub(crate) fn common_factor(x: &Sum, y: &Sum) -> Option<(Sum, Sum, Sum)> {
     if k == 0 || (k == 1 && common.is_empty()) {
         return None;
     }
-    let rest = |s: &Sum| {
-        let mut out = Sum::constant(s.constant / k);
-        for (t, c) in &s.terms {
-            out = out.plus(&without(t, &common)?, c / k).ok()?;
-        }
-        Some(out)
-    };
-    let (p, q) = (rest(x)?, rest(y)?);
+    let (p, q) = (divided(x, k, &common)?, divided(y, k, &common)?);
     Some((product(common)?.scaled(k).ok()?, p, q))
+}
+
+fn divided(s: &Sum, k: i128, common: &[Term]) -> Option<Sum> {
+    let mut out = Sum::constant(s.constant / k);
+    for (t, c) in &s.terms {
+        out = out.plus(&without(t, common)?, c / k).ok()?;
+    }
+    Some(out)
 }
 
 /// A term divided by factors of it; `None` where it has not all of them.

@@ -119,8 +119,7 @@ impl Intervals {
         while let Some((from, to)) = parts.iter().find_map(|p| known.equation(p)) {
             let ends = known.of_atom(&from);
             known.meet(&to, ends);
-            let rename = |a: &Atom| (*a == from).then(|| to.clone());
-            parts = match Pred::And(parts).renamed(&rename)? {
+            parts = match Pred::And(parts).renamed(&|a| (*a == from).then(|| to.clone()))? {
                 Pred::Bool(value) => return Ok(!value),
                 Pred::And(parts) => parts,
                 one => vec![one],
@@ -244,8 +243,10 @@ mod tests {
 
     /// `0 <= v < extent` for each.
     fn ranges(vars: &[(&Var, i64)]) -> Vec<Pred> {
-        let both = |(v, n): &(&Var, i64)| [v.expr().greater_equal(0), v.expr().less(*n)];
-        vars.iter().flat_map(both).map(|e| pred(&e)).collect()
+        vars.iter()
+            .flat_map(|(v, n)| [v.expr().greater_equal(0), v.expr().less(*n)])
+            .map(|e| pred(&e))
+            .collect()
     }
 
     #[test]
@@ -274,18 +275,22 @@ mod tests {
         let quotients = (i.expr().floordiv(24) + &u).equal(j.expr().floordiv(24));
         let remainders = i.expr().floormod(24).equal(j.expr().floormod(24));
         let differ = i.expr().not_equal(&j);
-        let all = |parts: &[&Expr]| {
-            pred(&parts.iter().fold(Expr::bool(true), |all, p| all.and((*p).clone())))
-        };
-        assert!(is_never(&guards, &all(&[&quotients, &remainders, &differ])));
-        assert!(!is_never(&guards, &all(&[&remainders, &differ])));
-        assert!(!is_never(&guards, &all(&[&quotients, &differ])));
+        assert!(is_never(&guards, &all_of(&[&quotients, &remainders, &differ])));
+        assert!(!is_never(&guards, &all_of(&[&remainders, &differ])));
+        assert!(!is_never(&guards, &all_of(&[&quotients, &differ])));
         // Three digits.
-        let middle = |v: &Var| v.expr().floordiv(6).floormod(4);
         let low = i.expr().floormod(6).equal(j.expr().floormod(6));
-        let digits = [&quotients, &middle(&i).equal(middle(&j)), &low, &differ];
-        assert!(is_never(&guards, &all(&digits)));
-        assert!(!is_never(&guards, &all(&[digits[0], digits[1], digits[3]])));
+        let digits = [&quotients, &middle_digit(&i).equal(middle_digit(&j)), &low, &differ];
+        assert!(is_never(&guards, &all_of(&digits)));
+        assert!(!is_never(&guards, &all_of(&[digits[0], digits[1], digits[3]])));
+    }
+
+    fn all_of(parts: &[&Expr]) -> Pred {
+        pred(&parts.iter().fold(Expr::bool(true), |all, p| all.and((*p).clone())))
+    }
+
+    fn middle_digit(v: &Var) -> Expr {
+        v.expr().floordiv(6).floormod(4)
     }
 
     #[test]

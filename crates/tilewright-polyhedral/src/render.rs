@@ -125,21 +125,24 @@ fn exact(s: &Sum, t: DType) -> Option<Expr> {
 }
 
 fn term(which: &Term, t: DType) -> Option<Expr> {
-    let apply = |op: BinOp, a: &Sum, b: Expr| Some(Expr::binary(op, exact(a, t)?, b));
     match which {
         Term::Atom(a) => Some(a.expr().clone().cast(t)),
-        Term::Div(s, k) => apply(BinOp::FloorDiv, s, constant(*k, t)?),
-        Term::Mod(s, k) => apply(BinOp::FloorMod, s, constant(*k, t)?),
-        Term::TruncDiv(s, k) => apply(BinOp::TruncDiv, s, constant(*k, t)?),
-        Term::TruncMod(s, k) => apply(BinOp::TruncMod, s, constant(*k, t)?),
-        Term::Min(a, b) => apply(BinOp::Min, a, exact(b, t)?),
-        Term::Max(a, b) => apply(BinOp::Max, a, exact(b, t)?),
+        Term::Div(s, k) => render_op(BinOp::FloorDiv, s, constant(*k, t)?, t),
+        Term::Mod(s, k) => render_op(BinOp::FloorMod, s, constant(*k, t)?, t),
+        Term::TruncDiv(s, k) => render_op(BinOp::TruncDiv, s, constant(*k, t)?, t),
+        Term::TruncMod(s, k) => render_op(BinOp::TruncMod, s, constant(*k, t)?, t),
+        Term::Min(a, b) => render_op(BinOp::Min, a, exact(b, t)?, t),
+        Term::Max(a, b) => render_op(BinOp::Max, a, exact(b, t)?, t),
         Term::Select(c, a, b) => {
             let c = pred(c)?;
             let flag = a.as_constant() == Some(1) && b.as_constant() == Some(0);
             if flag { Some(c.cast(t)) } else { Some(Expr::select(c, exact(a, t)?, exact(b, t)?)) }
         }
     }
+}
+
+fn render_op(op: BinOp, a: &Sum, b: Expr, t: DType) -> Option<Expr> {
+    Some(Expr::binary(op, exact(a, t)?, b))
 }
 
 /// The type in which a sum can be compared; `None` where there is none.
@@ -150,62 +153,76 @@ fn compare_type(s: &Sum) -> Option<DType> {
         wide |= t.bits == 64 || t == DType::U32;
         ok &= t != DType::U64;
     });
-    let small = |v: &i128| i32::try_from(*v).is_ok();
-    wide |= !(small(&s.constant) && s.terms.values().all(small));
+    wide |=
+        !(i32::try_from(s.constant).is_ok() && s.terms.values().all(|v| i32::try_from(*v).is_ok()));
     ok.then_some(if wide { DType::I64 } else { DType::I32 })
 }
 
 /// The condition as an expression; `None` where a number does not fit.
 pub(crate) fn pred(p: &Pred) -> Option<Expr> {
-    let all = |parts: &[Pred]| parts.iter().map(pred).collect::<Option<Vec<Expr>>>();
     match p {
         Pred::Bool(b) => Some(Expr::bool(*b)),
         Pred::Flag(a, true) => Some(a.expr().clone()),
         Pred::Flag(a, false) => Some(!a.expr().clone()),
-        Pred::And(parts) => all(parts)?.into_iter().reduce(|a, b| a.and(b)),
-        Pred::Or(parts) => all(parts)?.into_iter().reduce(|a, b| a.or(b)),
+        Pred::And(parts) => render_all(parts)?.into_iter().reduce(|a, b| a.and(b)),
+        Pred::Or(parts) => render_all(parts)?.into_iter().reduce(|a, b| a.or(b)),
         Pred::Eq(s) => compare(s, BinOp::Eq),
         Pred::Ne(s) => compare(s, BinOp::Ne),
         Pred::Ge(s) => compare(s, BinOp::Ge),
     }
 }
 
+fn render_all(parts: &[Pred]) -> Option<Vec<Expr>> {
+    parts.iter().map(pred).collect::<Option<Vec<Expr>>>()
+}
+
 /// `s op 0` with the terms on the sides where they read best.
 fn compare(s: &Sum, op: BinOp) -> Option<Expr> {
     let t = compare_type(s)?;
-    let side = |positive: bool| Sum {
-        constant: 0,
-        terms: (s.terms.iter())
-            .filter(|(_, c)| (**c > 0) == positive)
-            .map(|(t, c)| (t.clone(), c.abs()))
-            .collect(),
-    };
-    let (plus, minus) = (side(true), side(false));
-    let build = |op, a: &Sum, b: &Sum| Some(Expr::binary(op, sum(a, t)?, sum(b, t)?));
+    let (plus, minus) = (terms_of_sign(true, s), terms_of_sign(false, s));
     let k = s.constant;
-    let with = |s: &Sum, k: i128| Sum { constant: k, terms: s.terms.clone() };
     match (plus.terms.is_empty(), minus.terms.is_empty()) {
         // plus + k >= 0
-        (_, true) => build(op, &plus, &Sum::constant(-k)),
+        (_, true) => compare_sums(op, &plus, &Sum::constant(-k), t),
         // k - minus >= 0
         (true, false) => match op {
-            BinOp::Ge => build(BinOp::Lt, &minus, &Sum::constant(k.checked_add(1)?)),
-            _ => build(op, &minus, &Sum::constant(k)),
+            BinOp::Ge => compare_sums(BinOp::Lt, &minus, &Sum::constant(k.checked_add(1)?), t),
+            _ => compare_sums(op, &minus, &Sum::constant(k), t),
         },
         // plus - minus + k >= 0
         (false, false) => match op {
             // The longer side goes to the left.
             BinOp::Ge if k <= 0 && plus.terms.len() > minus.terms.len() => {
-                build(BinOp::Ge, &plus, &with(&minus, -k))
+                compare_sums(BinOp::Ge, &plus, &with_constant(&minus, -k), t)
             }
-            BinOp::Ge if k == 0 => build(BinOp::Le, &minus, &plus),
-            BinOp::Ge if k > 0 => build(BinOp::Lt, &minus, &with(&plus, k.checked_add(1)?)),
-            BinOp::Ge if k == -1 => build(BinOp::Lt, &minus, &plus),
-            BinOp::Ge => build(BinOp::Ge, &plus, &with(&minus, -k)),
-            _ if k > 0 => build(op, &minus, &with(&plus, k)),
-            _ => build(op, &plus, &with(&minus, -k)),
+            BinOp::Ge if k == 0 => compare_sums(BinOp::Le, &minus, &plus, t),
+            BinOp::Ge if k > 0 => {
+                compare_sums(BinOp::Lt, &minus, &with_constant(&plus, k.checked_add(1)?), t)
+            }
+            BinOp::Ge if k == -1 => compare_sums(BinOp::Lt, &minus, &plus, t),
+            BinOp::Ge => compare_sums(BinOp::Ge, &plus, &with_constant(&minus, -k), t),
+            _ if k > 0 => compare_sums(op, &minus, &with_constant(&plus, k), t),
+            _ => compare_sums(op, &plus, &with_constant(&minus, -k), t),
         },
     }
+}
+
+fn terms_of_sign(positive: bool, s: &Sum) -> Sum {
+    Sum {
+        constant: 0,
+        terms: (s.terms.iter())
+            .filter(|(_, c)| (**c > 0) == positive)
+            .map(|(t, c)| (t.clone(), c.abs()))
+            .collect(),
+    }
+}
+
+fn compare_sums(op: BinOp, a: &Sum, b: &Sum, t: DType) -> Option<Expr> {
+    Some(Expr::binary(op, sum(a, t)?, sum(b, t)?))
+}
+
+fn with_constant(s: &Sum, k: i128) -> Sum {
+    Sum { constant: k, terms: s.terms.clone() }
 }
 
 #[cfg(test)]

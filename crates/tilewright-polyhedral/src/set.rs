@@ -213,15 +213,16 @@ impl Set {
 
     /// Whether there is no point; the witness of a no is one.
     pub fn is_empty(&self) -> Proof {
-        let ask = || -> Known<Proof> {
-            if self.ask(|points| points.set()?.is_empty())? {
-                return Ok(Proof::Yes);
-            }
-            self.certain()?;
-            let witness = self.point()?.ok_or_else(|| Unknown::from(Reason::TooLarge))?;
-            Ok(Proof::No { witness })
-        };
-        ask().into()
+        self.try_is_empty().into()
+    }
+
+    fn try_is_empty(&self) -> Known<Proof> {
+        if self.ask(|points| points.set()?.is_empty())? {
+            return Ok(Proof::Yes);
+        }
+        self.certain()?;
+        let witness = self.point()?.ok_or_else(|| Unknown::from(Reason::TooLarge))?;
+        Ok(Proof::No { witness })
     }
 
     /// Whether it is certain that there is no point: [`Set::is_empty`] without the witness, which
@@ -233,14 +234,14 @@ impl Set {
     /// Whether it is certain that every point is one of the other: [`Set::is_subset`] without the
     /// witness.
     pub fn is_within(&self, other: &Set) -> bool {
-        let inside = |points: &Domain| {
-            if !self.vars().eq(other.vars()) {
-                return Err(Reason::Mismatch("sets over different variables".into()).into());
-            }
-            let (both, set) = points.side_by_side(&other.points)?;
-            both.set()?.is_subset(&set)
-        };
-        other.is_exact() && self.ask(inside) == Ok(true)
+        other.is_exact()
+            && self.ask(|points| {
+                if !self.vars().eq(other.vars()) {
+                    return Err(Reason::Mismatch("sets over different variables".into()).into());
+                }
+                let (both, set) = points.side_by_side(&other.points)?;
+                both.set()?.is_subset(&set)
+            }) == Ok(true)
     }
 
     /// Whether every point is one of the other, which must be exact for a yes.

@@ -85,39 +85,41 @@ impl Domain {
             return e.clone();
         }
         let e = &Operands(self).expr(e);
-        let ask = || {
-            let s = self.normalizer().sum(e)?;
-            // Of what is written, the price of the original alone counts.
-            let question = self.question("simplify").map(|q| q.sum(&s).number(e.dtype()));
-            self.engine.remembered(question.map(|q| q.number(cost(e))), || {
-                self.ask(|| self.reach(|f| s.atoms(f))?.simplest(&s, e.dtype(), Some(e)))
-            })
-        };
-        let found = ask();
+        let found = self.try_simplify_index(e);
         match found {
             Ok(Some(better)) => better,
             _ => e.clone(),
         }
     }
 
+    fn try_simplify_index(&self, e: &Expr) -> Known<Option<Expr>> {
+        let s = self.normalizer().sum(e)?;
+        // Of what is written, the price of the original alone counts.
+        let question = self.question("simplify").map(|q| q.sum(&s).number(e.dtype()));
+        self.engine.remembered(question.map(|q| q.number(cost(e))), || {
+            self.ask(|| self.reach(|f| s.atoms(f))?.simplest(&s, e.dtype(), Some(e)))
+        })
+    }
+
     /// The simplest condition that holds at the same points of the domain.
     pub fn simplify_predicate(&self, e: &Expr) -> Expr {
-        let ask = || {
-            let p = self.normalizer().pred(e)?;
-            let question = self.question("simplify").map(|q| q.pred(&p).number(cost(e)));
-            self.engine.remembered(question, || {
-                self.ask(|| {
-                    let d = self.reach(|f| p.atoms(f))?;
-                    let inside = d.set()?.intersect(&d.space.pred(&p)?)?;
-                    d.closed_form(&inside, Some(&p), Some(e))
-                })
-            })
-        };
-        let found = ask();
+        let found = self.try_simplify_predicate(e);
         match found {
             Ok(Some(better)) => better,
             _ => e.clone(),
         }
+    }
+
+    fn try_simplify_predicate(&self, e: &Expr) -> Known<Option<Expr>> {
+        let p = self.normalizer().pred(e)?;
+        let question = self.question("simplify").map(|q| q.pred(&p).number(cost(e)));
+        self.engine.remembered(question, || {
+            self.ask(|| {
+                let d = self.reach(|f| p.atoms(f))?;
+                let inside = d.set()?.intersect(&d.space.pred(&p)?)?;
+                d.closed_form(&inside, Some(&p), Some(e))
+            })
+        })
     }
 
     /// The simplest expression for a sum whose atoms are all in the space; `None` if nothing is
@@ -198,22 +200,25 @@ impl Domain {
             Term::Div(s, k) | Term::Mod(s, k) => {
                 let s = self.reduce_sum(s, done)?;
                 let divide = matches!(t, Term::Div(..));
-                let apply = |s: &Sum, k: i128| if divide { s.div(k) } else { s.modulo(k) };
                 let (quotient, rest) = s.split(*k);
                 if let Some(m) = self.cell(&rest, *k)? {
                     return if divide { quotient.offset(m) } else { rest.offset(-m * k) };
                 }
-                let Some((g, whole, part)) = self.grouped(&rest, *k)? else { return apply(&s, *k) };
-                let inner = self.reduce_sum(&apply(&whole, k / g)?, done)?;
+                let Some((g, whole, part)) = self.grouped(&rest, *k)? else {
+                    return div_or_mod(&s, *k, divide);
+                };
+                let inner = self.reduce_sum(&div_or_mod(&whole, k / g, divide)?, done)?;
                 if divide { quotient.plus(&inner, 1) } else { inner.scaled(g)?.plus(&part, 1) }
             }
             Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
                 let s = self.reduce_sum(s, done)?;
                 let divide = matches!(t, Term::TruncDiv(..));
-                let floor = |s: &Sum| if divide { s.div(*k) } else { s.modulo(*k) };
                 match self.range(&s)? {
-                    (Some(0..), _) => self.reduce_sum(&floor(&s)?, done),
-                    (_, Some(..=0)) => self.reduce_sum(&floor(&s.scaled(-1)?)?, done)?.scaled(-1),
+                    (Some(0..), _) => self.reduce_sum(&div_or_mod(&s, *k, divide)?, done),
+                    (_, Some(..=0)) => {
+                        let negated = div_or_mod(&s.scaled(-1)?, *k, divide)?;
+                        self.reduce_sum(&negated, done)?.scaled(-1)
+                    }
                     _ if divide => Ok(Sum::term(Term::TruncDiv(Box::new(s), *k))),
                     _ => Ok(Sum::term(Term::TruncMod(Box::new(s), *k))),
                 }
@@ -470,6 +475,10 @@ impl Domain {
     }
 }
 
+fn div_or_mod(s: &Sum, k: i128, divide: bool) -> Known<Sum> {
+    if divide { s.div(k) } else { s.modulo(k) }
+}
+
 /// Simplifies the operands of bit operations, which forms take apart into digits.
 struct Operands<'d>(&'d Domain);
 
@@ -615,17 +624,18 @@ fn as_flag(p: &Pred, s: &Sum) -> Option<Pred> {
     if s.terms.len() != 1 || !a.expr().dtype().is_bool() {
         return None;
     }
-    let at = |v: i128| {
-        let value = c * v + s.constant;
-        match p {
-            Pred::Ge(_) => value >= 0,
-            Pred::Eq(_) => value == 0,
-            _ => value != 0,
-        }
-    };
-    match (at(0), at(1)) {
+    match (holds_at(0, c, s, p), holds_at(1, c, s, p)) {
         (false, true) => Some(Pred::Flag(a.clone(), true)),
         (true, false) => Some(Pred::Flag(a.clone(), false)),
         (both, _) => Some(Pred::Bool(both)),
+    }
+}
+
+fn holds_at(v: i128, c: &i128, s: &Sum, p: &Pred) -> bool {
+    let value = c * v + s.constant;
+    match p {
+        Pred::Ge(_) => value >= 0,
+        Pred::Eq(_) => value == 0,
+        _ => value != 0,
     }
 }

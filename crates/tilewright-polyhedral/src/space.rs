@@ -43,8 +43,8 @@ impl Space {
     }
 
     fn place(&self, atom: &Atom) -> Known<usize> {
-        let missing = || Reason::Engine(format!("{} has no place", atom.name())).into();
-        self.position(atom).ok_or_else(missing)
+        self.position(atom)
+            .ok_or_else(|| Reason::Engine(format!("{} has no place", atom.name())).into())
     }
 
     /// The function that a sum is.
@@ -134,15 +134,20 @@ impl Space {
 
     /// The points of constraints on affine functions, for which no function by pieces is made.
     fn rows(&self, constraints: &[&Pred]) -> Known<Set> {
-        let rows = |equal: bool| -> Known<Vec<Vec<i128>>> {
-            let sums = constraints.iter().filter_map(|p| match p {
-                Pred::Ge(s) if !equal => Some(s),
-                Pred::Eq(s) if equal => Some(s),
-                _ => None,
-            });
-            sums.map(|s| self.row(s)).collect()
-        };
-        self.ctx.conjunction(&self.dims, &rows(true)?, &rows(false)?)
+        self.ctx.conjunction(
+            &self.dims,
+            &self.rows_of(true, constraints)?,
+            &self.rows_of(false, constraints)?,
+        )
+    }
+
+    fn rows_of(&self, equal: bool, constraints: &[&Pred]) -> Known<Vec<Vec<i128>>> {
+        let sums = constraints.iter().filter_map(|p| match p {
+            Pred::Ge(s) if !equal => Some(s),
+            Pred::Eq(s) if equal => Some(s),
+            _ => None,
+        });
+        sums.map(|s| self.row(s)).collect()
     }
 
     /// The constant of the affine part of a sum, and its coefficients.
@@ -273,11 +278,15 @@ fn between(all: &[Atom], some: &[Atom]) -> Option<Vec<usize>> {
 
 /// A key that puts smaller values first: `i == 0 or i == 3`.
 pub(crate) fn reading_order(part: &[Pred]) -> impl Ord + use<> {
-    let of = |s: &Sum| (s.terms.clone(), s.constant.saturating_neg());
-    let key = |p: &Pred| match p {
-        Pred::Eq(s) => (0, of(s)),
-        Pred::Ge(s) => (1, of(s)),
-        _ => (2, Default::default()),
-    };
-    part.iter().map(key).collect::<Vec<_>>()
+    part.iter()
+        .map(|p| match p {
+            Pred::Eq(s) => (0, order_key(s)),
+            Pred::Ge(s) => (1, order_key(s)),
+            _ => (2, Default::default()),
+        })
+        .collect::<Vec<_>>()
+}
+
+fn order_key(s: &Sum) -> (std::collections::BTreeMap<Term, i128>, i128) {
+    (s.terms.clone(), s.constant.saturating_neg())
 }

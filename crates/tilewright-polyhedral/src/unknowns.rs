@@ -32,10 +32,9 @@ impl Domain {
                 learned.add(Pred::between(&Sum::atom(a.clone()), ends)?)?;
             }
         }
-        let divides = |a: &Atom| matches!(a.nature(), Nature::Quotient(..) | Nature::Remainder(..));
-        let multiplies = |a: &Atom| matches!(a.nature(), Nature::Product(_));
         // What is known of products says that divisors are positive, and the other way round.
-        let rounds = if atoms.iter().any(divides) && atoms.iter().any(multiplies) { 2 } else { 1 };
+        let rounds =
+            if atoms.iter().any(is_division) && atoms.iter().any(is_product) { 2 } else { 1 };
         for _ in 0..rounds {
             for a in atoms {
                 match a.nature() {
@@ -51,6 +50,14 @@ impl Domain {
         }
         Ok(learned.set)
     }
+}
+
+fn is_division(a: &Atom) -> bool {
+    matches!(a.nature(), Nature::Quotient(..) | Nature::Remainder(..))
+}
+
+fn is_product(a: &Atom) -> bool {
+    matches!(a.nature(), Nature::Product(_))
 }
 
 /// The set so far.
@@ -80,22 +87,21 @@ impl Learned<'_> {
             let of = match term {
                 Term::Max(a, b) => joined(self.bounds(a)?, self.bounds(b)?, i64::max),
                 Term::Min(a, b) => {
-                    let turned = |(low, high): Bounds| (high, low);
-                    turned(joined(turned(self.bounds(a)?), turned(self.bounds(b)?), i64::min))
+                    swapped(joined(swapped(self.bounds(a)?), swapped(self.bounds(b)?), i64::min))
                 }
                 Term::Div(s, k) => {
                     let (low, high) = self.bounds(s)?;
                     let k = i64::try_from(*k).ok();
-                    let part = |n: Option<i64>| Some(n?.div_euclid(k?));
-                    (part(low), part(high))
+                    (checked_quotient(low, k), checked_quotient(high, k))
                 }
                 Term::Mod(_, k) => (Some(0), i64::try_from(k - 1).ok()),
                 _ => (None, None),
             };
-            let by = |n: Option<i64>| n?.checked_mul(i64::try_from(*c).ok()?);
             let (low, high) = if *c < 0 { (of.1, of.0) } else { of };
-            let add = |a: Option<i64>, b: Option<i64>| a?.checked_add(b?);
-            all = (add(all.0, by(low)), add(all.1, by(high)));
+            all = (
+                checked_sum(all.0, checked_product(low, c)),
+                checked_sum(all.1, checked_product(high, c)),
+            );
         }
         Ok(all)
     }
@@ -162,7 +168,6 @@ impl Learned<'_> {
         if !self.holds(Pred::ge(y.clone()))? {
             return Ok(());
         }
-        let positive = |s: &Sum| -> Known<Pred> { Ok(Pred::ge(s.clone().offset(-1)?)) };
         if self.holds(Pred::ge(x.clone()))? && self.holds(positive(&value)?)? {
             self.add(positive(&x)?)?;
             self.add(positive(&y)?)?;
@@ -187,12 +192,34 @@ impl Learned<'_> {
     }
 }
 
+fn swapped((low, high): Bounds) -> (Option<i64>, Option<i64>) {
+    (high, low)
+}
+
+fn checked_quotient(n: Option<i64>, k: Option<i64>) -> Option<i64> {
+    Some(n?.div_euclid(k?))
+}
+
+fn checked_product(n: Option<i64>, c: &i128) -> Option<i64> {
+    n?.checked_mul(i64::try_from(*c).ok()?)
+}
+
+fn checked_sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a?.checked_add(b?)
+}
+
+fn positive(s: &Sum) -> Known<Pred> {
+    Ok(Pred::ge(s.clone().offset(-1)?))
+}
+
 /// `z` such that the atom is the product `z * y` of two factors.
 fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
     let Nature::Product(parts) = a.nature() else { return None };
     let [p, q] = parts.as_slice() else { return None };
-    let factor = |t: &Term| Sum::term(t.clone());
-    [(p, q), (q, p)].into_iter().find(|(t, _)| factor(t) == *y).map(|(_, rest)| factor(rest))
+    [(p, q), (q, p)]
+        .into_iter()
+        .find(|(t, _)| Sum::term((*t).clone()) == *y)
+        .map(|(_, rest)| Sum::term(rest.clone()))
 }
 
 type Bounds = (Option<i64>, Option<i64>);

@@ -120,11 +120,13 @@ impl Domain {
     fn read_point(&self, set: &Raw) -> Known<Option<Witness>> {
         let Some(point) = set.sample()? else { return Ok(None) };
         let vars = self.space.atoms.iter().filter_map(Atom::as_var);
-        let value = |(v, x): (&Var, i128)| match i64::try_from(x) {
-            Ok(x) => Ok((v.clone(), x)),
-            Err(_) => Err(Reason::TooLarge.into()),
-        };
-        let values = vars.zip(point).map(value).collect::<Known<Vec<_>>>()?;
+        let values = vars
+            .zip(point)
+            .map(|(v, x)| match i64::try_from(x) {
+                Ok(x) => Ok((v.clone(), x)),
+                Err(_) => Err(Reason::TooLarge.into()),
+            })
+            .collect::<Known<Vec<_>>>()?;
         Ok(Some(Witness { values }))
     }
 }

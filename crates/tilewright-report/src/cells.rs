@@ -48,14 +48,11 @@ struct Digits {
 
 impl Numbers {
     fn of(layout: &TiledLayout) -> Option<Numbers> {
-        let numbers = |list: &[_]| -> Option<Vec<i64>> {
-            dim::known(list)?.into_iter().map(|n| i64::try_from(n).ok()).collect()
-        };
         let splits = layout
             .splits
             .iter()
-            .map(|s| Some(Digits { offset: s.offset, digits: numbers(&s.digits)? }));
-        let (logical, splits) = (numbers(&layout.logical)?, splits.collect::<Option<_>>()?);
+            .map(|s| Some(Digits { offset: s.offset, digits: numbers_of(&s.digits)? }));
+        let (logical, splits) = (numbers_of(&layout.logical)?, splits.collect::<Option<_>>()?);
         Some(Numbers { logical, splits, order: layout.order.clone() })
     }
 
@@ -66,6 +63,10 @@ impl Numbers {
     fn pads(&self, axis: usize) -> bool {
         self.splits[axis].room() != self.logical[axis]
     }
+}
+
+fn numbers_of(list: &[dim::Dim]) -> Option<Vec<i64>> {
+    dim::known(list)?.into_iter().map(|n| i64::try_from(n).ok()).collect()
 }
 
 impl Digits {
@@ -195,11 +196,12 @@ impl<'a> Memory<'a> {
     /// fewer.
     fn corner(&self) -> Option<String> {
         let layout = self.layout;
-        let long = |d: &usize| layout.logical[*d] > 1;
         // The axis that is innermost in memory, and the last of the others that is divided or long.
-        let across = layout.order.iter().rev().map(|(d, _)| *d).find(long)?;
+        let across = layout.order.iter().rev().map(|(d, _)| *d).find(|d| layout.logical[*d] > 1)?;
         let others = (0..layout.logical.len()).rev().filter(|d| *d != across);
-        let down = others.filter(long).max_by_key(|d| (layout.splits[*d].digits.len() > 1, *d))?;
+        let down = others
+            .filter(|d| layout.logical[*d] > 1)
+            .max_by_key(|d| (layout.splits[*d].digits.len() > 1, *d))?;
         let (columns, rows) = (self.samples(across), self.samples(down));
         let zeros: Vec<String> = (0..layout.logical.len())
             .filter(|d| *d != across && *d != down)

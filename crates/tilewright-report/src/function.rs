@@ -201,12 +201,15 @@ fn found<'a>(names: Vec<&'a str>, known: &HashMap<&str, Vec<String>>) -> Vec<Str
     let mut count: HashMap<&str, usize> = HashMap::new();
     names.iter().for_each(|name| *count.entry(name).or_default() += 1);
     let mut next: HashMap<&'a str, usize> = HashMap::new();
-    let of = |name: &'a str| {
-        let k = next.entry(name).or_default();
-        *k += 1;
-        let all = known.get(name)?;
-        let is_clear = all.len() == count[name] || all.iter().all(|one| *one == all[0]);
-        all.get((*k - 1).min(all.len() - 1)).filter(|_| is_clear).cloned()
-    };
-    names.into_iter().map(of).map(Option::unwrap_or_default).collect()
+    names
+        .into_iter()
+        .map(|name| {
+            let k = next.entry(name).or_default();
+            *k += 1;
+            let all = known.get(name)?;
+            let is_clear = all.len() == count[name] || all.iter().all(|one| *one == all[0]);
+            all.get((*k - 1).min(all.len() - 1)).filter(|_| is_clear).cloned()
+        })
+        .map(Option::unwrap_or_default)
+        .collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tilewright_layout::solver::Use;
+use tilewright_layout::solver::{Alternative, Problem, Solution, Use};
 
 use crate::function::FunctionReport;
 use crate::layers::{self, HEIGHT, Line, Net};
@@ -44,20 +44,18 @@ impl<'a> Graph<'a> {
         let mut nodes = Vec::new();
         let mut nets: Vec<(Use, Net)> = Vec::new();
         let mut makers: HashMap<Use, usize> = HashMap::new();
-        let made = |tensor: usize| Use { tensor, layout: plan.tensors[tensor].layout };
         let mut makes = |used: Use, from: usize| {
             makers.insert(used, nets.len());
             nets.push((used, Net { from, to: Vec::new() }));
         };
         for t in (0..problem.tensors.len()).filter(|t| problem.tensors[*t].given.is_some()) {
-            makes(made(t), nodes.len());
+            makes(use_of(t, plan), nodes.len());
             nodes.push(Node::Input(t));
         }
-        let chosen = |c: usize| &problem.calls[c].alternatives[plan.calls[c].choice];
         let first_call = nodes.len();
         for c in 0..problem.calls.len() {
-            chosen(c).writes.iter().for_each(|used| makes(*used, nodes.len()));
-            nodes.push(match chosen(c).writes.first() {
+            chosen_of(c, problem, plan).writes.iter().for_each(|used| makes(*used, nodes.len()));
+            nodes.push(match chosen_of(c, problem, plan).writes.first() {
                 Some(given) if c >= function.plan.calls() => Node::Input(given.tensor),
                 _ => Node::Call(c),
             });
@@ -76,10 +74,10 @@ impl<'a> Graph<'a> {
             }
         };
         for c in 0..problem.calls.len() {
-            chosen(c).reads.iter().for_each(|used| reads(*used, first_call + c));
+            chosen_of(c, problem, plan).reads.iter().for_each(|used| reads(*used, first_call + c));
         }
         for (k, c) in plan.conversions.iter().enumerate() {
-            reads(made(c.tensor), first_conversion + k);
+            reads(use_of(c.tensor, plan), first_conversion + k);
         }
         for (tensor, t) in problem.tensors.iter().enumerate() {
             for layout in &t.required {
@@ -88,7 +86,7 @@ impl<'a> Graph<'a> {
             }
         }
         for tensor in &function.plan.free_results {
-            reads(made(*tensor), nodes.len());
+            reads(use_of(*tensor, plan), nodes.len());
             nodes.push(Node::Output(*tensor));
         }
         Graph { function, nodes, nets }
@@ -120,12 +118,8 @@ impl<'a> Graph<'a> {
     /// The drawing alone. It is XML, and so can be an image.
     fn svg(&self) -> String {
         let words: Vec<[String; 2]> = self.nodes.iter().map(|n| self.words(*n)).collect();
-        let width = |w: &[String; 2]| {
-            let letters = w.iter().map(|w| w.chars().count()).max().unwrap_or(0);
-            letters as f64 * 6.6 + 18.0
-        };
         // Boxes of one width stand in straight columns.
-        let widths: Vec<f64> = words.iter().map(|w| width(w).max(NARROWEST)).collect();
+        let widths: Vec<f64> = words.iter().map(|w| box_width(w).max(NARROWEST)).collect();
         let nets: Vec<Net> =
             self.nets.iter().map(|(_, n)| Net { from: n.from, to: n.to.clone() }).collect();
         let drawing = layers::draw(&widths, &nets);
@@ -138,12 +132,16 @@ impl<'a> Graph<'a> {
         );
         // From top to bottom, each box with the lines that leave it: the order of the Tab key.
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        let at = |n: usize| drawing.nodes[n];
-        order.sort_by(|a, b| at(*a).1.total_cmp(&at(*b).1).then(at(*a).0.total_cmp(&at(*b).0)));
+        order.sort_by(|a, b| {
+            drawing.nodes[*a]
+                .1
+                .total_cmp(&drawing.nodes[*b].1)
+                .then(drawing.nodes[*a].0.total_cmp(&drawing.nodes[*b].0))
+        });
         let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         self.nets.iter().enumerate().for_each(|(k, (_, net))| leaving[net.from].push(k));
         for n in order {
-            self.draw_box(&mut text, self.nodes[n], &words[n], at(n), widths[n]);
+            self.draw_box(&mut text, self.nodes[n], &words[n], drawing.nodes[n], widths[n]);
             for k in &leaving[n] {
                 self.draw_net(&mut text, self.nets[*k].0, &drawing.nets[*k]);
             }
@@ -154,10 +152,9 @@ impl<'a> Graph<'a> {
     /// What stands in a box.
     fn words(&self, node: Node) -> [String; 2] {
         let plan = &self.function.plan.plan;
-        let name = |t: usize| short(self.function.name(t));
         match node {
-            Node::Input(t) => [name(t), "input".to_owned()],
-            Node::Output(t) => [name(t), "result".to_owned()],
+            Node::Input(t) => [short(self.function.name(t)), "input".to_owned()],
+            Node::Output(t) => [short(self.function.name(t)), "result".to_owned()],
             Node::Call(c) => {
                 let call = &plan.calls[c];
                 let second = match call.cost {
@@ -342,6 +339,19 @@ impl<'a> Graph<'a> {
         text + "<li class=\"b v\"><svg width=30 height=14 aria-hidden=true>\
                 <rect x=1 y=1 width=28 height=12 rx=6 /></svg>conversion</ul>\n"
     }
+}
+
+fn use_of(tensor: usize, plan: &Solution) -> Use {
+    Use { tensor, layout: plan.tensors[tensor].layout }
+}
+
+fn chosen_of<'a>(c: usize, problem: &'a Problem, plan: &Solution) -> &'a Alternative {
+    &problem.calls[c].alternatives[plan.calls[c].choice]
+}
+
+fn box_width(w: &[String; 2]) -> f64 {
+    let letters = w.iter().map(|w| w.chars().count()).max().unwrap_or(0);
+    letters as f64 * 6.6 + 18.0
 }
 
 /// The colour of a kind of layout; the first is the logical one's alone.

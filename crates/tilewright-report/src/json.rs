@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tilewright_driver::layout::Port;
-use tilewright_driver::pricing::{Change, Prices};
+use tilewright_driver::pricing::Prices;
 use tilewright_driver::{Error, Result};
 use tilewright_layout::Left;
 use tilewright_layout::flow::Planned;
@@ -95,42 +95,46 @@ pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[&WhatIf]) 
 
 /// Adds how the inputs and outputs of a model are stored: `null` for those in the model's own layout.
 pub fn add_ports(object: &mut Value, [inputs, outputs]: &[Vec<Port>; 2]) {
-    let stored = |s: &Stored| {
-        json!({
-            "map": s.to_string(), "logical": s.logical, "shape": s.physical(),
-            "padded": s.is_padded(), "pad": s.pad,
-        })
-    };
-    let one =
-        |port: &Port| json!({"name": *port.name, "stored": port.stored.as_deref().map(stored)});
     for (key, ports) in [("inputs", inputs), ("outputs", outputs)] {
-        object[key] = ports.iter().map(one).collect();
+        object[key] = ports
+            .iter()
+            .map(|port| json!({"name": *port.name, "stored": port.stored.as_deref().map(stored_json)}))
+            .collect();
     }
+}
+
+fn stored_json(s: &Stored) -> Value {
+    json!({
+        "map": s.to_string(), "logical": s.logical, "shape": s.physical(),
+        "padded": s.is_padded(), "pad": s.pad,
+    })
 }
 
 /// Adds what changes of sizes would save.
 pub fn add_prices(object: &mut Value, prices: &Prices) {
-    let one = |c: &Change| {
-        let saved = i64::try_from(c.saved()).unwrap_or(i64::MIN);
-        let ends: Vec<&str> = c.ends.iter().map(|name| &**name).collect();
-        json!({
-            "value": *c.value, "axis": c.axis, "role": c.role, "from": c.from, "to": c.to,
-            "cost": c.cost, "saved": saved, "changes": ends,
-        })
-    };
     let refused = prices
         .refused
         .iter()
         .map(|(value, axis, why)| json!({"value": **value, "axis": axis, "why": why}));
-    object["price"] = prices.changes.iter().map(one).collect();
+    object["price"] = prices
+        .changes
+        .iter()
+        .map(|c| {
+            let saved = i64::try_from(c.saved()).unwrap_or(i64::MIN);
+            let ends: Vec<&str> = c.ends.iter().map(|name| &**name).collect();
+            json!({
+                "value": *c.value, "axis": c.axis, "role": c.role, "from": c.from, "to": c.to,
+                "cost": c.cost, "saved": saved, "changes": ends,
+            })
+        })
+        .collect();
     object["price_refused"] = refused.collect();
 }
 
 /// The conversions that are left, for tools.
 pub fn list(left: &[Left]) -> Value {
-    let one = |l: &Left| {
+    left.iter().map(|l| {
         let (from, to) = (l.from.to_string(), l.to.to_string());
         json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes(), "reason": l.reason})
-    };
-    left.iter().map(one).collect()
+    }).collect()
 }

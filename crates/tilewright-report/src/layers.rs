@@ -131,12 +131,7 @@ fn layers(nodes: usize, nets: &[Net]) -> Vec<usize> {
 /// Orders the layers so that few lines cross.
 fn order(rows: &mut Vec<Vec<usize>>, items: &[Item]) {
     let mut position = vec![0.0f64; items.len()];
-    let number = |rows: &[Vec<usize>], position: &mut Vec<f64>| {
-        for row in rows {
-            row.iter().enumerate().for_each(|(k, n)| position[*n] = k as f64);
-        }
-    };
-    number(rows, &mut position);
+    number_items(rows, &mut position);
     let (mut best, mut fewest) = (rows.clone(), crossings(rows, items));
     for round in 0..ROUNDS {
         if fewest == 0 {
@@ -146,15 +141,8 @@ fn order(rows: &mut Vec<Vec<usize>>, items: &[Item]) {
         let count = rows.len();
         for step in 0..count {
             let row = &mut rows[if down { step } else { count - 1 - step }];
-            let mean = |n: usize| {
-                let near = if down { &items[n].up } else { &items[n].down };
-                if near.is_empty() {
-                    position[n]
-                } else {
-                    near.iter().map(|m| position[*m]).sum::<f64>() / near.len() as f64
-                }
-            };
-            let mut keyed: Vec<(f64, usize)> = row.iter().map(|n| (mean(*n), *n)).collect();
+            let mut keyed: Vec<(f64, usize)> =
+                row.iter().map(|n| (mean_position(*n, down, items, &position), *n)).collect();
             keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
             *row = keyed.into_iter().map(|(_, n)| n).collect();
             row.iter().enumerate().for_each(|(k, n)| position[*n] = k as f64);
@@ -165,6 +153,21 @@ fn order(rows: &mut Vec<Vec<usize>>, items: &[Item]) {
         }
     }
     *rows = best;
+}
+
+fn number_items(rows: &[Vec<usize>], position: &mut [f64]) {
+    for row in rows {
+        row.iter().enumerate().for_each(|(k, n)| position[*n] = k as f64);
+    }
+}
+
+fn mean_position(n: usize, down: bool, items: &[Item], position: &[f64]) -> f64 {
+    let near = if down { &items[n].up } else { &items[n].down };
+    if near.is_empty() {
+        position[n]
+    } else {
+        near.iter().map(|m| position[*m]).sum::<f64>() / near.len() as f64
+    }
 }
 
 /// How many lines cross.
@@ -271,31 +274,41 @@ fn finish(items: &[Item], parts: &[Vec<(usize, usize)>], nodes: usize, rows: usi
     let left = items.iter().map(|i| i.x - i.width / 2.0).fold(f64::INFINITY, f64::min);
     let right = items.iter().map(|i| i.x + i.width / 2.0).fold(f64::NEG_INFINITY, f64::max);
     let shift = if items.is_empty() { 0.0 } else { GAP - left };
-    let top = |item: &Item| GAP + item.layer as f64 * (HEIGHT + BETWEEN);
-    // Where the lines of a box start or end, side by side.
-    let port = |at: usize, other: usize, near: &[usize]| {
-        let item = &items[at];
-        if !item.is_node {
-            return item.x;
-        }
-        let mut xs: Vec<(f64, usize)> = near.iter().map(|n| (items[*n].x, *n)).collect();
-        xs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        xs.dedup_by_key(|(_, n)| *n);
-        let k = xs.iter().position(|(_, n)| *n == other).unwrap_or(0);
-        let step = (item.width * 0.7 / xs.len() as f64).min(24.0);
-        item.x + (k as f64 - (xs.len() - 1) as f64 / 2.0) * step
-    };
-    let line = |a: usize, b: usize| Line {
-        // All lines of one net start together.
-        from: (items[a].x + shift, top(&items[a]) + HEIGHT),
-        to: (port(b, a, &items[b].up) + shift, top(&items[b])),
-        goes_on: !items[b].is_node,
-    };
     Drawing {
-        nodes: items[..nodes].iter().map(|i| (i.x + shift, top(i))).collect(),
-        nets: parts.iter().map(|l| l.iter().map(|(a, b)| line(*a, *b)).collect()).collect(),
+        nodes: items[..nodes].iter().map(|i| (i.x + shift, top_of(i))).collect(),
+        nets: parts
+            .iter()
+            .map(|l| l.iter().map(|(a, b)| line_between(*a, *b, items, shift)).collect())
+            .collect(),
         width: if items.is_empty() { 0.0 } else { right - left + 2.0 * GAP },
         height: GAP + rows as f64 * (HEIGHT + BETWEEN),
+    }
+}
+
+fn top_of(item: &Item) -> f64 {
+    GAP + item.layer as f64 * (HEIGHT + BETWEEN)
+}
+
+/// Where the lines of a box start or end, side by side.
+fn port_of(at: usize, other: usize, near: &[usize], items: &[Item]) -> f64 {
+    let item = &items[at];
+    if !item.is_node {
+        return item.x;
+    }
+    let mut xs: Vec<(f64, usize)> = near.iter().map(|n| (items[*n].x, *n)).collect();
+    xs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    xs.dedup_by_key(|(_, n)| *n);
+    let k = xs.iter().position(|(_, n)| *n == other).unwrap_or(0);
+    let step = (item.width * 0.7 / xs.len() as f64).min(24.0);
+    item.x + (k as f64 - (xs.len() - 1) as f64 / 2.0) * step
+}
+
+fn line_between(a: usize, b: usize, items: &[Item], shift: f64) -> Line {
+    Line {
+        // All lines of one net start together.
+        from: (items[a].x + shift, top_of(&items[a]) + HEIGHT),
+        to: (port_of(b, a, &items[b].up, items) + shift, top_of(&items[b])),
+        goes_on: !items[b].is_node,
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use tilewright_graph::normal::name_outputs;
+use tilewright_layout::TiledLayout;
 use tilewright_layout::solver::{Conversion, Cost, Use};
-use tilewright_layout::{Left, TiledLayout};
 
 use crate::cells;
 use crate::function::{Bindings, FunctionReport, Kinds, Report};
@@ -290,8 +290,10 @@ impl FunctionReport<'_> {
     fn reason(&self, c: &Conversion) -> Option<&str> {
         let [from, to] = [c.from, c.to].map(|k| &self.plan.layouts[c.tensor][k]);
         let name = self.name(c.tensor);
-        let same = |l: &&Left| *l.value == *name && l.from == *from && l.to == *to;
-        self.left.iter().find(same).map(|l| &*l.reason)
+        self.left
+            .iter()
+            .find(|l| *l.value == *name && l.from == *from && l.to == *to)
+            .map(|l| &*l.reason)
     }
 
     /// What the panel says, as JSON.
@@ -324,15 +326,12 @@ impl FunctionReport<'_> {
             });
             let measured = measured.unwrap_or_else(|| "null".to_owned());
             let ways = call.alternatives.iter().map(|way| {
-                let uses = |uses: &[Use]| {
-                    list(uses.iter().map(|u| format!("[{},{}]", u.tensor, u.layout)))
-                };
                 format!(
                     "{{\"name\":{},\"cost\":{},\"reads\":{},\"writes\":{}}}",
                     json(self.kinds.way(&way.name)),
                     number(way.cost),
-                    uses(&way.reads),
-                    uses(&way.writes)
+                    uses_text(&way.reads),
+                    uses_text(&way.writes)
                 )
             });
             let _ = write!(
@@ -360,6 +359,10 @@ impl FunctionReport<'_> {
         let _ = write!(text, "],\n\"conversions\":{}}}", list(conversions));
         text
     }
+}
+
+fn uses_text(uses: &[Use]) -> String {
+    list(uses.iter().map(|u| format!("[{},{}]", u.tensor, u.layout)))
 }
 
 /// A price as JSON.

@@ -43,8 +43,10 @@ impl Steps {
             let number = *made
                 .entry(func.to_string())
                 .or_insert_with(|| self.function(&module, func, target));
-            let of_name = |old: &mut Option<usize>| *old = old.filter(|old| Some(*old) == number);
-            found.entry(b.var.name().to_string()).and_modify(of_name).or_insert(number);
+            found
+                .entry(b.var.name().to_string())
+                .and_modify(|old| *old = old.filter(|old| Some(*old) == number))
+                .or_insert(number);
         }
         found.into_iter().filter_map(|(name, number)| Some((name, number?))).collect()
     }

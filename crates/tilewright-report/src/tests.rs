@@ -1,5 +1,6 @@
 use tilewright_driver::{Module, Target};
 use tilewright_ir::Dim;
+use tilewright_layout::Left;
 use tilewright_layout::flow::Planned;
 use tilewright_layout::solver::{Alternative, Call, Options, Problem, Tensor, solve};
 
@@ -18,15 +19,9 @@ fn planned(name: &str) -> Planned {
         required: required.to_vec(),
         conversions: vec![vec![Cost::ZERO, 700.into()], vec![800.into(), Cost::ZERO]],
     };
-    let way = |name: &str, cost: u64, layout: usize| Alternative {
-        name: name.into(),
-        cost: cost.into(),
-        reads: vec![Use { tensor: 0, layout }],
-        writes: vec![Use { tensor: 1, layout }],
-    };
     let call = Call {
         name: format!("y{name}"),
-        alternatives: vec![way("logical", 9_000, 0), way("nhwc", 1_000, 1)],
+        alternatives: vec![way_of("logical", 9_000, 0), way_of("nhwc", 1_000, 1)],
     };
     let problem = Problem {
         tensors: vec![tensor("x", Some(0), &[]), tensor("y", None, &[0])],
@@ -45,6 +40,15 @@ fn planned(name: &str) -> Planned {
         results: Vec::new(),
         free_inputs: 0,
         free_results: Vec::new(),
+    }
+}
+
+fn way_of(name: &str, cost: u64, layout: usize) -> Alternative {
+    Alternative {
+        name: name.into(),
+        cost: cost.into(),
+        reads: vec![Use { tensor: 0, layout }],
+        writes: vec![Use { tensor: 1, layout }],
     }
 }
 
@@ -80,7 +84,6 @@ fn names_are_text_wherever_they_are() {
     let plain = page_of("&name");
     let hostile = page_of("</script><svg onload=\"x()\">&'\u{202e}`");
     // The same elements, whatever the names.
-    let count = |text: &str, part: &str| text.matches(part).count();
     for part in ["<", "<script", "</script>", "<svg", "onload=\"", "\u{202e}"] {
         assert_eq!(count(&plain, part), count(&hostile, part), "{part}");
     }
@@ -96,6 +99,10 @@ fn names_are_text_wherever_they_are() {
     let data = between(&text, "id=data>", "</script>");
     let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
     assert_eq!(data["graphs"][0]["tensors"][0]["name"], "x</script>&");
+}
+
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
 }
 
 #[test]
@@ -144,11 +151,12 @@ fn a_page_needs_nothing_else() {
 
 #[test]
 fn layouts_have_short_names() {
-    let of = |shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]| {
-        tag(&TiledLayout::blocked(shape, axes, blocks).expect("a layout"))
-    };
-    assert_eq!(of(&[1, 65, 3, 3], &[0, 1, 2, 3, 1], &[(1, 16)]), "aBcd16b");
-    assert_eq!(of(&[2, 3], &[1, 0], &[]), "ba");
+    assert_eq!(tag_of(&[1, 65, 3, 3], &[0, 1, 2, 3, 1], &[(1, 16)]), "aBcd16b");
+    assert_eq!(tag_of(&[2, 3], &[1, 0], &[]), "ba");
+}
+
+fn tag_of(shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]) -> String {
+    tag(&TiledLayout::blocked(shape, axes, blocks).expect("a layout"))
 }
 
 #[test]
@@ -180,12 +188,14 @@ class Module:
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let mut steps = Steps::default();
     assert_eq!(steps.of_graph(&module, "main", &target), HashMap::from([("y".to_owned(), 0)]));
-    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
-    let table = value(&steps.lines());
-    let function = value(&steps.functions[0]);
-    let line = |k: &serde_json::Value| table[k.as_u64().expect("a number") as usize].clone();
+    let table = serde_json::from_str::<serde_json::Value>(&steps.lines()).expect("JSON");
+    let function = serde_json::from_str::<serde_json::Value>(&steps.functions[0]).expect("JSON");
     let all = |list: &serde_json::Value| -> Vec<serde_json::Value> {
-        list.as_array().expect("a list").iter().map(line).collect()
+        list.as_array()
+            .expect("a list")
+            .iter()
+            .map(|k| table[k.as_u64().expect("a number") as usize].clone())
+            .collect()
     };
     let mut lines = all(&function[0]);
     assert!(lines.iter().any(|l| l.as_str().is_some_and(|l| l.contains("T.axis.remap(\"SSR\""))));

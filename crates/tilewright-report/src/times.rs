@@ -53,7 +53,6 @@ impl Profile {
     pub fn parse(text: &str) -> Result<Profile> {
         let profile: Profile = serde_json::from_str(text)
             .map_err(|e| Error::input(format!("no profile of `run --profile=FILE`: {e}")))?;
-        let is_time = |time: f64| time.is_finite() && time >= 0.0;
         match profile.steps.iter().find(|s| !is_time(s.median) || !is_time(s.least)) {
             Some(step) => {
                 let what = format!("the time of `{}` is no number of nanoseconds", step.value);
@@ -89,6 +88,10 @@ impl Profile {
     pub fn text(&self) -> String {
         json!(self).to_string() + "\n"
     }
+}
+
+fn is_time(time: f64) -> bool {
+    time.is_finite() && time >= 0.0
 }
 
 /// A kernel of a plan that was measured.
@@ -190,18 +193,12 @@ impl Times {
             if conversion.cost == 0 || times.conversions[at].is_some() {
                 continue;
             }
-            // What converts its operand on the way is no sum of products.
-            let is_moving = |k: &Kernel| {
-                let own = |c: &usize| planned.anchors.contains(c);
-                !k.conversions.is_empty() && !k.calls.iter().any(own)
-            };
             let wanted = Use { tensor: conversion.tensor, layout: conversion.to };
             let reads = |k: &Kernel| {
-                let of = |c: &usize| &calls[*c].alternatives[plan.calls[*c].choice].reads;
-                k.calls.iter().any(|c| of(c).contains(&wanted))
+                k.calls
+                    .iter()
+                    .any(|c| calls[*c].alternatives[plan.calls[*c].choice].reads.contains(&wanted))
             };
-            let makes =
-                |k: &Kernel| producer.get(&conversion.tensor).is_some_and(|c| k.calls.contains(c));
             // A kernel that only moves data makes it in the layout in which it is read.
             let mut before = producer.get(&conversion.tensor);
             while let Some(c) =
@@ -210,18 +207,22 @@ impl Times {
                 let reads = &calls[*c].alternatives[plan.calls[*c].choice].reads;
                 before = reads.first().and_then(|used| producer.get(&used.tensor));
             }
-            let moves = |k: &Kernel| before == k.calls.first() && (k.own == 0 || is_moving(k));
             let all = || times.kernels.iter();
-            let mover = all().position(moves);
+            let mover = all()
+                .position(|k| before == k.calls.first() && (k.own == 0 || is_moving(k, planned)));
             let reader =
                 || Some(all().position(reads)?).filter(|_| all().filter(|k| reads(k)).count() == 1);
-            let kernel = mover.or_else(reader).or_else(|| all().position(makes));
+            let kernel = mover.or_else(reader).or_else(|| {
+                all().position(|k| {
+                    producer.get(&conversion.tensor).is_some_and(|c| k.calls.contains(c))
+                })
+            });
             if let Some(kernel) = kernel {
                 let kernel = &mut times.kernels[kernel];
                 kernel.conversions.push(at);
                 // Several are one movement, and so is elementwise work between them.
                 let most = kernel.conversions.iter().map(|c| plan.conversions[*c].cost).max();
-                let is_between = is_moving(kernel) && kernel.conversions.len() > 1;
+                let is_between = is_moving(kernel, planned) && kernel.conversions.len() > 1;
                 kernel.predicted = if is_between {
                     kernel.own.max(most.unwrap_or(0))
                 } else {
@@ -229,9 +230,8 @@ impl Times {
                 };
             }
         }
-        let order = |step: &&Step| profile.steps.iter().position(|s| s == *step);
         let mut others: Vec<&Step> = moves.into_values().flatten().collect();
-        others.sort_by_key(order);
+        others.sort_by_key(|step| profile.steps.iter().position(|s| s == *step));
         times.others = others.into_iter().cloned().collect();
         if !is_time {
             let known = times.kernels.iter().filter(|k| k.predicted > 0 && k.nanoseconds > 0.0);
@@ -257,9 +257,13 @@ impl Times {
     /// time a clock can tell: 0.2 us and more.
     pub fn near(&self) -> (usize, usize) {
         let known = self.kernels.iter().filter(|k| k.predicted > 0 && k.nanoseconds >= SHORTEST);
-        let is_near =
-            |k: &&Kernel| (self.predicted(k.predicted) / k.nanoseconds - 1.0).abs() <= NEAR;
-        (known.clone().filter(is_near).count(), known.count())
+        (
+            known
+                .clone()
+                .filter(|k| (self.predicted(k.predicted) / k.nanoseconds - 1.0).abs() <= NEAR)
+                .count(),
+            known.count(),
+        )
     }
 
     /// Nanoseconds of all kernels.
@@ -271,25 +275,34 @@ impl Times {
     }
 }
 
+/// What converts its operand on the way is no sum of products.
+fn is_moving(k: &Kernel, planned: &Planned) -> bool {
+    !k.conversions.is_empty() && !k.calls.iter().any(|c| planned.anchors.contains(c))
+}
+
 /// Adds to a plan for tools what was measured of it: `profile`, with a list of kernels.
 pub fn add_times(object: &mut Value, planned: &Planned, times: &Times) {
-    let name = |c: &usize| planned.problem.calls[*c].name.clone();
-    let kernel = |k: &Kernel| {
-        json!({
-            "value": name(&k.calls[0]), "fused": k.calls[1..].iter().map(name).collect::<Vec<_>>(),
-            "conversions": k.conversions,
-            "cost": k.predicted, "predicted": times.predicted(k.predicted),
-            "measured": k.nanoseconds,
-        })
-    };
     for (k, time) in times.conversions.iter().enumerate() {
         object["conversions"][k]["measured"] = json!(time);
     }
     let (near, known) = times.near();
     object["profile"] = json!({
-        "kernels": times.kernels.iter().map(kernel).collect::<Vec<_>>(), "scale": times.scale,
+        "kernels": times.kernels.iter().map(|k| kernel_json(k, planned, times)).collect::<Vec<_>>(), "scale": times.scale,
         "near": near, "known": known, "nanoseconds": times.total(), "others": times.others,
     });
+}
+
+fn kernel_json(k: &Kernel, planned: &Planned, times: &Times) -> Value {
+    json!({
+        "value": call_name(&k.calls[0], planned), "fused": k.calls[1..].iter().map(|c| call_name(c, planned)).collect::<Vec<_>>(),
+        "conversions": k.conversions,
+        "cost": k.predicted, "predicted": times.predicted(k.predicted),
+        "measured": k.nanoseconds,
+    })
+}
+
+fn call_name(c: &usize, planned: &Planned) -> String {
+    planned.problem.calls[*c].name.clone()
 }
 
 #[cfg(test)]
@@ -304,24 +317,8 @@ mod tests {
     fn chain() -> Planned {
         let own = TiledLayout::identity(&[2, 2]);
         let other = TiledLayout::blocked(&[2, 2], &[1, 0], &[]).expect("a layout");
-        let tensor = |name: &str, given| Tensor {
-            name: name.into(),
-            layouts: vec!["own".into(), "other".into()],
-            given,
-            required: Vec::new(),
-            conversions: vec![vec![Cost::ZERO, 500.into()], vec![500.into(), Cost::ZERO]],
-        };
-        let call = |k: usize, name: &str, cost: u64| Call {
-            name: name.into(),
-            alternatives: vec![Alternative {
-                name: "only".into(),
-                cost: cost.into(),
-                reads: vec![Use { tensor: k, layout: usize::from(k == 0) }],
-                writes: vec![Use { tensor: k + 1, layout: 0 }],
-            }],
-        };
-        let tensors = ["x", "a", "b", "c"].map(|n| tensor(n, (n == "x").then_some(0)));
-        let calls = vec![call(0, "a", 1000), call(1, "b", 200), call(2, "c", 3000)];
+        let tensors = ["x", "a", "b", "c"].map(|n| tensor_of(n, (n == "x").then_some(0)));
+        let calls = vec![call_of(0, "a", 1000), call_of(1, "b", 200), call_of(2, "c", 3000)];
         let problem = Problem { tensors: tensors.into(), calls };
         let plan = solve(&problem, &Options::default()).expect("a plan");
         let layouts = vec![vec![own, other]; 4];
@@ -338,14 +335,34 @@ mod tests {
         }
     }
 
+    fn tensor_of(name: &str, given: Option<usize>) -> Tensor {
+        Tensor {
+            name: name.into(),
+            layouts: vec!["own".into(), "other".into()],
+            given,
+            required: Vec::new(),
+            conversions: vec![vec![Cost::ZERO, 500.into()], vec![500.into(), Cost::ZERO]],
+        }
+    }
+
+    fn call_of(k: usize, name: &str, cost: u64) -> Call {
+        Call {
+            name: name.into(),
+            alternatives: vec![Alternative {
+                name: "only".into(),
+                cost: cost.into(),
+                reads: vec![Use { tensor: k, layout: usize::from(k == 0) }],
+                writes: vec![Use { tensor: k + 1, layout: 0 }],
+            }],
+        }
+    }
+
     fn profile(steps: &[(&str, f64)]) -> Profile {
-        let step = |(value, time): &(&str, f64)| Step {
-            value: (*value).into(),
-            func: "f".into(),
-            median: *time,
-            least: *time,
-        };
-        Profile { threads: 1, runs: 3, steps: steps.iter().map(step).collect() }
+        Profile { threads: 1, runs: 3, steps: steps.iter().map(step_of).collect() }
+    }
+
+    fn step_of((value, time): &(&str, f64)) -> Step {
+        Step { value: (*value).into(), func: "f".into(), median: *time, least: *time }
     }
 
     #[test]
@@ -398,8 +415,11 @@ mod tests {
     #[test]
     fn a_conversion_without_a_kernel_is_part_of_the_one_that_reads_it() {
         let times = Times::of(&chain(), &profile(&[("b", 1100.0), ("c", 3100.0)]), true);
-        let of = |k: &Kernel| (k.calls.clone(), k.conversions.clone(), k.predicted);
-        let all: Vec<_> = times.kernels.iter().map(of).collect();
+        let all: Vec<_> = times
+            .kernels
+            .iter()
+            .map(|k| (k.calls.clone(), k.conversions.clone(), k.predicted))
+            .collect();
         assert_eq!(all, [(vec![1, 0], vec![0], 1700), (vec![2], vec![], 3000)]);
         assert_eq!(times.conversions, [None]);
     }

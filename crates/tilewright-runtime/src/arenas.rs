@@ -93,8 +93,9 @@ impl Arenas {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let same = state.list.iter().rposition(|m| Arc::ptr_eq(&m.of, fixed));
-            let largest = || (0..state.list.len()).max_by_key(|k| state.list[*k].arena.bytes());
-            let made = same.or_else(largest).map(|at| state.list.swap_remove(at));
+            let made = same
+                .or_else(|| (0..state.list.len()).max_by_key(|k| state.list[*k].arena.bytes()))
+                .map(|at| state.list.swap_remove(at));
             let new = made.is_none() && state.made < most;
             if new {
                 state.made += 1;
@@ -170,21 +171,24 @@ impl Memory {
                 .map_err(|e| e.context("memory for intermediate results"))?,
         };
         let start = arena.start();
-        let staged =
-            |places: &[usize], i: usize| if home.is_host() { 0 } else { start + places[i] as u64 };
         let slots = plan.steps.iter().flat_map(|step| &step.args);
-        let address = |slot: &Slot| match *slot {
-            Slot::Arena(at) => start + at as u64,
-            Slot::Constant(i) => home.constant(&plan.constants, i),
-            Slot::Number(n) => n as u64,
-            Slot::Input(i) => staged(&staging.inputs, i),
-            Slot::Output(i) => staged(&staging.outputs, i),
-            Slot::InputAt(i, at) => staged(&staging.inputs, i) + at as u64,
-            Slot::OutputAt(i, at) => staged(&staging.outputs, i) + at as u64,
-        };
-        let args = slots.map(address).collect();
+        let args = slots
+            .map(|slot| match *slot {
+                Slot::Arena(at) => start + at as u64,
+                Slot::Constant(i) => home.constant(&plan.constants, i),
+                Slot::Number(n) => n as u64,
+                Slot::Input(i) => staged(&staging.inputs, i, home, start),
+                Slot::Output(i) => staged(&staging.outputs, i, home, start),
+                Slot::InputAt(i, at) => staged(&staging.inputs, i, home, start) + at as u64,
+                Slot::OutputAt(i, at) => staged(&staging.outputs, i, home, start) + at as u64,
+            })
+            .collect();
         Ok(Memory { of: fixed.clone(), arena, args })
     }
+}
+
+fn staged(places: &[usize], i: usize, home: &Home, start: u64) -> u64 {
+    if home.is_host() { 0 } else { start + places[i] as u64 }
 }
 
 #[cfg(test)]

@@ -47,10 +47,11 @@ impl Calls {
         code: Arc<dyn Code>,
         pool: Arc<Pool>,
     ) -> Result<Calls> {
-        let kernel = |name: &Arc<str>| {
-            code.find(name).ok_or_else(|| broken(format!("no kernel for the function `{name}`")))
-        };
-        let kernels = plan.steps.iter().map(|step| kernel(&step.func)).collect::<Result<_>>()?;
+        let kernels = plan
+            .steps
+            .iter()
+            .map(|step| kernel_number(&step.func, &*code))
+            .collect::<Result<_>>()?;
         plan.check()?;
         let home = Home::of(&*code, &plan.constants)?;
         let calls = Calls {
@@ -93,10 +94,8 @@ impl Calls {
 
     /// The plan for the values of the open sizes: one that is kept, or a new one.
     fn fixed_for(&self, sizes: &[usize]) -> Result<Arc<Fixed>> {
-        let lock = || self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = |list: &[Arc<Fixed>]| list.iter().rposition(|f| f.sizes == sizes);
-        let mut list = lock();
-        if let Some(at) = kept(&list) {
+        let mut list = self.lock_fixed();
+        if let Some(at) = position_of(&list, sizes) {
             // The latest comes last.
             let fixed = list[at].clone();
             if at + 1 != list.len() {
@@ -107,14 +106,18 @@ impl Calls {
         }
         drop(list);
         let fixed = Arc::new(Fixed::new(sizes, self.plan.at(sizes)?)?);
-        let mut list = lock();
-        if kept(&list).is_none() {
+        let mut list = self.lock_fixed();
+        if position_of(&list, sizes).is_none() {
             if list.len() == MAX_PLANS {
                 list.remove(0);
             }
             list.push(fixed.clone());
         }
         Ok(fixed)
+    }
+
+    fn lock_fixed(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Fixed>>> {
+        self.fixed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The plan for the shapes of these inputs.
@@ -182,6 +185,14 @@ impl Calls {
     pub(crate) fn finish(&self) -> Result<()> {
         self.home.finish()
     }
+}
+
+fn kernel_number(name: &str, code: &dyn Code) -> Result<usize> {
+    code.find(name).ok_or_else(|| broken(format!("no kernel for the function `{name}`")))
+}
+
+fn position_of(list: &[Arc<Fixed>], sizes: &[usize]) -> Option<usize> {
+    list.iter().rposition(|f| f.sizes == sizes)
 }
 
 /// Puts the addresses of inputs and outputs into the lists of arguments.

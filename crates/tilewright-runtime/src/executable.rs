@@ -61,12 +61,14 @@ impl Executable {
         code: Arc<dyn Code>,
         pool: Arc<Pool>,
     ) -> Result<Executable> {
-        // SAFETY: as this function, for each piece; the signature has no steps.
-        let new = |plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) };
         let signature = MemoryPlan { outputs: Vec::new(), ..program.signature.clone() };
-        let mut calls = new(signature)?;
+        // SAFETY: as this function, for each piece; the signature has no steps.
+        let mut calls = unsafe { Calls::new(signature, code.clone(), pool.clone()) }?;
         calls.plan = program.signature.clone();
-        let pieces = pieces.into_iter().map(new).collect::<Result<_>>()?;
+        let pieces = pieces
+            .into_iter()
+            .map(|plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) })
+            .collect::<Result<_>>()?;
         let machine = Some(Machine::new(program, pieces)?);
         Ok(Executable { calls, machine, versions: Vec::new() })
     }
@@ -98,14 +100,13 @@ impl Executable {
 
     /// A version for the sizes of these inputs.
     fn other_version(&self, inputs: &[Tensor]) -> Option<&Executable> {
-        let fits = |version: &&Executable| {
+        self.versions.iter().find(|version| {
             let ports = version.calls.plan.inputs.iter().zip(inputs);
             ports
                 .flat_map(|(port, tensor)| port.shape.iter().zip(tensor.shape()))
                 .all(|(dim, given)| dim.known().is_none_or(|n| n == *given))
                 && check("input", &version.calls.plan.inputs, inputs).is_ok()
-        };
-        self.versions.iter().find(fits)
+        })
     }
 
     /// How many runs may go on at the same time: one a core, and at least two.
@@ -144,17 +145,18 @@ impl Executable {
         }
         if self.machine.is_some() {
             let outputs = self.run_items(inputs)?.into_iter().zip(&self.calls.plan.outputs);
-            let tensor = |(item, port): (Item, &OpenPort)| {
-                if port.is_item() {
-                    Err(Error::unsupported(format!(
-                        "the output `{}` is a sequence or optional, and a tensor is asked for",
-                        port.name
-                    )))
-                } else {
-                    item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
-                }
-            };
-            return outputs.map(tensor).collect();
+            return outputs
+                .map(|(item, port)| {
+                    if port.is_item() {
+                        Err(Error::unsupported(format!(
+                            "the output `{}` is a sequence or optional, and a tensor is asked for",
+                            port.name
+                        )))
+                    } else {
+                        item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
+                    }
+                })
+                .collect();
         }
         self.calls.run(&self.calls.fixed_of(inputs)?, inputs)
     }
@@ -206,8 +208,13 @@ impl Executable {
     pub fn empty_outputs(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         if self.machine.is_some() {
             check("input", &self.calls.plan.inputs, inputs)?;
-            let empty = |port: &OpenPort| Tensor::zeros(port.dtype, &vec![0; port.shape.len()]);
-            return self.calls.plan.outputs.iter().map(empty).collect();
+            return self
+                .calls
+                .plan
+                .outputs
+                .iter()
+                .map(|port| Tensor::zeros(port.dtype, &vec![0; port.shape.len()]))
+                .collect();
         }
         self.calls.fixed_of(inputs)?.empty_outputs()
     }
@@ -303,11 +310,12 @@ mod tests {
         }
 
         unsafe fn call(&self, function: usize, args: &[u64], workers: &Workers) -> Result<()> {
-            let float = |k| address::<f32>(args, k);
             // SAFETY: the arguments are as large as the functions take them.
             unsafe {
                 match NAMES[function] {
-                    "double" => (0..8).for_each(|i| *float(1).add(i) = 2.0 * *float(0).add(i)),
+                    "double" => (0..8).for_each(|i| {
+                        *address::<f32>(args, 1).add(i) = 2.0 * *address::<f32>(args, 0).add(i)
+                    }),
                     "add" => {
                         let closure = args.as_ptr().cast_mut().cast();
                         match workers.parallel_for {
@@ -316,8 +324,8 @@ mod tests {
                         }
                     }
                     "check" => {
-                        *float(1) = *float(0);
-                        if *float(0) <= 0.0 {
+                        *address::<f32>(args, 1) = *address::<f32>(args, 0);
+                        if *address::<f32>(args, 0) <= 0.0 {
                             return Err(Error::execution("x is positive"));
                         }
                     }

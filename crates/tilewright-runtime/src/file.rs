@@ -155,9 +155,8 @@ impl Output {
     /// there, or no file can be made in it.
     pub fn create(path: impl AsRef<Path>, mode: u32) -> Result<Output> {
         let name = path.as_ref();
-        let failed = |e: std::io::Error| failed(name, &e);
         if special(name) {
-            let file = OpenOptions::new().write(true).open(name).map_err(failed)?;
+            let file = OpenOptions::new().write(true).open(name).map_err(|e| failed(name, &e))?;
             return Ok(Output { name: name.into(), to: To::Direct(file) });
         }
         if name.is_dir() {
@@ -182,9 +181,9 @@ impl Output {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         #[cfg(not(unix))]
         let _ = mode;
-        let temporary = builder.tempfile_in(directory).map_err(|e| failed(bare(e)))?;
+        let temporary = builder.tempfile_in(directory).map_err(|e| failed(name, &bare(e)))?;
         if let Some(old) = old {
-            temporary.as_file().set_permissions(old).map_err(failed)?;
+            temporary.as_file().set_permissions(old).map_err(|e| failed(name, &e))?;
         }
         Ok(Output { name: name.into(), to: To::Beside(temporary, path) })
     }

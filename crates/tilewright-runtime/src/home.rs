@@ -24,12 +24,14 @@ impl Home {
     /// That of some code; constants are copied to it.
     pub(crate) fn of(code: &dyn Code, constants: &[Tensor]) -> Result<Home> {
         let Some(device) = code.device() else { return Ok(Home::Host) };
-        let copy = |constant: &Tensor| {
-            let memory = DeviceMemory::new(&device, constant.bytes().len())?;
-            memory.write(0, constant.bytes())?;
-            Ok(memory)
-        };
-        let copies = constants.iter().map(copy).collect::<Result<_>>();
+        let copies = constants
+            .iter()
+            .map(|constant| {
+                let memory = DeviceMemory::new(&device, constant.bytes().len())?;
+                memory.write(0, constant.bytes())?;
+                Ok(memory)
+            })
+            .collect::<Result<_>>();
         let constants = copies.map_err(|e: Error| e.context("memory for constants"))?;
         Ok(Home::Device { device, constants })
     }
@@ -106,15 +108,10 @@ impl Staging {
     /// Places behind the arena of a plan.
     pub(crate) fn behind(plan: &SizedPlan) -> Result<Staging> {
         let mut end = plan.arena_bytes;
-        let mut place = |port: &Port| {
-            let start = end.checked_next_multiple_of(ALIGN);
-            let bytes = byte_count(port.dtype, &port.shape);
-            let ends = start.zip(bytes).and_then(|(start, bytes)| start.checked_add(bytes));
-            end = ends.ok_or_else(|| Error::input("inputs and outputs do not fit in memory"))?;
-            Ok(start.unwrap_or(0))
-        };
-        let inputs = plan.inputs.iter().map(&mut place).collect::<Result<_>>()?;
-        let outputs = plan.outputs.iter().map(&mut place).collect::<Result<_>>()?;
+        let inputs =
+            plan.inputs.iter().map(|port| place_behind(port, &mut end)).collect::<Result<_>>()?;
+        let outputs =
+            plan.outputs.iter().map(|port| place_behind(port, &mut end)).collect::<Result<_>>()?;
         Ok(Staging { inputs, outputs, end })
     }
 
@@ -129,4 +126,12 @@ impl Staging {
         let mut all = self.outputs.iter().zip(outputs);
         all.try_for_each(|(at, output)| memory.read(*at, output.bytes_mut()))
     }
+}
+
+fn place_behind(port: &Port, end: &mut usize) -> Result<usize> {
+    let start = end.checked_next_multiple_of(ALIGN);
+    let bytes = byte_count(port.dtype, &port.shape);
+    let ends = start.zip(bytes).and_then(|(start, bytes)| start.checked_add(bytes));
+    *end = ends.ok_or_else(|| Error::input("inputs and outputs do not fit in memory"))?;
+    Ok(start.unwrap_or(0))
 }

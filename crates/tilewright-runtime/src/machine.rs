@@ -31,13 +31,11 @@ impl Machine {
     }
 
     fn check(&self, block: &Block) -> Result<()> {
-        let broken = |what: String| Err(Error::internal(format!("the program is wrong: {what}")));
-        let below = |r: &Register| *r < self.program.registers;
         let slots = self.program.sizes.len();
         for Operation { what, free } in &block.operations {
             let all = what.reads().into_iter().chain(what.writes());
-            if !all.chain(free.iter().copied()).all(|r| below(&r)) {
-                return broken(format!("{what:?}"));
+            if !all.chain(free.iter().copied()).all(|r| r < self.program.registers) {
+                return wrong_program(format!("{what:?}"));
             }
             match what {
                 What::Piece { piece, args, sizes, outs } => {
@@ -47,17 +45,17 @@ impl Machine {
                             == (args.len(), sizes.len(), outs.len())
                     });
                     if !fits || sizes.iter().any(|s| *s >= slots) {
-                        return broken(format!("piece {piece}"));
+                        return wrong_program(format!("piece {piece}"));
                     }
                 }
                 What::Bind { brings, .. } | What::Sizes { brings, .. } => {
                     if brings.iter().any(|(_, s)| *s >= slots) {
-                        return broken("a size".to_owned());
+                        return wrong_program("a size".to_owned());
                     }
                 }
                 What::If { then, otherwise, outs, .. } => {
                     if then.results.len() != outs.len() || otherwise.results.len() != outs.len() {
-                        return broken("branches".to_owned());
+                        return wrong_program("branches".to_owned());
                     }
                     self.check(then)?;
                     self.check(otherwise)?;
@@ -67,15 +65,19 @@ impl Machine {
                     let fits = params.len() == n + 1
                         && outs.len() == n + stacked.len()
                         && body.results.len() == outs.len() + 1;
-                    if !fits || !params.iter().all(below) {
-                        return broken("a loop".to_owned());
+                    if !fits || !params.iter().all(|r| *r < self.program.registers) {
+                        return wrong_program("a loop".to_owned());
                     }
                     self.check(body)?;
                 }
                 What::Constant(..) | What::Copy(..) | What::List { .. } => {}
             }
         }
-        if block.results.iter().all(below) { Ok(()) } else { broken("a result".to_owned()) }
+        if block.results.iter().all(|r| *r < self.program.registers) {
+            Ok(())
+        } else {
+            wrong_program("a result".to_owned())
+        }
     }
 
     /// Runs on inputs, of the types that the program's signature says.
@@ -94,6 +96,10 @@ impl Machine {
         let mut run = Run { machine: self, registers, sizes };
         run.block(&self.program.body)
     }
+}
+
+fn wrong_program(what: String) -> Result<()> {
+    Err(Error::internal(format!("the program is wrong: {what}")))
 }
 
 impl Run<'_> {
@@ -151,13 +157,8 @@ impl Run<'_> {
             }
             What::Sizes { of, name, shape, brings } => {
                 let tensor = self.registers[*of].clone().tensor()?;
-                let size = |k| {
-                    usize::try_from(tensor.get_i128(k)).map_err(|_| {
-                        let value = tensor.get_i128(k);
-                        Error::execution(format!("{value} is no size")).context(format!("`{name}`"))
-                    })
-                };
-                let sizes: Vec<usize> = (0..tensor.len()).map(size).collect::<Result<_>>()?;
+                let sizes: Vec<usize> =
+                    (0..tensor.len()).map(|k| size_at(k, &tensor, name)).collect::<Result<_>>()?;
                 if sizes.len() != shape.len() {
                     return Err(Error::execution(format!(
                         "`{name}` is {sizes:?}, but {shape:?} is declared"
@@ -178,8 +179,8 @@ impl Run<'_> {
             }
             What::Loop { trip, cond, carried, params, captured, body, stacked, outs } => {
                 let (trip, cond) = (self.number(*trip)?, self.number(*cond)?);
-                let inside = |r: &&Register| !captured.contains(r);
-                let lost: Vec<Register> = free.iter().filter(inside).copied().collect();
+                let lost: Vec<Register> =
+                    free.iter().filter(|r| !captured.contains(r)).copied().collect();
                 let mut values = self.take(carried, &lost);
                 let mut parts: Vec<Vec<Tensor>> = vec![Vec::new(); stacked.len()];
                 let (mut go, mut iteration) = (cond != Some(0), 0i64);
@@ -198,9 +199,8 @@ impl Run<'_> {
                     iteration += 1;
                 }
                 for (parts, (dtype, shape)) in parts.iter().zip(stacked) {
-                    let of = |v: &Var| self.size_of(v);
                     let shape: Vec<usize> =
-                        shape.iter().map(|d| d.value(&of).unwrap_or(0)).collect();
+                        shape.iter().map(|d| d.value(&|v| self.size_of(v)).unwrap_or(0)).collect();
                     values.push(Item::Tensor(list::stack(parts, *dtype, &shape)?));
                 }
                 self.put(outs, values);
@@ -212,8 +212,9 @@ impl Run<'_> {
 
     /// Forgets a result of a body that the body or its loop wrote.
     fn leave(&mut self, register: Register, params: &[Register], body: &Block) {
-        let written = |o: &Operation| o.what.writes().contains(&register);
-        if params.contains(&register) || body.operations.iter().any(written) {
+        if params.contains(&register)
+            || body.operations.iter().any(|o| o.what.writes().contains(&register))
+        {
             self.registers[register] = Item::Nothing;
         }
     }
@@ -238,12 +239,14 @@ impl Run<'_> {
 
     /// Refuses sizes other than those that are declared.
     fn fits(&self, name: &str, shape: &[Dim], sizes: &[usize]) -> Result<()> {
-        let of = |v: &Var| self.size_of(v);
-        let differs = |(d, n): &(&Dim, &usize)| d.value(&of).is_some_and(|d| d != **n);
-        match shape.iter().zip(sizes).find(differs) {
+        match shape
+            .iter()
+            .zip(sizes)
+            .find(|(d, n)| d.value(&|v| self.size_of(v)).is_some_and(|d| d != **n))
+        {
             None => Ok(()),
             Some((d, n)) => {
-                let needed = d.value(&of).unwrap_or(0);
+                let needed = d.value(&|v| self.size_of(v)).unwrap_or(0);
                 Err(Error::execution(format!(
                     "`{name}` has the shape {sizes:?}, but {shape:?} is declared"
                 ))
@@ -251,4 +254,11 @@ impl Run<'_> {
             }
         }
     }
+}
+
+fn size_at(k: usize, tensor: &Tensor, name: &str) -> Result<usize> {
+    usize::try_from(tensor.get_i128(k)).map_err(|_| {
+        let value = tensor.get_i128(k);
+        Error::execution(format!("{value} is no size")).context(format!("`{name}`"))
+    })
 }

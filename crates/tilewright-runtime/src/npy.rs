@@ -71,13 +71,14 @@ pub(crate) fn open<T>(
     path: &Path,
     read: impl FnOnce(BufReader<File>, u64) -> Result<T>,
 ) -> Result<T> {
-    let open = || {
-        let file = file::open(path)?;
-        let len = file.metadata()?.len();
-        Ok((BufReader::new(file), len))
-    };
-    let opened = open().map_err(|e: std::io::Error| Error::io(e.to_string()));
+    let opened = open_with_length(path).map_err(|e: std::io::Error| Error::io(e.to_string()));
     opened.and_then(|(file, len)| read(file, len)).map_err(|e| e.context(path.display()))
+}
+
+fn open_with_length(path: &Path) -> Result<(BufReader<File>, u64), std::io::Error> {
+    let file = file::open(path)?;
+    let len = file.metadata()?.len();
+    Ok((BufReader::new(file), len))
 }
 
 /// Writes a tensor to a `.npy` file. One that exists is replaced, or stays as it is where that
@@ -103,9 +104,9 @@ pub(crate) fn decode(
 ) -> Result<Tensor> {
     let header = decode_header(from)?;
     let Info { dtype, shape } = &header.info;
-    let too_large =
-        || Error::input(format!("the {dtype} array of shape {shape:?} does not fit in memory"));
-    let bytes = byte_count(*dtype, shape).ok_or_else(too_large)?;
+    let bytes = byte_count(*dtype, shape).ok_or_else(|| {
+        Error::input(format!("the {dtype} array of shape {shape:?} does not fit in memory"))
+    })?;
     if let Some(most) = most.filter(|most| bytes as u64 > *most) {
         return Err(Error::input(format!(
             "the {dtype} array of shape {shape:?} takes {bytes} bytes, where this part of the file \
@@ -182,11 +183,13 @@ fn row_major(tensor: &Tensor) -> Result<Tensor> {
     let (shape, size) = (tensor.shape(), tensor.dtype().bytes());
     let mut result = Tensor::zeros(tensor.dtype(), shape)?;
     let mut stride = 1;
-    let axis = |&extent: &usize| {
-        stride *= extent as i64;
-        (extent, stride / extent.max(1) as i64)
-    };
-    let axes: Vec<(usize, i64)> = shape.iter().map(axis).collect();
+    let axes: Vec<(usize, i64)> = shape
+        .iter()
+        .map(|&extent| {
+            stride *= extent as i64;
+            (extent, stride / extent.max(1) as i64)
+        })
+        .collect();
     let elements = result.bytes_mut().chunks_exact_mut(size);
     for (to, from) in elements.zip(positions(axes.into_iter(), 0)) {
         to.copy_from_slice(&tensor.bytes()[from as usize * size..][..size]);
@@ -197,23 +200,21 @@ fn row_major(tensor: &Tensor) -> Result<Tensor> {
 /// Reads up to the first element.
 pub(crate) fn decode_header(from: &mut (impl Read + ?Sized)) -> Result<Header> {
     let mut fixed = [0; 8];
-    let not_npy = || Error::input("not a `.npy` file: it does not start with NumPy's magic number");
     match from.read_exact(&mut fixed) {
         Ok(()) if fixed.starts_with(MAGIC) => {}
         Ok(()) => return Err(not_npy()),
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Err(not_npy()),
         Err(e) => return Err(read_error(&e)),
     }
-    let short = |e: std::io::Error| read_error(&e).context("in the header");
     let len = match (fixed[6], fixed[7]) {
         (1, _) => {
             let mut len = [0; 2];
-            from.read_exact(&mut len).map_err(short)?;
+            from.read_exact(&mut len).map_err(header_cut_off)?;
             usize::from(u16::from_le_bytes(len))
         }
         (2 | 3, _) => {
             let mut len = [0; 4];
-            from.read_exact(&mut len).map_err(short)?;
+            from.read_exact(&mut len).map_err(header_cut_off)?;
             u32::from_le_bytes(len) as usize
         }
         (major, minor) => {
@@ -229,54 +230,55 @@ pub(crate) fn decode_header(from: &mut (impl Read + ?Sized)) -> Result<Header> {
         )));
     }
     let mut text = vec![0; len];
-    from.read_exact(&mut text).map_err(short)?;
+    from.read_exact(&mut text).map_err(header_cut_off)?;
     parse_header(&String::from_utf8_lossy(&text))
+}
+
+fn not_npy() -> Error {
+    Error::input("not a `.npy` file: it does not start with NumPy's magic number")
+}
+
+fn header_cut_off(e: std::io::Error) -> Error {
+    read_error(&e).context("in the header")
 }
 
 /// Understands the text of a header.
 fn parse_header(text: &str) -> Result<Header> {
-    let bad = |what: String| {
-        Error::input(format!("a header that cannot be understood: {what}")).note(format!(
-            "the header is `{}`",
-            text.trim_end().chars().take(200).collect::<String>()
-        ))
-    };
     let (mut descr, mut fortran, mut shape) = (None, None, None);
     let mut tokens = Tokens { rest: text };
-    tokens.expect("{").map_err(bad)?;
+    tokens.expect("{").map_err(|what| bad_header(what, text))?;
     loop {
-        let key = match tokens.next().map_err(bad)? {
+        let key = match tokens.next().map_err(|what| bad_header(what, text))? {
             Token::Symbol('}') => break,
             Token::Text(key) => key,
-            other => return Err(bad(format!("{other} where a key should be"))),
+            other => return Err(bad_header(format!("{other} where a key should be"), text)),
         };
-        tokens.expect(":").map_err(bad)?;
+        tokens.expect(":").map_err(|what| bad_header(what, text))?;
         match key {
-            "descr" => match tokens.next().map_err(bad)? {
+            "descr" => match tokens.next().map_err(|what| bad_header(what, text))? {
                 Token::Text(name) => descr = Some(name),
                 Token::Symbol('[') => {
                     return Err(Error::unsupported("an array of records (a structured data type)"));
                 }
-                other => return Err(bad(format!("{other} for `descr`"))),
+                other => return Err(bad_header(format!("{other} for `descr`"), text)),
             },
-            "fortran_order" => match tokens.next().map_err(bad)? {
+            "fortran_order" => match tokens.next().map_err(|what| bad_header(what, text))? {
                 Token::Word("True") => fortran = Some(true),
                 Token::Word("False") => fortran = Some(false),
-                other => return Err(bad(format!("{other} for `fortran_order`"))),
+                other => return Err(bad_header(format!("{other} for `fortran_order`"), text)),
             },
-            "shape" => shape = Some(tokens.shape().map_err(bad)?),
-            _ => return Err(bad(format!("an unknown key `{key}`"))),
+            "shape" => shape = Some(tokens.shape().map_err(|what| bad_header(what, text))?),
+            _ => return Err(bad_header(format!("an unknown key `{key}`"), text)),
         }
-        match tokens.next().map_err(bad)? {
+        match tokens.next().map_err(|what| bad_header(what, text))? {
             Token::Symbol(',') => {}
             Token::Symbol('}') => break,
-            other => return Err(bad(format!("{other} where `,` or `}}` should be"))),
+            other => return Err(bad_header(format!("{other} where `,` or `}}` should be"), text)),
         }
     }
-    let missing = |key| bad(format!("the key `{key}` is missing"));
-    let descr = descr.ok_or_else(|| missing("descr"))?;
-    let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
-    let mut shape = shape.ok_or_else(|| missing("shape"))?;
+    let descr = descr.ok_or_else(|| missing_key("descr", text))?;
+    let fortran = fortran.ok_or_else(|| missing_key("fortran_order", text))?;
+    let mut shape = shape.ok_or_else(|| missing_key("shape", text))?;
     if let Some(width) = text_width(descr) {
         if fortran {
             return Err(Error::unsupported("text in column-major order"));
@@ -287,6 +289,15 @@ fn parse_header(text: &str) -> Result<Header> {
     }
     let (dtype, swapped) = element_type(descr)?;
     Ok(Header { info: Info { dtype, shape }, fortran, swapped })
+}
+
+fn bad_header(what: String, text: &str) -> Error {
+    Error::input(format!("a header that cannot be understood: {what}"))
+        .note(format!("the header is `{}`", text.trim_end().chars().take(200).collect::<String>()))
+}
+
+fn missing_key(key: &str, text: &str) -> Error {
+    bad_header(format!("the key `{key}` is missing"), text)
 }
 
 /// How many bytes each text of an array has, where it is one of byte strings.
@@ -412,12 +423,11 @@ impl<'a> Tokens<'a> {
             self.rest = &inside[end + 1..];
             return Ok(Token::Text(&inside[..end]));
         }
-        let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.');
-        let end = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len());
+        let end = self.rest.find(|c| !is_word_char(c)).unwrap_or(self.rest.len());
         let end = if end == 0 { first.len_utf8() } else { end };
         let (token, rest) = self.rest.split_at(end);
         self.rest = rest;
-        Ok(if word(first) { Token::Word(token) } else { Token::Symbol(first) })
+        Ok(if is_word_char(first) { Token::Word(token) } else { Token::Symbol(first) })
     }
 
     fn expect(&mut self, symbol: &str) -> Result<(), String> {
@@ -453,6 +463,10 @@ impl<'a> Tokens<'a> {
     }
 }
 
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -482,20 +496,23 @@ mod tests {
 
     #[test]
     fn every_element_type_round_trips() {
-        let ok = |t: Result<Tensor>| round_trip(&t.expect("a tensor"));
-        ok(Tensor::from_bools(&[3], &[true, false, true]));
-        ok(Tensor::from_slice(&[2], &[i8::MIN, i8::MAX]));
-        ok(Tensor::from_slice(&[2], &[i16::MIN, i16::MAX]));
-        ok(Tensor::from_slice(&[2], &[i32::MIN, i32::MAX]));
-        ok(Tensor::from_slice(&[2], &[i64::MIN, i64::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u8, u8::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u16, u16::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u32, u32::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u64, u64::MAX]));
-        ok(Tensor::from_slice(&[3], &[f16::NAN, f16::NEG_ZERO, f16::MAX]));
-        ok(Tensor::from_slice(&[3], &[f32::NAN, -0.0, f32::MIN_POSITIVE]));
-        ok(Tensor::from_slice(&[3], &[f64::NAN, -0.0, f64::INFINITY]));
-        ok(Tensor::from_slice(&[3], &[bf16::NAN, bf16::NEG_ZERO, bf16::MAX]));
+        round_trip_of(Tensor::from_bools(&[3], &[true, false, true]));
+        round_trip_of(Tensor::from_slice(&[2], &[i8::MIN, i8::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[i16::MIN, i16::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[i32::MIN, i32::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[i64::MIN, i64::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u8, u8::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u16, u16::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u32, u32::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u64, u64::MAX]));
+        round_trip_of(Tensor::from_slice(&[3], &[f16::NAN, f16::NEG_ZERO, f16::MAX]));
+        round_trip_of(Tensor::from_slice(&[3], &[f32::NAN, -0.0, f32::MIN_POSITIVE]));
+        round_trip_of(Tensor::from_slice(&[3], &[f64::NAN, -0.0, f64::INFINITY]));
+        round_trip_of(Tensor::from_slice(&[3], &[bf16::NAN, bf16::NEG_ZERO, bf16::MAX]));
+    }
+
+    fn round_trip_of(t: Result<Tensor>) {
+        round_trip(&t.expect("a tensor"))
     }
 
     #[test]

@@ -106,7 +106,6 @@ fn encode_zip<'a>(
     arrays: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
     large: usize,
 ) -> Result<()> {
-    let io = |e: &dyn std::fmt::Display| Error::io(e.to_string());
     let mut zip = ZipWriter::new(to);
     let mut names = HashSet::new();
     for (name, tensor) in arrays {
@@ -116,10 +115,14 @@ fn encode_zip<'a>(
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .large_file(tensor.bytes().len() > large);
-        zip.start_file(format!("{name}{SUFFIX}"), options).map_err(|e| io(&e))?;
-        npy::encode(&mut zip, tensor).map_err(|e| io(&e))?;
+        zip.start_file(format!("{name}{SUFFIX}"), options).map_err(|e| io_error(&e))?;
+        npy::encode(&mut zip, tensor).map_err(|e| io_error(&e))?;
     }
-    zip.finish().map_err(|e| io(&e))?.flush().map_err(|e| io(&e))
+    zip.finish().map_err(|e| io_error(&e))?.flush().map_err(|e| io_error(&e))
+}
+
+fn io_error(e: &dyn std::fmt::Display) -> Error {
+    Error::io(e.to_string())
 }
 
 /// A place to write to, up to the first failure, which is kept. What comes after it goes nowhere: the
@@ -439,24 +442,24 @@ mod tests {
     fn damage_anywhere_is_an_error_or_harmless() {
         let (a, b) = (tensor(20), tensor(3));
         let whole = encoded(&[("a", &a), ("b", &b)]);
-        let read_all = |bytes: &[u8]| -> Result<()> {
-            let mut archive = archive(bytes)?;
-            let names: Vec<_> = archive.names().map(str::to_owned).collect();
-            names.iter().try_for_each(|name| archive.read(name).map(drop))
-        };
         for len in 0..whole.len() {
             assert!(read_all(&whole[..len]).is_err(), "cut at {len}");
         }
-        // One wrong byte: the checksum finds it in the content, elsewhere it may not matter.
-        let content = |bytes: &[u8]| archive(bytes).and_then(|mut x| x.read("a"));
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x55;
             let _ = read_all(&bytes);
-            if let Ok(t) = content(&bytes) {
+            // One wrong byte: the checksum finds it in the content, elsewhere it may not matter.
+            if let Ok(t) = archive(&bytes).and_then(|mut x| x.read("a")) {
                 assert!(t.same(&a), "a wrong byte at {at} went unnoticed");
             }
         }
+    }
+
+    fn read_all(bytes: &[u8]) -> Result<()> {
+        let mut archive = archive(bytes)?;
+        let names: Vec<_> = archive.names().map(str::to_owned).collect();
+        names.iter().try_for_each(|name| archive.read(name).map(drop))
     }
 
     #[test]

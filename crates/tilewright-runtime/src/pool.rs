@@ -292,15 +292,10 @@ impl Shared {
 
     /// Waits for a loop after `seen`, or for the end of the pool; the gate that it saw.
     fn wait(&self, seen: u64) -> u64 {
-        let news = || {
-            let gate = self.gate.0.load(Ordering::Relaxed);
-            let open = gate & OPEN != 0 && gate / LOOP != seen;
-            (open || self.quit.load(Ordering::Relaxed)).then_some(gate)
-        };
         let start = Instant::now();
         loop {
             for _ in 0..LOOKS {
-                if let Some(gate) = news() {
+                if let Some(gate) = self.news(seen) {
                     return gate;
                 }
                 if self.watch { std::hint::spin_loop() } else { std::thread::yield_now() }
@@ -313,7 +308,7 @@ impl Shared {
         self.sleeping.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let gate = loop {
-            match news() {
+            match self.news(seen) {
                 Some(gate) => break gate,
                 None => guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner),
             }
@@ -321,6 +316,12 @@ impl Shared {
         self.sleeping.fetch_sub(1, Ordering::Relaxed);
         drop(guard);
         gate
+    }
+
+    fn news(&self, seen: u64) -> Option<u64> {
+        let gate = self.gate.0.load(Ordering::Relaxed);
+        let open = gate & OPEN != 0 && gate / LOOP != seen;
+        (open || self.quit.load(Ordering::Relaxed)).then_some(gate)
     }
 
     fn wake_all(&self) {

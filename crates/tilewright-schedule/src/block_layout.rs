@@ -115,29 +115,30 @@ fn nest(cursor: &BlockCursor) -> std::result::Result<&[Stmt], String> {
 
 /// The kind of each physical index.
 fn kinds(map: &IndexMap, b: &Block) -> Result<Vec<IterKind>> {
-    let kind = |e: &Expr| {
-        let free = free_vars(e);
-        let mut found: Option<&IterVar> = None;
-        for (p, iter) in map.params.iter().zip(&b.iters) {
-            let unit = iter.domain.extent.as_int() == Some(1);
-            if !free.contains(p) || (unit && iter.kind != IterKind::Opaque) {
-                continue;
-            }
-            match found {
-                _ if iter.kind == IterKind::Opaque => {
-                    return Err(Error::refused(format!("`{}` is opaque", iter.var.name())));
-                }
-                Some(other) if other.kind != iter.kind => {
-                    return Err(Error::refused(format!(
-                        "the index `{e}` mixes the spatial and the reduction variable `{}` and `{}`",
-                        other.var,
-                        iter.var.name()
-                    )));
-                }
-                _ => found = Some(iter),
-            }
+    map.indices.iter().map(|e| kind_of(e, map, b)).collect()
+}
+
+fn kind_of(e: &Expr, map: &IndexMap, b: &Block) -> Result<IterKind> {
+    let free = free_vars(e);
+    let mut found: Option<&IterVar> = None;
+    for (p, iter) in map.params.iter().zip(&b.iters) {
+        let unit = iter.domain.extent.as_int() == Some(1);
+        if !free.contains(p) || (unit && iter.kind != IterKind::Opaque) {
+            continue;
         }
-        Ok(found.map_or(IterKind::Spatial, |i| i.kind))
-    };
-    map.indices.iter().map(kind).collect()
+        match found {
+            _ if iter.kind == IterKind::Opaque => {
+                return Err(Error::refused(format!("`{}` is opaque", iter.var.name())));
+            }
+            Some(other) if other.kind != iter.kind => {
+                return Err(Error::refused(format!(
+                    "the index `{e}` mixes the spatial and the reduction variable `{}` and `{}`",
+                    other.var,
+                    iter.var.name()
+                )));
+            }
+            _ => found = Some(iter),
+        }
+    }
+    Ok(found.map_or(IterKind::Spatial, |i| i.kind))
 }

@@ -74,16 +74,12 @@ impl Readable for BufferArg {
         "a position from zero, `(\"read\", n)`, `(\"write\", n)` or a name".to_owned()
     }
     fn read(value: &Value, _: &Schedule) -> Result<Option<Self>> {
-        let position = |k: i64| {
-            usize::try_from(k)
-                .map_err(|_| Error::refused(format!("a block has no buffer of number {k}")))
-        };
         match value {
             Value::Str(name) => Ok(Some(BufferArg::Name(name.clone()))),
-            Value::Int(k) => position(*k).map(|k| Some(BufferArg::At(k))),
+            Value::Int(k) => position_of(*k).map(|k| Some(BufferArg::At(k))),
             Value::List(items) => match items.as_slice() {
                 [Value::Str(side), Value::Int(k)] if matches!(&**side, "read" | "write") => {
-                    position(*k).map(|k| Some(BufferArg::from((&**side, k))))
+                    position_of(*k).map(|k| Some(BufferArg::from((&**side, k))))
                 }
                 _ => Ok(None),
             },
@@ -91,16 +87,23 @@ impl Readable for BufferArg {
         }
     }
     fn record(&self) -> Value {
-        let pair = |side: &str, k: &usize| Value::List(vec![side.into(), Readable::record(k)]);
         match self {
             BufferArg::At(k) => Readable::record(k),
-            BufferArg::Read(k) => pair("read", k),
-            BufferArg::Write(k) => pair("write", k),
+            BufferArg::Read(k) => recorded_pair("read", k),
+            BufferArg::Write(k) => recorded_pair("write", k),
             BufferArg::Name(n) => Value::Str(n.clone()),
         }
     }
 }
 by_value!(BufferArg);
+
+fn position_of(k: i64) -> Result<usize> {
+    usize::try_from(k).map_err(|_| Error::refused(format!("a block has no buffer of number {k}")))
+}
+
+fn recorded_pair(side: &str, k: &usize) -> Value {
+    Value::List(vec![side.into(), Readable::record(k)])
+}
 
 impl BufferArg {
     /// The region of the block that is meant, where the primitive is about what it reads, or what
@@ -183,13 +186,15 @@ impl Schedule {
     /// [`Error::Input`] where there is no such function.
     pub fn blocks_of(&self, func: &str, buffer: &str) -> Result<Vec<Arc<str>>> {
         let func = self.func(func)?;
-        let uses = |block: &Arc<Block>| {
-            let (reads, writes) = declared_or_inferred(block);
-            let named = reads.iter().chain(&writes).any(|r| &*r.buffer.name == buffer);
-            let leaf = find(&block.body, |s| as_block(s).is_some()).is_empty();
-            (named && leaf).then(|| block.name.clone())
-        };
-        Ok(blocks(func).iter().filter_map(uses).collect())
+        Ok(blocks(func)
+            .iter()
+            .filter_map(|block| {
+                let (reads, writes) = declared_or_inferred(block);
+                let named = reads.iter().chain(&writes).any(|r| &*r.buffer.name == buffer);
+                let leaf = find(&block.body, |s| as_block(s).is_some()).is_empty();
+                (named && leaf).then(|| block.name.clone())
+            })
+            .collect())
     }
 }
 
@@ -223,15 +228,20 @@ pub(crate) fn check_interface(
     if !is_param(func, buffer) {
         return Ok(());
     }
-    let refuse = |why: String| {
-        Err(Error::refused(format!("`{buffer}` is an argument of `{name}`, {why}"))
-            .help("transform a copy instead: `cache_read` or `cache_write` outside of any loop"))
-    };
     match caller {
-        Some(caller) => refuse(format!("which `{caller}` calls with the present layout")),
-        None if !permissions.change_interface => refuse("whose interface must stay".into()),
+        Some(caller) => {
+            refuse_argument(format!("which `{caller}` calls with the present layout"), buffer, name)
+        }
+        None if !permissions.change_interface => {
+            refuse_argument("whose interface must stay".into(), buffer, name)
+        }
         None => Ok(()),
     }
+}
+
+fn refuse_argument(why: String, buffer: &Buffer, name: &str) -> Result<()> {
+    Err(Error::refused(format!("`{buffer}` is an argument of `{name}`, {why}"))
+        .help("transform a copy instead: `cache_read` or `cache_write` outside of any loop"))
 }
 
 /// A graph function of the module that calls a tensor function.

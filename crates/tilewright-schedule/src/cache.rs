@@ -179,8 +179,10 @@ fn same_scope(a: Option<&Stmt>, b: Option<&Stmt>) -> bool {
 
 /// The blocks directly in a scope.
 fn blocks_in(func: &TensorFunc, scope: Option<&Stmt>) -> Vec<Cursor> {
-    let here = |s: &Cursor| same_scope(s.scope(), scope);
-    find(&func.body, |s| as_block(s).is_some()).into_iter().filter(here).collect()
+    find(&func.body, |s| as_block(s).is_some())
+        .into_iter()
+        .filter(|s| same_scope(s.scope(), scope))
+        .collect()
 }
 
 /// What around a statement of the scope's body is outside of that body.
@@ -234,10 +236,9 @@ pub(crate) fn read_place(
     // The innermost sequence around the block in which something else writes the buffer before,
     // or after it in a loop.
     let anchor = listed.first().map_or(&*at, |l| l);
-    let writes = |s: &Stmt| touches(s, &buffer).1;
     let found = sequences(anchor).into_iter().find(|q| {
-        let earlier = q.elements[..q.at].iter().any(writes);
-        earlier || (repeats(&q.around) && q.elements[q.at..].iter().any(writes))
+        let earlier = q.elements[..q.at].iter().any(|s| touches(s, &buffer).1);
+        earlier || (repeats(&q.around) && q.elements[q.at..].iter().any(|s| touches(s, &buffer).1))
     });
     let body = scope_body(func, scope.as_ref());
     let wanted: Vec<Cursor> = if listed.is_empty() {
@@ -254,24 +255,16 @@ pub(crate) fn read_place(
     // Elements from `first` on may read the copy.
     let (elements, first, around, writers) = match &found {
         Some(q) => {
-            let first = q.elements[..q.at].iter().rposition(writes).map_or(0, |k| k + 1);
+            let first =
+                q.elements[..q.at].iter().rposition(|s| touches(s, &buffer).1).map_or(0, |k| k + 1);
             let writers = q.elements[..first].to_vec();
             (q.elements.clone(), first, q.around.clone(), writers)
         }
         None => (vec![body.clone()], 0, around_body(func, &body), Vec::new()),
     };
-    let element_of = |s: &Cursor| {
-        elements
-            .iter()
-            .position(|e| e.ptr_eq(&s.stmt) || s.around.iter().any(|a| a.ptr_eq(e)))
-            .filter(|k| *k >= first)
-    };
     // A write before a consumer, or in a loop with it, would be missed.
     let later: Vec<Cursor> =
         elements[first..].iter().flat_map(|e| find(e, |s| is_writer(s, &buffer))).collect();
-    let missed = |s: &Cursor| {
-        later.iter().find(|w| w.shares_loop(s) || !comes_after(&body, &w.stmt, &s.stmt))
-    };
     // Behind the loops around the copy, if all writes are in them and before it.
     let writes_before = found.is_some()
         && find(&body, |s| is_writer(s, &buffer))
@@ -285,7 +278,10 @@ pub(crate) fn read_place(
     let mut behind: Vec<Cursor> = Vec::new();
     for s in &wanted {
         let needed = !listed.is_empty() || s.stmt.ptr_eq(&at.stmt);
-        match (element_of(s), missed(s)) {
+        match (
+            element_of(s, &elements, first),
+            later.iter().find(|w| w.shares_loop(s) || !comes_after(&body, &w.stmt, &s.stmt)),
+        ) {
             (Some(k), None) => redirected.push((k, s.stmt.clone())),
             (None, None) if is_behind(s) => behind.push(s.clone()),
             (_, write) if needed => {
@@ -309,6 +305,13 @@ pub(crate) fn read_place(
     touched.dedup_by(|a, b| a.ptr_eq(b));
     let writers = found.map(|_| writers);
     Ok(ReadPlace { at, buffer, place, nodes, touched, writers, behind })
+}
+
+fn element_of(s: &Cursor, elements: &[Stmt], first: usize) -> Option<usize> {
+    elements
+        .iter()
+        .position(|e| e.ptr_eq(&s.stmt) || s.around.iter().any(|a| a.ptr_eq(e)))
+        .filter(|k| *k >= first)
 }
 
 fn cache_read(
@@ -378,10 +381,10 @@ fn cache_read(
 fn alone(func: &TensorFunc, block: &Stmt) -> Option<Stmt> {
     let cursor = find(&func.body, |s| s.ptr_eq(block)).into_iter().next()?;
     let around = in_scope(&cursor.around);
-    let binds = |s: &Stmt| {
+    let binds = around.iter().any(|s| {
         as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::If { .. })
-    };
-    if around.iter().any(binds) {
+    });
+    if binds {
         return None;
     }
     let loops = around.iter().filter(|s| as_loop(s).is_some());
@@ -393,17 +396,18 @@ fn alone(func: &TensorFunc, block: &Stmt) -> Option<Stmt> {
 /// of the innermost loop around both. Nothing where more than loops is around it.
 fn so_far(s: &Stmt, around: &[Stmt], reader: &Cursor, buffer: &Buffer) -> Vec<Cells> {
     let around = in_scope(around);
-    let is_shared = |s: &Stmt| reader.inside(s);
-    let plain = |s: &Stmt| as_loop(s).is_some() || matches!(s.kind(), StmtKind::Seq(_));
-    if !around.iter().all(|s| is_shared(s) || plain(s)) {
+    if !around
+        .iter()
+        .all(|s| reader.inside(s) || as_loop(s).is_some() || matches!(s.kind(), StmtKind::Seq(_)))
+    {
         return Vec::new();
     }
     let loops: Vec<&Stmt> = around.iter().filter(|s| as_loop(s).is_some()).collect();
-    let innermost = loops.iter().rposition(|s| is_shared(s));
+    let innermost = loops.iter().rposition(|s| reader.inside(s));
     let mut all = s.clone();
     for (k, l) in loops.iter().enumerate().rev() {
         let Some((var, range, _)) = as_loop(l) else { continue };
-        if !is_shared(l) {
+        if !reader.inside(l) {
             all = Stmt::for_loop(var, range.clone(), ForKind::Serial, all);
         } else if Some(k) == innermost {
             let earlier = var.fresh();
@@ -440,11 +444,13 @@ fn finish<const N: usize>(
     places: [(InsertionPoint, bool); N],
 ) -> Edited<[BlockRef; N]> {
     let (from, to) = (&copy.region.buffer, &copy.cache);
-    let redirect = |s: &Stmt| (s.clone(), Redirect { from, to, place: Place::Less(&copy.offsets) });
     let mut change = Change {
         scope,
         allocs: vec![copy.cache.clone()],
-        redirect: nodes.iter().map(redirect).collect(),
+        redirect: nodes
+            .iter()
+            .map(|s| (s.clone(), Redirect { from, to, place: Place::Less(&copy.offsets) }))
+            .collect(),
         ..Change::default()
     };
     let mut names = block_names(func);
@@ -519,18 +525,15 @@ pub(crate) fn write_place(
     }
     let nodes: Vec<Stmt> =
         std::iter::once(&*cursor).chain(&listed).map(|s| s.stmt.clone()).collect();
-    // Accesses by others, and by others than the listed consumers, which will read the cache.
-    let but = |s: &Stmt, hidden: &[Stmt]| {
-        let shown = s.replace(|s| hidden.iter().any(|n| n.ptr_eq(s)).then(Stmt::nop));
-        touches(&shown, &buffer)
-    };
-    let any = |s: &Stmt| but(s, &nodes[..1]) != (false, false);
-    let others = |s: &Stmt| but(s, &nodes);
-    let found = sequences(&cursor).into_iter().find(|q| q.elements.iter().any(any));
+    let found = sequences(&cursor).into_iter().find(|q| {
+        q.elements.iter().any(|s| touches_but(s, &nodes[..1], &buffer) != (false, false))
+    });
     let (element, place) = match &found {
         Some(q) => {
-            let meets = |s: &Stmt| others(s) != (false, false);
-            let next = q.elements[q.at + 1..].iter().position(meets).map(|k| q.at + 1 + k);
+            let next = q.elements[q.at + 1..]
+                .iter()
+                .position(|s| touches_but(s, &nodes, &buffer) != (false, false))
+                .map(|k| q.at + 1 + k);
             let (node, before) = match next {
                 Some(k) => (&q.elements[k], true),
                 None => (&q.elements[q.elements.len() - 1], false),
@@ -545,7 +548,7 @@ pub(crate) fn write_place(
             (body.clone(), InsertionPoint { node: body.clone(), before: false, around })
         }
     };
-    let others_write = others(&body).1;
+    let others_write = touches_but(&body, &nodes, &buffer).1;
     if others_write && !listed.is_empty() {
         return Err(Error::refused(format!(
             "other blocks write `{buffer}` too, so that its cache does not hold all that a consumer \
@@ -554,6 +557,12 @@ pub(crate) fn write_place(
     }
     check_reduction(&cursor, &place, others_write)?;
     Ok(WritePlace { at: cursor, buffer, place, element, body, listed, nodes })
+}
+
+/// Accesses by others, and by others than the listed consumers, which will read the cache.
+fn touches_but(s: &Stmt, hidden: &[Stmt], buffer: &Buffer) -> (bool, bool) {
+    let shown = s.replace(|s| hidden.iter().any(|n| n.ptr_eq(s)).then(Stmt::nop));
+    touches(&shown, buffer)
 }
 
 fn cache_write(
@@ -655,10 +664,9 @@ fn never_first<'a>(at: &'a BlockCursor, known: &[Expr]) -> Option<&'a IterVar> {
     at.block.init.as_ref()?;
     let domain = tilewright_polyhedral::Engine::new().domain_of(&[], known);
     let mut pairs = at.of_kind(IterKind::Reduce);
-    let never = |i: &IterVar, value: &Expr| {
-        domain.prove(&value.clone().not_equal(i.domain.min.clone())).is_yes()
-    };
-    pairs.find(|(i, value)| never(i, value)).map(|(i, _)| i)
+    pairs
+        .find(|(i, value)| domain.prove(&(*value).clone().not_equal(i.domain.min.clone())).is_yes())
+        .map(|(i, _)| i)
 }
 
 /// Whether a variable is one of the loops or iteration variables outside of the scope's body.
@@ -694,12 +702,14 @@ fn cache_inplace(
     let both = [false, true].into_iter().filter_map(|write| hull(&at.stmt, &buffer, write));
     let both = join(both.collect())
         .ok_or_else(|| Error::internal("the block touches nothing of its buffer"))?;
-    let place =
-        |before| InsertionPoint { node: at.stmt.clone(), before, around: at.around.clone() };
-    let copy = Copying::new(&both, storage_scope, place(true).in_scope_directly(), &known);
+    let copy = Copying::new(&both, storage_scope, place_at(true, &at).in_scope_directly(), &known);
     let nodes = std::slice::from_ref(&at.stmt);
     copy.check_pointers(func, nodes)?;
-    let places = [(place(true), true), (place(false), false)];
+    let places = [(place_at(true, &at), true), (place_at(false, &at), false)];
     let (func, [fill, back]) = finish(func, block, at.scope(), &copy, nodes, places);
     Ok((func, (fill, back)))
+}
+
+fn place_at(before: bool, at: &BlockCursor) -> InsertionPoint {
+    InsertionPoint { node: at.stmt.clone(), before, around: at.around.clone() }
 }

@@ -123,13 +123,14 @@ primitives! {
 
 /// Refuses where iterations of loops around a statement that run at the same time write one cell.
 fn alone(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
-    let at_once = |s: &&Stmt| AtOnce::of_loop(s).is_some();
-    let Some(first) = around.iter().position(|s| at_once(&s)) else { return Ok(()) };
+    let Some(first) = around.iter().position(|s| AtOnce::of_loop(s).is_some()) else {
+        return Ok(());
+    };
     let domain = Engine::new().domain_of(&[], &known_around(&around[..first]));
     let all = dependence::accesses(moved, &within(domain, &around[first..]))?;
     let writes: Vec<&PlacedAccess> =
         all.iter().filter(|t| t.write && t.buffer == *buffer).collect();
-    for s in around.iter().filter(at_once) {
+    for s in around.iter().filter(|s| AtOnce::of_loop(s).is_some()) {
         let (v, ..) = the_loop(s)?;
         for (a, b) in writes.iter().flat_map(|a| writes.iter().map(move |b| (a, b))) {
             let vars: Vec<Var> = b.at.domain.vars().cloned().collect();
@@ -144,10 +145,12 @@ fn alone(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
                 .help("compute the block there first, and let the loop run so afterwards")
                 .at(s.span());
                 return Err(match proof {
-                    Proof::No { witness } => {
-                        let at = |v: &Var| witness.get(v).map_or("?".into(), |x| x.to_string());
-                        e.note(format!("{0}={1} and {0}={2} do", v.name(), at(v), at(twin)))
-                    }
+                    Proof::No { witness } => e.note(format!(
+                        "{0}={1} and {0}={2} do",
+                        v.name(),
+                        value_at(v, &witness),
+                        value_at(twin, &witness)
+                    )),
                     Proof::Unknown(why) => e.note(why.to_string()),
                     Proof::Yes => e,
                 });
@@ -155,6 +158,10 @@ fn alone(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn value_at(v: &Var, witness: &tilewright_polyhedral::Witness) -> String {
+    witness.get(v).map_or("?".into(), |x| x.to_string())
 }
 
 /// A block that is computed elsewhere.
@@ -238,13 +245,12 @@ impl Moving<'_> {
         let mut nest = Vec::new();
         let mut values: Vec<(Var, Expr)> = Vec::new();
         let mut inside = Expr::bool(true);
-        let plain = |e: &Expr| simplify(e, &Ranges::default());
         for (k, (i, r)) in indices.iter().zip(&region.ranges).enumerate() {
             let Some(v) = i.as_var() else { continue };
             let at = match placement.axis(nest.len(), r) {
                 None => r.min.clone(),
                 Some(ax) => {
-                    let at = plain(&(r.min.clone() + &ax));
+                    let at = simplify(&(r.min.clone() + &ax), &Ranges::default());
                     nest.push((ax, Range::upto(r.extent.clone())));
                     at
                 }
@@ -306,8 +312,8 @@ fn compute_at(
     let region =
         hull(inner, buffer, false).ok_or_else(|| Error::internal("the readers read nothing"))?;
     let (region, bounds) = fit(&region, &known);
-    let reads = || Footprint::of(inner, buffer).reads;
-    if bounds.is_empty() && !footprint::within(&reads(), &region, &known) {
+    if bounds.is_empty() && !footprint::within(&Footprint::of(inner, buffer).reads, &region, &known)
+    {
         return Err(Error::refused(format!(
             "it is not known which cells of `{buffer}` an iteration of `{}` reads",
             l.var.name()
@@ -318,8 +324,8 @@ fn compute_at(
     // Not behind the first reader, directly in the loop.
     let reader = &readers[0];
     let elements = elements(inner);
-    let holds = |e: &Stmt| e.ptr_eq(&reader.stmt) || reader.inside(e);
-    let last = elements.iter().position(holds).unwrap_or(0);
+    let last =
+        elements.iter().position(|e| e.ptr_eq(&reader.stmt) || reader.inside(e)).unwrap_or(0);
     let position = placement.candidates(0, last).map_err(|e| e.at(target.stmt.span()))?[0];
     let node = elements[position].clone();
     let change = Change {

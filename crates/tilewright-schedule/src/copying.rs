@@ -183,11 +183,10 @@ pub(crate) fn fit(region: &Region, known: &[Expr]) -> (Region, Vec<(usize, Bound
                 };
             }
             let domain = tilewright_polyhedral::Engine::new().domain_of(&[], known);
-            let proven = |e: Expr| domain.prove(&e).is_yes();
-            if !proven(min.clone().greater_equal(0)) {
+            if !domain.prove(&min.clone().greater_equal(0)).is_yes() {
                 bounds.push((k, Bound::Low));
             }
-            if !proven((min.clone() + &length).less_equal(extent)) {
+            if !domain.prove(&(min.clone() + &length).less_equal(extent)).is_yes() {
                 bounds.push((k, Bound::High));
             }
             Range { min, extent: length }
@@ -259,8 +258,11 @@ impl Copying {
         };
         let name = name_in(&region.buffer, storage_scope);
         let cache = compact_in(&region.buffer, &name, storage_scope, shape);
-        let offset = |r: &Range| if cropped { r.min.clone() } else { Expr::int(0, r.min.dtype()) };
-        let offsets = region.ranges.iter().map(offset).collect();
+        let offsets = region
+            .ranges
+            .iter()
+            .map(|r| if cropped { r.min.clone() } else { Expr::int(0, r.min.dtype()) })
+            .collect();
         Copying { cache, offsets, region, bounds, cropped }
     }
 
@@ -278,10 +280,13 @@ impl Copying {
             let v = Var::new(format!("v{k}"), dtype);
             let extent = if cropped { &r.extent } else { full };
             iters.push(IterVar::spatial(&v, Range::upto(extent.clone())));
-            let simple = |e: Expr| simplify(&e, &Ranges::default());
-            let cell = simple(r.min.clone() + &ax);
+            let cell = simplify(&(r.min.clone() + &ax), &Ranges::default());
             bindings.push(if cropped { ax.expr() } else { cell.clone() });
-            outside.push(if cropped { simple(r.min.clone() + &v) } else { v.expr() });
+            outside.push(if cropped {
+                simplify(&(r.min.clone() + &v), &Ranges::default())
+            } else {
+                v.expr()
+            });
             inside.push(v.expr());
             predicate = within(predicate, &self.bounds, k, &cell, full);
             loops.push((ax, Range::upto(r.extent.clone())));

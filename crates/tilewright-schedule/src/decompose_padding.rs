@@ -94,8 +94,7 @@ fn nest_from(cursor: &BlockCursor, outer: &Stmt, l: &LoopRef) -> Result<usize> {
     let Some(first) = cursor.around.iter().position(|s| s.ptr_eq(outer)) else {
         return Err(cursor.refuse(format!("is not in the loop `{}`", l.var.name())));
     };
-    let plain = |s: &&Stmt| as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_));
-    match cursor.around[first..].iter().find(plain) {
+    match cursor.around[first..].iter().find(is_plain) {
         None => Ok(first),
         Some(s) => Err(Error::refused(format!(
             "between the loop `{}` and the block `{}` stand not only loops",
@@ -103,6 +102,10 @@ fn nest_from(cursor: &BlockCursor, outer: &Stmt, l: &LoopRef) -> Result<usize> {
         ))
         .at(s.span())),
     }
+}
+
+fn is_plain(s: &&Stmt) -> bool {
+    as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_))
 }
 
 fn simplified(e: &Expr) -> Expr {
@@ -140,11 +143,13 @@ impl<'a> Padded<'a> {
         let bindings: Vec<Expr> =
             cursor.bindings.iter().map(|e| simplified(&ones.expr(e))).collect();
         let predicate = ones.expr(&cursor.predicate);
-        // A condition that always holds is padding of no cells.
-        let is_choice =
-            |e: &Expr| matches!(e.kind(), ExprKind::IfThenElse(..) | ExprKind::Select(..));
         let decided = decided(value, &cursor.block.iters, &bindings, cursor);
-        let value = if is_choice(&decided) { &decided } else { value };
+        // A condition that always holds is padding of no cells.
+        let value = if matches!(&decided.kind(), ExprKind::IfThenElse(..) | ExprKind::Select(..)) {
+            &decided
+        } else {
+            value
+        };
         let (ExprKind::IfThenElse(cond, inside, pad) | ExprKind::Select(cond, inside, pad)) =
             value.kind()
         else {
@@ -241,8 +246,9 @@ impl<'a> Padded<'a> {
         if count == 0 {
             return Err(Error::refused(format!("the condition `{}` never holds", self.cond)));
         }
-        let is_loop = |v: &Var| self.cursor.around.iter().any(|s| s.loop_var() == Some(v));
-        if let Some(v) = end.vars().iter().find(|v| is_loop(v)) {
+        if let Some(v) =
+            end.vars().iter().find(|v| self.cursor.around.iter().any(|s| s.loop_var() == Some(v)))
+        {
             let why = format!("is padded up to the loop variable `{v}`");
             return Err(self.cursor.refuse(why));
         }
@@ -286,8 +292,8 @@ impl<'a> Padded<'a> {
         let n = Dim::of(&r.extent)?;
         let all = Dim::of(&self.cursor.block.iters[k].domain.extent)?;
         let last = n + usize::try_from(shift).ok()?;
-        let within = || Bounds { from: bound.from.max(shift), end: bound.end.min(last) };
-        all.at_least(last).then(|| (v, within()))
+        all.at_least(last)
+            .then(|| (v, Bounds { from: bound.from.max(shift), end: bound.end.min(last) }))
     }
 }
 
@@ -390,8 +396,7 @@ pub fn box_of(
         }
     }
     for (k, b) in out.iter_mut().enumerate() {
-        let whole = |b: &mut Bounds| b.from == 0 && extent(k).is_ok_and(|n| n == b.end);
-        b.take_if(whole);
+        b.take_if(|b| b.from == 0 && extent(k).is_ok_and(|n| n == b.end));
     }
     Ok(out)
 }
@@ -413,10 +418,13 @@ fn bound_of(e: &Expr, vars: &[&Var]) -> Option<(usize, Option<i64>, Option<Dim>)
     let (_, factor) = form.terms.remove(at);
     form.constant -= apart;
     let constant = form.constant;
-    let number = |v: i128| i64::try_from(v).ok();
     match (form.terms.is_empty(), factor) {
-        (true, 1..) => Some((k, Some(number((factor - 1 - constant).div_euclid(factor))?), None)),
-        (true, _) => Some((k, None, Some(number(constant.div_euclid(-factor) + 1)?.dim()))),
+        (true, 1..) => {
+            Some((k, Some(i64::try_from((factor - 1 - constant).div_euclid(factor)).ok()?), None))
+        }
+        (true, _) => {
+            Some((k, None, Some(i64::try_from(constant.div_euclid(-factor) + 1).ok()?.dim())))
+        }
         // Below an open size.
         (false, -1) => {
             form.constant += 1;
@@ -435,8 +443,7 @@ mod tests {
     #[test]
     fn conditions_as_boxes() {
         let (i, j) = (Var::index("i"), Var::index("j"));
-        let extent = |k: usize| Ok([20, 10][k].dim());
-        let text = |e: Expr| match box_of(&e, &[&i, &j], extent) {
+        let text = |e: Expr| match box_of(&e, &[&i, &j], |k| Ok([20, 10][k].dim())) {
             Ok(list) => list
                 .iter()
                 .map(|b| b.as_ref().map_or("-".into(), |b| format!("{}..{}", b.from, b.end)))

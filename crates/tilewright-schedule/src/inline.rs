@@ -168,14 +168,17 @@ fn loads_as_text(s: &Stmt, buffer: &Buffer) -> u64 {
 
 /// A part of a value that cannot be computed again.
 pub(crate) fn not_repeatable(e: &Expr) -> Option<Expr> {
-    let own = |part: &Expr| match part.kind() {
-        ExprKind::Undef => true,
-        ExprKind::Call(target, _) => {
-            !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_))
-        }
-        _ => false,
-    };
-    if !e.effects().impure() { None } else { e.find(own) }
+    if !e.effects().impure() {
+        None
+    } else {
+        e.find(|part| match part.kind() {
+            ExprKind::Undef => true,
+            ExprKind::Call(target, _) => {
+                !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_))
+            }
+            _ => false,
+        })
+    }
 }
 
 /// The expression that each iteration variable has where the indices are `at`: the indices must
@@ -411,21 +414,26 @@ impl Fold for Inline<'_> {
     }
 
     fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-        let named = |l: &Option<Vec<Region>>| {
-            l.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
-        };
         let mut new = (**b).clone();
-        if named(&b.reads) {
+        if self.names_buffer(&b.reads) {
             new.reads = None;
         }
-        if named(&b.writes) {
+        if self.names_buffer(&b.writes) {
             new.writes = None;
         }
-        if (named(&b.reads) || named(&b.writes)) && b.body.any_expr(is_pointer) {
+        if (self.names_buffer(&b.reads) || self.names_buffer(&b.writes))
+            && b.body.any_expr(is_pointer)
+        {
             self.opaque = Some(b.name.clone());
         }
         new.allocs.retain(|a| a != self.buffer);
         fold_block_children(self, &Arc::new(new))
+    }
+}
+
+impl Inline<'_> {
+    fn names_buffer(&self, l: &Option<Vec<Region>>) -> bool {
+        l.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
     }
 }
 
@@ -547,23 +555,24 @@ fn producer_of(
     consumer: &Stage,
     buffer: &Buffer,
 ) -> Result<Stage> {
-    let refuse = |why: &str| Error::refused(format!("`{buffer}` is {why}"));
     let writers = users(body, buffer, |(_, w)| w);
-    let [writer] = &writers[..] else { return Err(refuse("not written by one block")) };
+    let [writer] = &writers[..] else {
+        return Err(refused_buffer("not written by one block", buffer));
+    };
     let Some(b) = as_block(&writer.stmt) else {
-        return Err(refuse("written outside of blocks"));
+        return Err(refused_buffer("written outside of blocks", buffer));
     };
     let name = BlockRef { func: block.func.clone(), name: b.name.clone() };
     let producer = Stage::spatial(func, &name).map_err(|e| e.at(writer.stmt.span()))?;
     if !producer.at.stmt.ptr_eq(&writer.stmt) || producer.buffer != *buffer {
-        return Err(refuse("written inside of another block"));
+        return Err(refused_buffer("written inside of another block", buffer));
     }
     let readers = users(body, buffer, |(r, _)| r);
     if let Some(other) = readers.iter().find(|r| !r.stmt.ptr_eq(&consumer.at.stmt)) {
-        return Err(refuse("read by others, too").at(other.stmt.span()));
+        return Err(refused_buffer("read by others, too", buffer).at(other.stmt.span()));
     }
     if earlier(body, &writer.stmt, std::slice::from_ref(&consumer.at)).is_some() {
-        return Err(refuse("read before it is written"));
+        return Err(refused_buffer("read before it is written", buffer));
     }
     let known = consumer.known_outside(&cursor_in(body, &consumer.at.stmt)?);
     let cells = Footprint::of(body, buffer);
@@ -573,4 +582,8 @@ fn producer_of(
     cover(&cells.reads, &all, &known)
         .map_err(|e| e.context(format!("the block `{block}` must read the whole buffer")))?;
     Ok(producer)
+}
+
+fn refused_buffer(why: &str, buffer: &Buffer) -> Error {
+    Error::refused(format!("`{buffer}` is {why}"))
 }

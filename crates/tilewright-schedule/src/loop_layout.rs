@@ -117,8 +117,8 @@ fn transform_loops(
     } else {
         guard(&engine, &ranges, &inverse, &known, &image)?
     };
-    let back = |(v, e): (&Var, Expr)| (v.clone(), e.cast(v.dtype()));
-    let subst: Vec<(Var, Expr)> = vars.iter().zip(inverse).map(back).collect();
+    let subst: Vec<(Var, Expr)> =
+        vars.iter().zip(inverse).map(|(v, e)| (v.clone(), e.cast(v.dtype()))).collect();
     let body = Subst::vars(subst).stmt(&body);
     let guards = if guard.is_true() { Vec::new() } else { vec![guard.clone()] };
     let mut tidy = Tidy::of(&engine, known, cells.clone(), guards);
@@ -218,11 +218,8 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
         _ => None,
     });
     let at = sequence.and_then(|(_, list)| list.iter().position(|s| s.ptr_eq(&cursor.stmt)));
-    let not_behind = |name: &str| {
-        Error::refused(format!("the loop `{name}` does not come directly behind another one"))
-    };
     let (Some((around_all, list)), Some(at)) = (sequence, at) else {
-        return Err(not_behind(loops[1].var.name()));
+        return Err(not_directly_behind(loops[1].var.name()));
     };
     let engine = Engine::new();
     let outside = around(&engine, &cursor);
@@ -232,7 +229,7 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let mut before = Expr::int(0, joined.dtype());
     for (k, l) in loops.iter().enumerate() {
         let Some(stmt) = list.get(at + k).filter(|s| s.loop_var() == Some(&l.var)) else {
-            return Err(not_behind(l.var.name()));
+            return Err(not_directly_behind(l.var.name()));
         };
         let (var, range, body) = serial(stmt, "joined with others")?;
         let zero = Expr::int(0, range.extent.dtype());
@@ -250,13 +247,9 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
         before = before + count.cast(joined.dtype());
         parts.push((before.clone(), body));
     }
-    let branch = |rest: Option<Stmt>, (end, body): (Expr, Stmt)| {
-        Some(match rest {
-            None => body,
-            Some(rest) => Stmt::if_else(joined.expr().less(end), body, rest),
-        })
-    };
-    let Some(body) = parts.into_iter().rev().fold(None, branch) else {
+    let Some(body) =
+        parts.into_iter().rev().fold(None, |rest, part| branch_before(rest, part, &joined))
+    else {
         return Err(Error::internal("no loops"));
     };
     let all = Stmt::for_loop(&joined, Range::upto(before), ForKind::Serial, body);
@@ -264,6 +257,17 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let right = list[at + loops.len()..].iter().cloned();
     let new = Stmt::seq(left.chain([all]).chain(right));
     Ok((replace_in(func, around_all, &new), LoopRef::new(&first.func, &joined)))
+}
+
+fn not_directly_behind(name: &str) -> Error {
+    Error::refused(format!("the loop `{name}` does not come directly behind another one"))
+}
+
+fn branch_before(rest: Option<Stmt>, (end, body): (Expr, Stmt), joined: &Var) -> Option<Stmt> {
+    Some(match rest {
+        None => body,
+        Some(rest) => Stmt::if_else(joined.expr().less(end), body, rest),
+    })
 }
 
 /// Where in a statement the loops are that have these variables.

@@ -199,16 +199,12 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
             factors.len()
         )));
     }
-    let number = |f: &Expr| match f.as_int() {
-        Some(v) => extent::constant(i128::from(v), var.dtype()),
-        None => Ok(f.clone().cast(var.dtype())),
-    };
     let mut product = Expr::int(1, var.dtype());
     for f in factors.iter().flatten() {
         if f.as_int().is_some_and(|v| v <= 0) {
             return Err(Error::refused(format!("the factor {f} is not positive")));
         }
-        product = extent::times(&product, &number(f)?)?;
+        product = extent::times(&product, &factor_of(f, var)?)?;
     }
     let open = factors.iter().filter(|f| f.is_none()).count();
     if open > 1 {
@@ -224,7 +220,9 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
     let given: Vec<&Expr> = factors.iter().flatten().collect();
     let factors: Vec<Expr> = factors
         .iter()
-        .map(|f| Ok(f.as_ref().map_or_else(|| Ok(ceil.clone()), number)?.cast(dtype)))
+        .map(|f| {
+            Ok(f.as_ref().map_or_else(|| Ok(ceil.clone()), |f| factor_of(f, var))?.cast(dtype))
+        })
         .collect::<Result<_>>()?;
     let exact = match (n.as_int(), covered.as_int()) {
         (Some(n), Some(c)) if c < n => {
@@ -247,6 +245,13 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
     Ok((replace_in(func, &cursor.stmt, &Stmt::nest(loops, body)), out))
 }
 
+fn factor_of(f: &Expr, var: &Var) -> Result<Expr> {
+    match f.as_int() {
+        Some(v) => extent::constant(i128::from(v), var.dtype()),
+        None => Ok(f.clone().cast(var.dtype())),
+    }
+}
+
 /// Checks that factors of which some are no constants cover a loop, or divide it where one is left
 /// open; `covered` is their product. Says whether they cover it exactly.
 fn covers(
@@ -262,13 +267,12 @@ fn covers(
     if open && symbolic.is_empty() {
         return Ok(false);
     }
-    let refuse = |why: String| Err(Error::refused(why));
     let known = known_around(&cursor.around);
     let domain = known.iter().fold(sizes(func), |d, cond| d.with_guard(cond));
     for f in symbolic {
         let (least, what) = if open { (1, "positive") } else { (0, "not negative") };
         if !domain.proves(&(*f).clone().greater_equal(least)) {
-            return refuse(format!("the factor {f} is not known to be {what}"));
+            return Err(Error::refused(format!("the factor {f} is not known to be {what}")));
         }
     }
     if open {
@@ -278,14 +282,14 @@ fn covers(
     let n = n.clone().cast(covered.dtype());
     match domain.prove(&covered.clone().greater_equal(&n)) {
         Proof::Yes => Ok(domain.equal(covered, &n).is_yes()),
-        Proof::No { witness } => refuse(format!(
+        Proof::No { witness } => Err(Error::refused(format!(
             "the factors cover {covered} of the {n} iterations of the loop `{name}`: too few at \
              {witness}"
-        )),
-        Proof::Unknown(_) => refuse(format!(
+        ))),
+        Proof::Unknown(_) => Err(Error::refused(format!(
             "it is not known whether the factors, which cover {covered} iterations, cover all {n} \
              of the loop `{name}`"
-        )),
+        ))),
     }
 }
 
@@ -376,11 +380,10 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     }
     let outer = cursors.iter().min_by_key(|s| s.around.len()).map(|s| s.stmt.clone());
     let outer = outer.ok_or_else(|| Error::internal("no loop to reorder"))?;
-    let named = |s: &Stmt| loops.iter().position(|l| s.loop_var() == Some(&l.var));
 
     // The nest from the outermost named loop to the innermost one.
     let mut nest = vec![outer.clone()];
-    let mut left = loops.len() - usize::from(named(&outer).is_some());
+    let mut left = loops.len() - usize::from(position_in(&outer, loops).is_some());
     while left > 0 {
         let last = &nest[nest.len() - 1];
         let Some((_, _, body)) = as_loop(last) else {
@@ -390,41 +393,49 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
             .at(last.span()));
         };
         let body = body.clone();
-        left -= usize::from(named(&body).is_some());
+        left -= usize::from(position_in(&body, loops).is_some());
         nest.push(body);
     }
     let inside = the_loop(&nest[nest.len() - 1])?.2.clone();
 
-    let refuse = |why: String, s: &Stmt| Err(Error::refused(why).at(s.span()));
     match outer_blocks(&inside) {
         Ok(blocks) if blocks.len() == 1 => {
             let block = as_block(&blocks[0]).ok_or_else(|| Error::internal("no block"))?;
             let free = block.iters.iter().all(|i| i.kind != IterKind::Opaque);
             if block.iters.is_empty() || !free {
                 let why = "has no iteration variables that say which order is free";
-                return refuse(format!("the block `{}` {why}", block.name), &blocks[0]);
+                return Err(Error::refused(format!("the block `{}` {why}", block.name))
+                    .at(blocks[0].span()));
             }
         }
         Ok(blocks) => {
             let why = format!("{} blocks are inside of the loops, not one", blocks.len());
-            return refuse(why, &inside);
+            return Err(Error::refused(why).at(inside.span()));
         }
-        Err(s) => return refuse("a statement outside of blocks is inside of the loops".into(), &s),
+        Err(s) => {
+            return Err(
+                Error::refused("a statement outside of blocks is inside of the loops").at(s.span())
+            );
+        }
     }
 
     // The named loops take the places of the named loops, in the new order.
     let mut order = cursors.iter().map(|c| &c.stmt);
-    let place = |s| if named(s).is_some() { order.next().unwrap_or(s) } else { s };
-    let new: Vec<Stmt> = nest.iter().map(place).cloned().collect();
+    let new: Vec<Stmt> = nest
+        .iter()
+        .map(|s| if position_in(s, loops).is_some() { order.next().unwrap_or(s) } else { s })
+        .cloned()
+        .collect();
     let mut bound: Vec<&Var> = Vec::new();
     for s in new.iter().rev() {
         if let Some((var, range, _)) = as_loop(s) {
-            let used = |v: &&&Var| range.min.mentions(v) || range.extent.mentions(v);
-            if let Some(v) = bound.iter().find(used) {
+            if let Some(v) =
+                bound.iter().find(|v| range.min.mentions(v) || range.extent.mentions(v))
+            {
                 let why = format!(
                     "the bounds of the loop `{var}` depend on the loop `{v}`, which would be inside"
                 );
-                return refuse(why, s);
+                return Err(Error::refused(why).at(s.span()));
             }
             bound.push(var);
         }
@@ -432,13 +443,23 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     let engine = Engine::new();
     let cursor = cursors.iter().find(|s| s.stmt.ptr_eq(&outer));
     let around = cursor.map_or_else(|| engine.domain(), |cursor| around(&engine, cursor));
-    let order = |nest: &[Stmt]| -> Vec<Expr> {
-        nest.iter().filter_map(Stmt::loop_var).map(Var::expr).collect()
-    };
     let vars: Vec<Var> = nest.iter().filter_map(Stmt::loop_var).cloned().collect();
     let domain = within(around, &nest);
-    keeps_order(&domain, &accesses(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
-        .map_err(|e| e.at(outer.span()))?;
+    keeps_order(
+        &domain,
+        &accesses(&inside, &domain)?,
+        &vars,
+        (&loop_order(&nest), &loop_order(&new)),
+    )
+    .map_err(|e| e.at(outer.span()))?;
     let stmt = new.iter().rev().fold(inside, |body, s| s.with_body(body));
     Ok((replace_in(func, &outer, &stmt), ()))
+}
+
+fn position_in(s: &Stmt, loops: &[LoopRef]) -> Option<usize> {
+    loops.iter().position(|l| s.loop_var() == Some(&l.var))
+}
+
+fn loop_order(nest: &[Stmt]) -> Vec<Expr> {
+    nest.iter().filter_map(Stmt::loop_var).map(Var::expr).collect()
 }

@@ -59,13 +59,16 @@ impl Schedule {
 
     /// The loop over a variable of this name in the function that the script means.
     pub(crate) fn loop_named(&self, name: &str) -> Result<LoopRef> {
-        let is_meant = |s: &Stmt| s.loop_var().is_some_and(|v| &**v.name() == name);
-        let func = self.owner(is_meant)?;
-        let cursors = find(&self.func(&func)?.body, is_meant);
+        let func = self.owner(|s| has_loop_var(s, name))?;
+        let cursors = find(&self.func(&func)?.body, |s| has_loop_var(s, name));
         match &cursors[..] {
             [] => Err(Error::refused(format!("there is no loop `{name}`"))),
             [one] => Ok(LoopRef::new(&func, the_loop(&one.stmt)?.0)),
             all => Err(Error::refused(format!("{} loops are called `{name}`", all.len()))),
         }
     }
+}
+
+fn has_loop_var(s: &Stmt, name: &str) -> bool {
+    s.loop_var().is_some_and(|v| &**v.name() == name)
 }

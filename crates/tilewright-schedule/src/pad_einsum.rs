@@ -104,8 +104,9 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     if pads_output {
         let pad = padded_buffer(out, &out_pads);
         let name = fresh_block_name(func, &pad.name);
-        let copy = |at: &[Expr]| (pad.clone(), pad.load(at.to_vec()));
-        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes)?, copy));
+        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes)?, |at| {
+            (pad.clone(), pad.load(at.to_vec()))
+        }));
         allocs.push(pad.clone());
         to.push((out.clone(), pad));
     }
@@ -143,15 +144,9 @@ fn own_loops(cursor: &BlockCursor) -> Result<&[Stmt]> {
     // The loops, from the block outwards, as long as they hold nothing else.
     let outside = cursor.around.iter().rposition(|s| as_loop(s).is_none()).map_or(0, |k| k + 1);
     let loops = &cursor.around[outside..];
-    let bound = |e: &Expr, iter: &IterVar| {
-        let v = e.as_var()?;
-        let (_, range, _) = loops.iter().filter_map(as_loop).find(|(x, ..)| *x == v)?;
-        let zero = range.min.as_int() == Some(0) && iter.domain.min.as_int() == Some(0);
-        (zero && same_extent(&range.extent, &iter.domain.extent)).then(|| v.clone())
-    };
     let mut vars: Vec<Var> = Vec::new();
     for (iter, e) in cursor.pairs() {
-        match bound(e, iter) {
+        match bound_loop(e, iter, loops) {
             Some(v) if !vars.contains(&v) => vars.push(v),
             _ if e.as_int() == Some(0) && iter.domain.extent.as_int() == Some(1) => {}
             _ => {
@@ -163,8 +158,8 @@ fn own_loops(cursor: &BlockCursor) -> Result<&[Stmt]> {
             }
         }
     }
-    let is_used = |s: &Stmt| s.loop_var().is_some_and(|v| vars.contains(v));
-    let Some(first) = loops.iter().position(is_used) else {
+    let Some(first) = loops.iter().position(|s| s.loop_var().is_some_and(|v| vars.contains(v)))
+    else {
         return Err(cursor.refuse("is not in a loop"));
     };
     let loops = &loops[first..];
@@ -173,6 +168,13 @@ fn own_loops(cursor: &BlockCursor) -> Result<&[Stmt]> {
         return Err(cursor.refuse(why));
     }
     Ok(loops)
+}
+
+fn bound_loop(e: &Expr, iter: &IterVar, loops: &[Stmt]) -> Option<Var> {
+    let v = e.as_var()?;
+    let (_, range, _) = loops.iter().filter_map(as_loop).find(|(x, ..)| *x == v)?;
+    let zero = range.min.as_int() == Some(0) && iter.domain.min.as_int() == Some(0);
+    (zero && same_extent(&range.extent, &iter.domain.extent)).then(|| v.clone())
 }
 
 /// The iteration variables of a block, with the extents that they are rounded up to.
@@ -221,11 +223,7 @@ fn padded_inputs(
         match inputs.iter().find(|(x, _)| *x == buffer) {
             None => inputs.push((buffer, pads)),
             Some((_, other)) => {
-                let same = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
-                    (Some(a), Some(b)) => same_extent(a, b),
-                    (a, b) => a.is_none() == b.is_none(),
-                };
-                if !other.iter().zip(&pads).all(|(a, b)| same(a, b)) {
+                if !other.iter().zip(&pads).all(|(a, b)| same_padding(a, b)) {
                     return Err(Error::refused(format!(
                         "two accesses of `{buffer}` would be padded in two ways"
                     )));
@@ -235,6 +233,13 @@ fn padded_inputs(
     }
     inputs.retain(|(_, pads)| pads.iter().any(Option::is_some));
     Ok(inputs)
+}
+
+fn same_padding(a: &Option<Expr>, b: &Option<Expr>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => same_extent(a, b),
+        (a, b) => a.is_none() == b.is_none(),
+    }
 }
 
 /// The smallest multiple that is not less.
@@ -322,8 +327,10 @@ fn check_added(
     value: &Expr,
     axes: &[Axis],
 ) -> Result<()> {
-    let own_cells = |a: &&Axis| indices.iter().any(|i| i.as_var() == Some(&a.iter.var));
-    let again: Vec<&Axis> = axes.iter().filter(|a| a.grows && !own_cells(a)).collect();
+    let again: Vec<&Axis> = axes
+        .iter()
+        .filter(|a| a.grows && !indices.iter().any(|i| i.as_var() == Some(&a.iter.var)))
+        .collect();
     if let Some(a) = again.iter().find(|a| a.iter.kind != IterKind::Reduce && b.init.is_some()) {
         return Err(Error::refused(format!(
             "the block `{}` would begin its sums again in the padding of `{}`, which is no index of \
@@ -408,10 +415,9 @@ fn copy_block(
         .collect();
     let at: Vec<Expr> = axes.iter().map(|(_, v, _)| v.expr()).collect();
     let (from, value) = value(&at);
-    let range = |e: &Expr| Range::upto(e.clone());
-    let iters = axes.iter().map(|(_, v, e)| IterVar::spatial(v, range(e))).collect();
+    let iters = axes.iter().map(|(_, v, e)| IterVar::spatial(v, Range::upto(e.clone()))).collect();
     let block = cell_block(&name, iters, (&from, &at), (to, at.clone()), value);
     let bindings = axes.iter().map(|(i, ..)| i.expr()).collect();
-    let loops = axes.iter().map(|(i, _, e)| (i.clone(), range(e)));
+    let loops = axes.iter().map(|(i, _, e)| (i.clone(), Range::upto(e.clone())));
     Stmt::nest(loops, Stmt::block(bindings, when, block))
 }

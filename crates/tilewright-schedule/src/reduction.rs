@@ -119,8 +119,9 @@ impl Decomposed<'_> {
         // The reduction must be whole inside of its scope.
         for (i, e) in self.cursor.of_kind(IterKind::Reduce) {
             let free = free_vars(e);
-            let local = |v: &Var| scope_loops.iter().any(|s| s.loop_var() == Some(v));
-            if let Some(v) = free.iter().find(|v| !local(v)) {
+            if let Some(v) =
+                free.iter().find(|v| !scope_loops.iter().any(|s| s.loop_var() == Some(v)))
+            {
                 return Err(Error::refused(format!(
                     "the reduction over `{}` depends on `{v}`, which is outside of the scope",
                     i.var.name()
@@ -155,8 +156,9 @@ impl Decomposed<'_> {
             }
         }
         let inner = cursor.around.iter().skip_while(|s| !s.ptr_eq(&outer.stmt));
-        let plain = |s: &&Stmt| matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_));
-        if let Some(s) = inner.skip(1).find(|s| !plain(s)) {
+        if let Some(s) =
+            inner.skip(1).find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
+        {
             let l = l.var.name();
             let why = format!("runs under a condition or a binding inside the loop `{l}`");
             return Err(cursor.refuse(why).at(s.span()));
@@ -267,21 +269,18 @@ pub(crate) fn check_once(
     let StmtKind::Store { indices, value, .. } = init.kind() else {
         return Err(Error::internal("the initialisation is not a store"));
     };
-    let reduced =
-        |e: &Expr| at.of_kind(IterKind::Reduce).map(|(i, _)| i).find(|i| e.mentions(&i.var));
-    if let Some(i) = indices.iter().chain([value]).find_map(reduced) {
+    if let Some(i) = indices.iter().chain([value]).find_map(|e| reduction_of(e, at)) {
         return Err(Error::refused(format!(
             "the initialisation of `{}` depends on `{}`",
             b.name, i.var
         )));
     }
     let ranges = loop_ranges(loops);
-    let one = |r: &Range| r.extent.as_int() == Some(1);
     // Loops one to one with variables, and those of the cells one to one with indices.
     let plain = at.predicate.is_true()
         && ranges.iter().all(|(v, r)| {
             let binds = at.pairs().find(|(_, e)| e.as_var() == Some(v));
-            one(r)
+            is_single(r)
                 || binds.is_some_and(|(i, _)| {
                     dropped.contains(v) || indices.iter().any(|e| e.as_var() == Some(&i.var))
                 })
@@ -303,7 +302,7 @@ pub(crate) fn check_once(
         guards.push(e.clone().equal(i.domain.min.clone()));
     }
     let starts = engine.domain_of(&ranges, &guards);
-    for (v, r) in ranges.iter().filter(|(v, r)| dropped.contains(v) && !one(r)) {
+    for (v, r) in ranges.iter().filter(|(v, r)| dropped.contains(v) && !is_single(r)) {
         if !starts.proves(&v.expr().equal(r.min.clone())) {
             return Err(Error::refused(format!(
                 "the initialisation of `{}` runs for several values of the loop `{v}`",
@@ -312,6 +311,14 @@ pub(crate) fn check_once(
         }
     }
     Ok(())
+}
+
+fn reduction_of<'a>(e: &Expr, at: &'a BlockCursor) -> Option<&'a IterVar> {
+    at.of_kind(IterKind::Reduce).map(|(i, _)| i).find(|i| e.mentions(&i.var))
+}
+
+fn is_single(r: &Range) -> bool {
+    r.extent.as_int() == Some(1)
 }
 
 /// A loop over both kinds of variables.

@@ -125,13 +125,12 @@ fn one_cell(cursor: &BlockCursor, buffer: &Buffer, side: Side) -> Result<Vec<Exp
     let region = list.into_iter().find(|r| r.buffer == *buffer);
     let region = region.filter(|r| r.ranges.iter().all(Range::is_point));
     let at: Option<Vec<Expr>> = region.map(|r| r.ranges.into_iter().map(|r| r.min).collect());
-    let alone = |at: &Vec<Expr>| {
+    at.filter(|at| {
         let mut seen = Seen { buffer, at, other: false };
         walk_block(&mut seen, &cursor.block);
         !seen.other
-    };
-    at.filter(alone)
-        .ok_or_else(|| cursor.refuse(format!("does not access a single cell of `{buffer}`")))
+    })
+    .ok_or_else(|| cursor.refuse(format!("does not access a single cell of `{buffer}`")))
 }
 
 /// Checks that the copy, which runs for each instance of the block, may access the buffer for each:
@@ -228,12 +227,10 @@ fn cache_shape(
     let map = domain.map(indices)?;
     // What is one cell of the buffer need not be told apart.
     if let Some(c) = map.collision()? {
-        let value = |w: &tilewright_polyhedral::Witness| {
-            let mut subst =
-                Subst::vars(w.values.iter().map(|(v, x)| (v.clone(), Expr::int(*x, v.dtype()))));
-            at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()
-        };
-        let differ = value(&c.first).iter().zip(&value(&c.second)).any(|(a, b)| !same_expr(a, b));
+        let differ = value_at(&c.first, at)
+            .iter()
+            .zip(&value_at(&c.second, at))
+            .any(|(a, b)| !same_expr(a, b));
         let why = if differ {
             "the map sends two cells of the buffer to one of the cache"
         } else {
@@ -255,6 +252,12 @@ fn cache_shape(
     Ok(map.physical_shape()?)
 }
 
+fn value_at(w: &tilewright_polyhedral::Witness, at: &[Expr]) -> Vec<Expr> {
+    let mut subst =
+        Subst::vars(w.values.iter().map(|(v, x)| (v.clone(), Expr::int(*x, v.dtype()))));
+    at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()
+}
+
 /// The block that copies one cell for each instance of the block that there is at its place.
 fn copy_block(
     cursor: &BlockCursor,
@@ -266,15 +269,17 @@ fn copy_block(
 ) -> Result<Stmt> {
     let inner = &cursor.around[place.around.len().min(cursor.around.len())..];
     let loops = loop_ranges(inner);
-    let used = |(i, _): &(&IterVar, &Expr)| at.iter().any(|e| e.mentions(&i.var));
-    let needed: HashSet<Var> =
-        cursor.pairs().filter(used).flat_map(|(_, e)| free_vars(e)).collect();
-    let extra = |v: &Var| loops.iter().any(|(x, _)| x == v) && !needed.contains(v);
+    let needed: HashSet<Var> = cursor
+        .pairs()
+        .filter(|(i, _)| at.iter().any(|e| e.mentions(&i.var)))
+        .flat_map(|(_, e)| free_vars(e))
+        .collect();
     if inner.iter().any(|s| matches!(s.kind(), StmtKind::If { .. } | StmtKind::Let { .. })) {
         let why = "runs under a condition or a binding that its copy would not have";
         return Err(cursor.refuse(why));
     }
-    if let Some(v) = free_vars(&cursor.predicate).into_iter().find(extra) {
+    if let Some(v) = free_vars(&cursor.predicate).into_iter().find(|v| is_extra(v, &loops, &needed))
+    {
         return Err(Error::refused(format!(
             "the predicate of `{}` depends on the loop `{v}`, over which the copy does not run",
             cursor.block.name
@@ -284,7 +289,11 @@ fn copy_block(
     let mut inside = Subst::default();
     let mut new_loops = Vec::new();
     for (v, r) in loops.iter().filter(|(v, _)| needed.contains(v)) {
-        if free_vars(&r.extent).iter().chain(&free_vars(&r.min)).any(extra) {
+        if free_vars(&r.extent)
+            .iter()
+            .chain(&free_vars(&r.min))
+            .any(|v| is_extra(v, &loops, &needed))
+        {
             return Err(Error::refused(format!(
                 "the loop `{v}` depends on a loop over which the copy does not run"
             )));
@@ -296,7 +305,7 @@ fn copy_block(
     }
     let mut iters = Vec::new();
     let mut new_bindings = Vec::new();
-    for (i, e) in cursor.pairs().filter(used) {
+    for (i, e) in cursor.pairs().filter(|(i, _)| at.iter().any(|e| e.mentions(&i.var))) {
         let var = i.var.fresh();
         inside.vars.insert(i.var.clone(), var.expr());
         iters.push(IterVar::spatial(&var, i.domain.clone()));
@@ -308,4 +317,9 @@ fn copy_block(
     let block = cell_block(name, iters, (from.0, &at), (to.0, there), value);
     let body = Stmt::block(new_bindings, outside.expr(&cursor.predicate), block);
     Ok(Stmt::nest(new_loops.into_iter(), body))
+}
+
+/// Whether a variable is that of a loop over which a copy does not run.
+fn is_extra(v: &Var, loops: &[(Var, Range)], needed: &HashSet<Var>) -> bool {
+    loops.iter().any(|(x, _)| x == v) && !needed.contains(v)
 }

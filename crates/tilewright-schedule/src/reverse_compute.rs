@@ -22,8 +22,8 @@ use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    AtOnce, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt, StmtKind,
-    TensorFunc, Var,
+    AtOnce, Block, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::dependence::{self, PlacedAccess, before};
 use tilewright_polyhedral::{Domain, Engine, Proof};
@@ -70,8 +70,10 @@ fn reverse_compute_at(
     moving.same_instances(&nest)?;
     moving.crosses_nothing(&nest)?;
     let body = elements(the_loop(&target.stmt)?.2);
-    let writes = |s: &Stmt| moving.produced.iter().any(|x| footprint::touches(s, x).1);
-    let first = body.iter().rposition(writes).map_or(0, |k| k + 1);
+    let first = body
+        .iter()
+        .rposition(|s| moving.produced.iter().any(|x| footprint::touches(s, x).1))
+        .map_or(0, |k| k + 1);
     let mut wrong = None;
     let candidates = placement.candidates(first, body.len());
     for at in candidates.map_err(|e| e.at(target.stmt.span()))? {
@@ -125,24 +127,26 @@ struct Nest {
 
 impl<'a> Moving<'a> {
     fn new(own: &'a BlockCursor, target: &'a Cursor) -> Result<Self> {
-        let refuse = |why: String| Err(Error::refused(why));
         let (var, _, inner) = the_loop(&target.stmt)?;
         let (l, block, name) = (var.name(), &own.block, &own.block.name);
         let common = own.around.iter().zip(&target.around).take_while(|(a, b)| a.ptr_eq(b)).count();
-        let step = |s: &'a Cursor| s.around.get(common).unwrap_or(&s.stmt);
-        let (from, to) = (step(own), step(target));
+        let (from, to) = (
+            own.around.get(common).unwrap_or(&own.stmt),
+            target.around.get(common).unwrap_or(&target.stmt),
+        );
         let list = match own.around[..common].last().map(Stmt::kind) {
             Some(StmtKind::Seq(list)) if !from.ptr_eq(to) => list.as_slice(),
             _ => &[],
         };
-        let at = |s: &Stmt| list.iter().position(|x| x.ptr_eq(s));
-        let (Some(from_at), Some(to_at)) = (at(from), at(to)) else {
-            return refuse(format!(
+        let (Some(from_at), Some(to_at)) =
+            (list.iter().position(|x| x.ptr_eq(from)), list.iter().position(|x| x.ptr_eq(to)))
+        else {
+            return Err(Error::refused(format!(
                 "the loop `{l}` is around the block `{name}`, or in another branch"
-            ));
+            )));
         };
         if to_at > from_at {
-            return refuse(format!("the loop `{l}` comes after the block `{name}`"));
+            return Err(Error::refused(format!("the loop `{l}` comes after the block `{name}`")));
         }
         let path = target.with_own().split_off(common);
         if let Some(s) =
@@ -155,7 +159,9 @@ impl<'a> Moving<'a> {
         }
         let gone = removed(own);
         if !gone.ptr_eq(from) {
-            return refuse(format!("the loops of the block `{name}` hold other statements"));
+            return Err(Error::refused(format!(
+                "the loops of the block `{name}` hold other statements"
+            )));
         }
         let own_loops = &own.around[common..];
         if own_loops.iter().any(|s| as_loop(s).is_none()) {
@@ -166,7 +172,9 @@ impl<'a> Moving<'a> {
         let mut produced: Vec<Buffer> = reads.into_iter().map(|r| r.buffer).collect();
         produced.retain(|x| footprint::touches(inner, x).1);
         if produced.is_empty() {
-            return refuse(format!("the loop `{l}` writes nothing that the block `{name}` reads"));
+            return Err(Error::refused(format!(
+                "the loop `{l}` writes nothing that the block `{name}` reads"
+            )));
         }
         Ok(Moving {
             own,
@@ -190,22 +198,25 @@ impl<'a> Moving<'a> {
     fn written(&self) -> Vec<Region> {
         let inner = as_loop(self.target).map(|(.., inner)| inner);
         let known = [self.known.clone(), known_around(&self.path)].concat();
-        let of = |x| inner.and_then(|inner| hull(inner, x, true)).map(|r| fit(&r, &known).0);
-        self.produced.iter().filter_map(of).collect()
+        self.produced
+            .iter()
+            .filter_map(|x| inner.and_then(|inner| hull(inner, x, true)).map(|r| fit(&r, &known).0))
+            .collect()
     }
 
     /// The values of an iteration variable that read a box: where an index is the variable and a
     /// constant, what the index says; else the tightest range that loses none.
     fn range_of(&self, i: &IterVar, written: &[Region]) -> Result<Range> {
         let block = &self.own.block;
-        let own = |v: &Var| block.iters.iter().any(|i| i.var == *v);
         let mut guards = Vec::new();
         let mut best: Option<Range> = None;
         for w in written {
             let reads = Footprint::of(&block.body, &w.buffer).reads;
             let pairs = reads.iter().flat_map(|r| r.indices.iter().zip(&w.ranges));
             // What varies inside of the block is for the check of the order.
-            for (at, cells) in pairs.filter(|(at, _)| free_vars(at).iter().all(own)) {
+            for (at, cells) in pairs.filter(|(at, _)| {
+                free_vars(at).iter().all(|v| block.iters.iter().any(|i| i.var == *v))
+            }) {
                 let end = cells.min.clone() + &cells.extent;
                 guards.push(at.clone().greater_equal(cells.min.clone()));
                 guards.push(at.clone().less(end));
@@ -228,8 +239,7 @@ impl<'a> Moving<'a> {
         if let Some(range) = best {
             return Ok(range);
         }
-        let uses = |e: &Expr| free_vars(e).contains(&i.var);
-        if !guards.iter().any(uses) {
+        if !guards.iter().any(|e| free_vars(e).contains(&i.var)) {
             return Ok(i.domain.clone());
         }
         let iters = block.iters.iter().map(|i| (i.var.clone(), i.domain.clone()));
@@ -301,13 +311,9 @@ impl<'a> Moving<'a> {
     fn same_instances(&self, nest: &Nest) -> Result<()> {
         let block = &self.own.block;
         let vars: Vec<Var> = block.iters.iter().map(|i| i.var.fresh()).collect();
-        let guarded = |ranges: &[(Var, Range)], predicate: &Expr| {
-            let guards: Vec<Expr> = self.known.iter().chain([predicate]).cloned().collect();
-            self.engine.domain_of(ranges, &guards)
-        };
         let all: Vec<(Var, Range)> = self.outer().into_iter().chain(nest.loops.clone()).collect();
-        let before = guarded(&self.old, &self.own.predicate).map(&self.own.bindings)?;
-        let after = guarded(&all, &nest.predicate).map(&nest.values)?;
+        let before = self.domain_with(&self.old, &self.own.predicate).map(&self.own.bindings)?;
+        let after = self.domain_with(&all, &nest.predicate).map(&nest.values)?;
         for (which, map) in [("runs", &before), ("would run", &after)] {
             if let Some(c) = map.collision()? {
                 let why = format!("{which} several times for the same values of its variables");
@@ -315,13 +321,6 @@ impl<'a> Moving<'a> {
             }
         }
         let (before, after) = (before.range(&vars)?, after.range(&vars)?);
-        let at = |witness: &tilewright_polyhedral::Witness| {
-            let value = |(i, v): (&IterVar, &Var)| {
-                let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
-                format!("{}={x}", i.var.name())
-            };
-            block.iters.iter().zip(&vars).map(value).collect::<Vec<_>>().join(", ")
-        };
         let name = &block.name;
         for (proof, what) in [
             (before.is_subset(&after), "no iteration of the loop would run"),
@@ -330,8 +329,10 @@ impl<'a> Moving<'a> {
             match proof {
                 Proof::Yes => {}
                 Proof::No { witness } => {
-                    let e =
-                        Error::refused(format!("{what} the block `{name}` at {}", at(&witness)));
+                    let e = Error::refused(format!(
+                        "{what} the block `{name}` at {}",
+                        instance_text(&witness, block, &vars)
+                    ));
                     return Err(e);
                 }
                 Proof::Unknown(why) => {
@@ -343,6 +344,11 @@ impl<'a> Moving<'a> {
             }
         }
         Ok(())
+    }
+
+    fn domain_with(&self, ranges: &[(Var, Range)], predicate: &Expr) -> Domain {
+        let guards: Vec<Expr> = self.known.iter().chain([predicate]).cloned().collect();
+        self.engine.domain_of(ranges, &guards)
     }
 
     /// The loops around a statement on the path, as a domain.
@@ -427,4 +433,12 @@ impl<'a> Moving<'a> {
         }
         Ok(())
     }
+}
+
+fn instance_text(witness: &tilewright_polyhedral::Witness, block: &Block, vars: &[Var]) -> String {
+    let value = |(i, v): (&IterVar, &Var)| {
+        let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
+        format!("{}={x}", i.var.name())
+    };
+    block.iters.iter().zip(vars).map(value).collect::<Vec<_>>().join(", ")
 }

@@ -199,7 +199,6 @@ enum Begin {
 /// Refuses where the two steps would not give the same; the values of the loop, and where partial results
 /// begin.
 fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
-    let refuse = |why: String| Err(Error::refused(why));
     let name = &r.at.block.name;
     let (spatial, reduced) = (r.used(IterKind::Spatial), r.used(IterKind::Reduce));
     let mut found = None;
@@ -211,41 +210,45 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
         let mut bounds = free_vars(&range.min);
         bounds.extend(free_vars(&range.extent));
         if let Some(other) = bounds.iter().find(|v| reduced.contains(v)) {
-            return refuse(format!(
+            return Err(Error::refused(format!(
                 "the bounds of the loop `{v}` depend on the loop `{other}` of the reduction"
-            ));
+            )));
         }
         if !spatial.contains(v) {
             dropped.push(v.clone());
             if !runs(&range.extent) {
-                return refuse(format!("the loop `{v}` may run for no iteration"));
+                return Err(Error::refused(format!("the loop `{v}` may run for no iteration")));
             }
         }
         if *v == l.var {
             found = Some((range.clone(), bounds));
         }
     }
-    let inside = |v: &Var| r.loops.iter().any(|s| s.loop_var() == Some(v));
     let Some((range, bounds)) = found.filter(|_| reduced.contains(&l.var)) else {
-        return refuse(format!(
+        return Err(Error::refused(format!(
             "the loop `{}` is not one of the reduction of the block `{name}`, or holds other \
              statements",
             l.var
-        ));
+        )));
     };
-    if let Some(v) = reduced.iter().find(|v| !inside(v)) {
-        return refuse(format!("the reduction of `{name}` goes on over `{v}`"));
+    if let Some(v) = reduced.iter().find(|v| !r.loops.iter().any(|s| s.loop_var() == Some(v))) {
+        return Err(Error::refused(format!("the reduction of `{name}` goes on over `{v}`")));
     }
-    if range.min.as_int() != Some(0) || bounds.iter().any(inside) {
-        return refuse(format!("the loop `{}` does not run from zero to a fixed end", l.var));
+    if range.min.as_int() != Some(0)
+        || bounds.iter().any(|v| r.loops.iter().any(|s| s.loop_var() == Some(v)))
+    {
+        return Err(Error::refused(format!(
+            "the loop `{}` does not run from zero to a fixed end",
+            l.var
+        )));
     }
     let mut first = First::of(r.loops, &dropped);
     for (i, e) in r.at.of_kind(IterKind::Reduce) {
         if !first.expr_at(&e.clone().equal(i.domain.min.clone())).is_true() {
-            return refuse(format!(
+            return Err(Error::refused(format!(
                 "`{}` is not known to begin at {} where the loops begin",
                 i.var, i.domain.min
-            ));
+            )));
         }
     }
     check_once(r.at, r.init, r.loops, &dropped, outer)?;
@@ -254,16 +257,11 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
     dropped.retain(|v| *v != l.var);
     let start = First::of(r.loops, &dropped).expr_at(&r.at.predicate);
     let guards = [outer.to_vec(), r.spatial_conditions(&reduced)].concat();
-    let holds = |cond: &Expr, fixed: &dyn Fn(&Var) -> bool| -> Result<Proof> {
-        let mut kept = loop_ranges(r.loops);
-        kept.retain(|(v, _)| !dropped.contains(v) && !fixed(v));
-        Ok(Engine::new().domain_of(&kept, &guards).prove(cond))
-    };
     if start.is_true() {
         return Ok((range, Begin::First));
     }
-    let first = holds(&start, &|_| false)?;
-    if !first.is_yes() && holds(&whole, &|v| *v == l.var)?.is_yes() {
+    let first = holds_after(&start, &|_| false, r, &dropped, &guards)?;
+    if !first.is_yes() && holds_after(&whole, &|v| *v == l.var, r, &dropped, &guards)?.is_yes() {
         return Ok((range, Begin::Before));
     }
     match first {
@@ -277,6 +275,18 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
         ))
         .note(why.to_string())),
     }
+}
+
+fn holds_after(
+    cond: &Expr,
+    fixed: &dyn Fn(&Var) -> bool,
+    r: &Reduction<'_>,
+    dropped: &[Var],
+    guards: &[Expr],
+) -> Result<Proof> {
+    let mut kept = loop_ranges(r.loops);
+    kept.retain(|(v, _)| !dropped.contains(v) && !fixed(v));
+    Ok(Engine::new().domain_of(&kept, guards).prove(cond))
 }
 
 /// `indices` with one more.
@@ -296,8 +306,7 @@ fn factored(
     at: usize,
     (name, begin): (&Arc<str>, Begin),
 ) -> Result<Stmt> {
-    let variable = |v: &Var| Var::new(format!("v{v}"), v.dtype());
-    let own = variable(&l.var);
+    let own = block_var(&l.var);
     let mut iters =
         vec![IterVar { var: own.clone(), domain: range.clone(), kind: IterKind::Spatial }];
     let mut bindings = vec![l.var.expr()];
@@ -312,7 +321,7 @@ fn factored(
         let used = free_vars(e);
         for (v, range, _) in r.loops.iter().filter_map(as_loop) {
             if used.contains(v) && named.iter().all(|(x, _)| x != v) {
-                let var = variable(v);
+                let var = block_var(v);
                 named.push((v.clone(), var.expr()));
                 iters.push(IterVar { var, domain: range.clone(), kind: IterKind::Reduce });
                 bindings.push(v.expr());
@@ -342,6 +351,10 @@ fn factored(
     let body = Stmt::block(bindings, r.at.predicate.clone(), block);
     let nest = r.loops.iter().rev().fold(body, |body, s| s.with_body(body));
     Ok(Subst::refresh().stmt(&nest))
+}
+
+fn block_var(v: &Var) -> Var {
+    Var::new(format!("v{v}"), v.dtype())
 }
 
 /// The nest that begins them.

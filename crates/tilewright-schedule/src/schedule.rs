@@ -87,19 +87,18 @@ impl Schedule {
             return Err(Error::refused(format!("`{name}` needs at least one loop")));
         };
         let old = self.func(func)?;
-        let checked = || -> Result<Edited<T>> {
+        let (new, out) = about(old, || -> Result<Edited<T>> {
             let out = edit(old)?;
             stays_small(old, &out.0)?;
             crate::widths::check(old, &out.0)?;
             keeps_promises(old, &out.0)?;
             Ok(out)
-        };
-        let (new, out) = about(old, checked)
-            .map_err(|e| match at.cursor(old) {
-                Ok(cursor) => e.at(cursor.stmt.span()),
-                Err(_) => e,
-            })
-            .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
+        })
+        .map_err(|e| match at.cursor(old) {
+            Ok(cursor) => e.at(cursor.stmt.span()),
+            Err(_) => e,
+        })
+        .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();
             alone.insert(func.clone(), new.clone());
@@ -157,8 +156,7 @@ impl Schedule {
 
     /// The block by the name that it has now.
     pub fn latest(&self, mut block: BlockRef) -> BlockRef {
-        let gone = |b: &BlockRef| self.func(&b.func).is_ok_and(|f| the_block(f, b).is_err());
-        while gone(&block)
+        while self.func(&block.func).is_ok_and(|f| the_block(f, &block).is_err())
             && let Some(new) = self.renamed.get(&block)
         {
             block = new.clone();
@@ -200,26 +198,33 @@ fn stays_small(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
 /// as true, as long as the edit does not break it for certain.
 fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
     let before = find(&old.body, |s| as_loop(s).is_some());
-    let same_loop = |s: &Stmt| {
-        let var = as_loop(s).map(|l| l.0);
-        before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
-    };
     let at_once = find(&new.body, |s| AtOnce::of_loop(s).is_some());
-    let changed = |s: &&Cursor| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt));
-    for cursor in at_once.iter().filter(changed) {
+    for cursor in at_once.iter().filter(|s| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt))) {
         let Some(how) = AtOnce::of_loop(&cursor.stmt) else { continue };
         let engine = Engine::new();
-        let ask = |cursor: &Cursor| at_once::check(&cursor.stmt, &around(&engine, cursor), how);
-        let Err(dependent) = ask(cursor) else { continue };
-        let unproven = |b: &Cursor| AtOnce::of_loop(&b.stmt) == Some(how) && ask(b).is_err();
-        let assumed = match same_loop(&cursor.stmt) {
-            Some(was) => unproven(was),
+        let Err(dependent) = check_loop(cursor, &engine, how) else { continue };
+        let assumed = match same_loop(&cursor.stmt, &before) {
+            Some(was) => is_unproven(was, &engine, how),
             // A copy of a loop.
-            None => !dependent.certain && before.iter().any(unproven),
+            None => !dependent.certain && before.iter().any(|b| is_unproven(b, &engine, how)),
         };
         if !assumed {
             return Err(at_once::error(&cursor.stmt, dependent, Error::refused));
         }
     }
     Ok(())
+}
+
+fn same_loop<'a>(s: &Stmt, before: &'a [Cursor]) -> Option<&'a Cursor> {
+    let var = as_loop(s).map(|l| l.0);
+    before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
+}
+
+/// Whether a loop promises so, and it is not proven.
+fn is_unproven(l: &Cursor, engine: &Engine, how: AtOnce) -> bool {
+    AtOnce::of_loop(&l.stmt) == Some(how) && check_loop(l, engine, how).is_err()
+}
+
+fn check_loop(cursor: &Cursor, engine: &Engine, how: AtOnce) -> Result<(), at_once::Dependent> {
+    at_once::check(&cursor.stmt, &around(engine, cursor), how)
 }

@@ -48,25 +48,26 @@ primitives! {
 
 fn sequential(sch: &mut Schedule, block: &BlockRef, buffer: &BufferArg) -> Result<Vec<LoopRef>> {
     let mut plan = plan(sch.func(&block.func)?, block, buffer)?;
-    let as_ref = |v: &Var| LoopRef::new(&block.func, v);
     if plan.is_done() {
-        return Ok(plan.nest.iter().map(|(v, _)| as_ref(v)).collect());
+        return Ok(plan.nest.iter().map(|(v, _)| LoopRef::new(&block.func, v)).collect());
     }
     // The trace names loops by what returned them.
     let inside = plan.inside;
-    let name_loops =
-        |sch: &mut Schedule| if inside { sch.get_inner_loops(block) } else { sch.get_loops(block) };
-    name_loops(sch)?;
+    name_loops(sch, inside, block)?;
     while let Some((outer, at)) = plan.stray(sch.func(&block.func)?, block)? {
-        let (before, _) = sch.fission(&as_ref(&outer), at.max(1))?;
+        let (before, _) = sch.fission(&LoopRef::new(&block.func, &outer), at.max(1))?;
         if at == 0 {
             // The nest is in the first of the two loops, under new names.
             plan.follow(sch.func(&block.func)?, &outer, &before)?;
-            name_loops(sch)?;
+            name_loops(sch, inside, block)?;
         }
     }
-    let loops: Vec<LoopRef> = plan.nest.iter().map(|(v, _)| as_ref(v)).collect();
+    let loops: Vec<LoopRef> = plan.nest.iter().map(|(v, _)| LoopRef::new(&block.func, v)).collect();
     sch.transform_loops(&loops, &plan.map())
+}
+
+fn name_loops(sch: &mut Schedule, inside: bool, block: &BlockRef) -> Result<Vec<LoopRef>> {
+    if inside { sch.get_inner_loops(block) } else { sch.get_loops(block) }
 }
 
 /// What is to be done.
@@ -132,12 +133,8 @@ impl Plan {
 /// around it.
 fn loops_of_block(cursor: &BlockCursor, buffer: &Buffer, own: bool) -> Vec<Stmt> {
     if cursor.block.iters.is_empty() {
-        let stores = |s: &Stmt| {
-            let is_store = matches!(s.kind(), StmtKind::Store { .. });
-            is_store && touches(s, buffer) != (false, false)
-        };
         let mut inside: Vec<Stmt> = Vec::new();
-        for s in find(&cursor.block.body, stores) {
+        for s in find(&cursor.block.body, |s| stores_to(s, buffer)) {
             if own && s.around.iter().any(|s| as_block(s).is_some()) {
                 continue;
             }
@@ -154,6 +151,11 @@ fn loops_of_block(cursor: &BlockCursor, buffer: &Buffer, own: bool) -> Vec<Stmt>
     cursor.loops()
 }
 
+fn stores_to(s: &Stmt, buffer: &Buffer) -> bool {
+    let is_store = matches!(s.kind(), StmtKind::Store { .. });
+    is_store && touches(s, buffer) != (false, false)
+}
+
 /// What a block does outside of blocks inside of it.
 fn without_blocks(b: &Block) -> Stmt {
     b.body.replace(|s| as_block(s).map(|_| Stmt::nop()))
@@ -161,7 +163,6 @@ fn without_blocks(b: &Block) -> Stmt {
 
 fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan> {
     let cursor = the_block(func, block)?;
-    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
     let b = &cursor.block;
     let buffer = buffer.find(func, b).map_err(|e| e.at(cursor.stmt.span()))?;
     let engine = Engine::new();
@@ -174,12 +175,8 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     // The first write says the order, or else the first read; other accesses follow.
     let of_buffer = all.into_iter().filter(|t| t.buffer == buffer);
     let indices = of_buffer.min_by_key(|t| !t.write).map(|t| t.indices);
-    let text = |w: &[Expr]| {
-        let list: Vec<String> = w.iter().map(Expr::to_string).collect();
-        format!("`{buffer}[{}]`", list.join(", "))
-    };
     let Some(indices) = indices else {
-        return Err(refuse(format!("the block does not access `{buffer}`")));
+        return Err(refused_at(format!("the block does not access `{buffer}`"), &cursor));
     };
     let loops = loops_of_block(&cursor, &buffer, own);
     let all = loop_ranges(&loops);
@@ -187,7 +184,10 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let first = all.iter().position(|(v, _)| used.contains(v));
     let last = all.iter().rposition(|(v, _)| used.contains(v));
     let (Some(first), Some(last)) = (first, last) else {
-        return Err(refuse(format!("no loop of the block is in {}", text(&indices))));
+        return Err(refused_at(
+            format!("no loop of the block is in {}", access_text(&indices, &buffer)),
+            &cursor,
+        ));
     };
     let nest = all[first..=last].to_vec();
     let vars: Vec<Var> = nest.iter().map(|(v, _)| v.clone()).collect();
@@ -204,5 +204,17 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
             return Ok(Plan { nest, order, inside });
         }
     }
-    Err(refuse(format!("{} does not tell the iterations apart", text(&indices))))
+    Err(refused_at(
+        format!("{} does not tell the iterations apart", access_text(&indices, &buffer)),
+        &cursor,
+    ))
+}
+
+fn refused_at(why: String, cursor: &BlockCursor) -> Error {
+    Error::refused(why).at(cursor.stmt.span())
+}
+
+fn access_text(w: &[Expr], buffer: &Buffer) -> String {
+    let list: Vec<String> = w.iter().map(Expr::to_string).collect();
+    format!("`{buffer}[{}]`", list.join(", "))
 }

@@ -190,14 +190,12 @@ impl Signature {
 
     /// How it is called: `split(loop, factors, preserve_unit_iters=True)`.
     pub fn usage(&self) -> String {
-        let param = |p: &Param| match (p.rest, p.default()) {
-            (true, _) => format!("*{}", p.name()),
-            (false, Some(value)) => format!("{}={value}", p.name()),
-            (false, None) => p.name().to_owned(),
-        };
-        let flag = |f: &Flag| format!("{}={}", f.name, Value::Bool(f.default));
-        let all: Vec<String> =
-            self.params.iter().map(param).chain(self.flags.iter().map(flag)).collect();
+        let all: Vec<String> = self
+            .params
+            .iter()
+            .map(param_text)
+            .chain(self.flags.iter().map(|f| format!("{}={}", f.name, Value::Bool(f.default))))
+            .collect();
         format!("{}({})", self.name, all.join(", "))
     }
 
@@ -211,11 +209,10 @@ impl Signature {
         positional: Vec<Given>,
         mut named: Vec<(Arc<str>, Given)>,
     ) -> Result<Vec<Option<Given>>> {
-        let known = |name: &str| {
-            self.params.iter().any(|p| p.names.contains(&name))
-                || self.flags.iter().any(|f| *f.name == *name)
-        };
-        if let Some((name, given)) = named.iter().find(|(name, _)| !known(name)) {
+        if let Some((name, given)) = named.iter().find(|(name, _)| {
+            !self.params.iter().any(|p| p.names.contains(&&**name))
+                && !self.flags.iter().any(|f| *f.name == **name)
+        }) {
             return Err(given.place(self.unknown(name)));
         }
         let mut positional = positional.into_iter();
@@ -228,8 +225,8 @@ impl Signature {
                 None => positional.next(),
             };
             // `None` stands for what is meant where nothing is said.
-            let left_out = |g: &Given| param.default.is_some() && matches!(g.value, Value::None);
-            let given = given.filter(|g| !left_out(g));
+            let given =
+                given.filter(|g| !(param.default.is_some() && matches!(g.value, Value::None)));
             if given.is_none() && param.default.is_none() {
                 let what = format!("`{}` needs the argument `{}`", self.name, param.name());
                 return Err(self.used(Error::input(what)));
@@ -293,6 +290,14 @@ impl Signature {
 
     fn used(&self, e: Error) -> Error {
         e.note(format!("it is called as `{}`", self.usage()))
+    }
+}
+
+fn param_text(p: &Param) -> String {
+    match (p.rest, p.default()) {
+        (true, _) => format!("*{}", p.name()),
+        (false, Some(value)) => format!("{}={value}", p.name()),
+        (false, None) => p.name().to_owned(),
     }
 }
 

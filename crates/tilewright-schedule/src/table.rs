@@ -53,13 +53,14 @@ pub fn signatures() -> impl Iterator<Item = &'static Signature> {
 /// # Errors
 /// `Input` that lists those there are.
 pub fn find(name: &str) -> Result<&'static Primitive> {
-    let has = |p: &&Primitive| p.signature.name == name || p.signature.aliases.contains(&name);
-    all().find(has).ok_or_else(|| {
-        let names: Vec<&str> = signatures().map(|p| p.name).collect();
-        Error::input(format!("there is no primitive `{name}`"))
-            .note(format!("the primitives are: {}", names.join(", ")))
-            .did_you_mean(name, names)
-    })
+    all().find(|p| p.signature.name == name || p.signature.aliases.contains(&name)).ok_or_else(
+        || {
+            let names: Vec<&str> = signatures().map(|p| p.name).collect();
+            Error::input(format!("there is no primitive `{name}`"))
+                .note(format!("the primitives are: {}", names.join(", ")))
+                .did_you_mean(name, names)
+        },
+    )
 }
 
 /// A primitive at work, on a page: all in the form that scripts and modules are read in.

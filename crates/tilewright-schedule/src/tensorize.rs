@@ -119,14 +119,11 @@ impl Fold for Exchanged {
 
 fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
     let (desc, implementation) = (&i.desc, &i.implementation);
-    let same = |a: &Buffer, b: &Buffer| {
-        a.dtype() == b.dtype() && a.const_shape().is_some() && a.const_shape() == b.const_shape()
-    };
     let (a, b): (Vec<_>, Vec<_>) = (desc.buffers().collect(), implementation.buffers().collect());
     let plain = a.len() == desc.params.len()
         && b.len() == implementation.params.len()
         && implementation.root().is_none_or(|r| r.matches.is_empty() && r.init.is_none());
-    if plain && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)) {
+    if plain && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same_shape(a, b)) {
         Ok(())
     } else {
         Err(Error::refused(format!(
@@ -134,6 +131,10 @@ fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
              buffers of fixed shapes, or the implementation begins with views"
         )))
     }
+}
+
+fn same_shape(a: &Buffer, b: &Buffer) -> bool {
+    a.dtype() == b.dtype() && a.const_shape().is_some() && a.const_shape() == b.const_shape()
 }
 
 /// Loads and stores in the order in which they happen, each with its indices, and the loops.
@@ -176,18 +177,17 @@ impl Fold for Tidy<'_> {
         simplify_indices(e, self.0)
     }
     fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let same = |e: &Expr| simplify(e, self.0);
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => Stmt::spanned(
                 StmtKind::Store {
                     buffer: buffer.clone(),
-                    indices: indices.iter().map(same).collect(),
+                    indices: indices.iter().map(|e| simplify(e, self.0)).collect(),
                     value: self.expr(value),
                 },
                 s.span(),
             ),
             StmtKind::If { cond, then, otherwise } => {
-                let (cond, then) = (same(cond), self.stmt(then));
+                let (cond, then) = (simplify(cond, self.0), self.stmt(then));
                 match otherwise {
                     None => Stmt::guard(cond, then),
                     Some(o) => Stmt::if_else(cond, then, self.stmt(o)),
@@ -211,15 +211,14 @@ fn slices(
     nest: &AccessSequence,
     ranges: &Ranges,
 ) -> Result<HashMap<Buffer, Slice>> {
-    let refuse = |why: String| Err(Error::refused(why));
     for (ours, theirs, what) in [
         (nest.loops.len(), desc.loops.len(), "loops"),
         (nest.accesses.len(), desc.accesses.len(), "accesses to memory"),
     ] {
         if ours != theirs {
-            return refuse(format!(
+            return Err(Error::refused(format!(
                 "the number of {what} is {ours}, where the description has {theirs}"
-            ));
+            )));
         }
     }
     let pairs = desc.loops.iter().zip(&nest.loops);
@@ -228,29 +227,30 @@ fn slices(
     for ((param, at), (buffer, indices)) in desc.accesses.iter().zip(&nest.accesses) {
         if let Some(known) = out.get(param) {
             if known.buffer != *buffer {
-                return refuse(format!(
+                return Err(Error::refused(format!(
                     "`{}` and `{buffer}` are accessed where the description has `{param}` alone",
                     known.buffer.name
-                ));
+                )));
             }
             continue;
         }
         if param.dtype() != buffer.dtype() || param.scope != buffer.scope {
-            let of = |b: &Buffer| format!("`{}` of {} in `{}`", b.name, b.dtype(), b.scope);
-            return refuse(format!(
+            return Err(Error::refused(format!(
                 "{} stands where the description has {}",
-                of(buffer),
-                of(param)
-            ));
+                buffer_text(buffer),
+                buffer_text(param)
+            )));
         }
         // Parameters do not overlap, and each buffer must say which one it is.
         if let Some((other, _)) = out.iter().find(|(_, s)| s.buffer == *buffer) {
-            return refuse(format!(
+            return Err(Error::refused(format!(
                 "`{buffer}` would be both `{other}` and `{param}` of the description"
-            ));
+            )));
         }
         let Some(more) = indices.len().checked_sub(at.len()) else {
-            return refuse(format!("`{buffer}` has fewer axes than `{param}` of the description"));
+            return Err(Error::refused(format!(
+                "`{buffer}` has fewer axes than `{param}` of the description"
+            )));
         };
         let mut corner = indices[..more].to_vec();
         for (i, d) in indices[more..].iter().zip(at) {
@@ -259,16 +259,20 @@ fn slices(
         }
         for (k, e) in corner.iter().enumerate() {
             if let Some(v) = free_vars(e).iter().find(|v| nest.loops.contains(v)) {
-                return refuse(format!(
+                return Err(Error::refused(format!(
                     "the index `{}` of `{buffer}` moves with the loop `{v}` as none of `{param}` in the \
                      description does",
                     indices[k]
-                ));
+                )));
             }
         }
         out.insert(param.clone(), Slice { buffer: buffer.clone(), corner });
     }
     Ok(out)
+}
+
+fn buffer_text(b: &Buffer) -> String {
+    format!("`{}` of {} in `{}`", b.name, b.dtype(), b.scope)
 }
 
 /// The nest in terms of the description's parameters.
@@ -410,17 +414,12 @@ fn holder(
     for (param, view) in desc.buffers().zip(implementation.buffers()) {
         let slice = &slices[param];
         let more = slice.corner.len() - param.rank();
-        let range = |(k, c): (usize, &Expr)| {
-            let min = inside.expr(c);
-            match k.checked_sub(more) {
-                None => Range::point(min),
-                Some(k) => {
-                    let extent = param.shape[k].clone().cast(min.dtype());
-                    Range { min, extent }
-                }
-            }
-        };
-        let ranges: Vec<Range> = slice.corner.iter().enumerate().map(range).collect();
+        let ranges: Vec<Range> = slice
+            .corner
+            .iter()
+            .enumerate()
+            .map(|axis| source_range(axis, &mut inside, more, param))
+            .collect();
         let source = Region { buffer: slice.buffer.clone(), ranges };
         sources.insert(param.clone(), source.clone());
         matches.push(MatchRegion { buffer: view.clone(), source });
@@ -428,21 +427,7 @@ fn holder(
     // What the description reads and writes of the boxes.
     let whole = Block::new("", desc.body.clone());
     let (reads, writes) = declared_or_inferred(desc.root().unwrap_or(&whole));
-    let here = |list: Vec<Region>| -> Vec<Region> {
-        let moved = list.iter().filter_map(|r| {
-            let source = sources.get(&r.buffer)?;
-            let more = source.ranges.len() - r.ranges.len();
-            let mut ranges = source.ranges[..more].to_vec();
-            for (s, own) in source.ranges[more..].iter().zip(&r.ranges) {
-                let min = s.min.clone() + own.min.clone().cast(s.min.dtype());
-                let min = simplify(&min, &Ranges::default());
-                ranges.push(Range { min, extent: own.extent.clone().cast(s.min.dtype()) });
-            }
-            Some(Region { buffer: source.buffer.clone(), ranges })
-        });
-        moved.collect()
-    };
-    let (reads, writes) = (here(reads), here(writes));
+    let (reads, writes) = (in_sources(reads, &sources), in_sources(writes, &sources));
     let first = find(&cursor.stmt, |s| as_block(s).is_some());
     let base = first.first().and_then(|s| as_block(&s.stmt)).map_or("tensorized", |b| &*b.name);
     let (allocs, body) = implementation.root_parts();
@@ -456,4 +441,30 @@ fn holder(
         ..Block::new("", body.clone())
     };
     Ok(Subst::refresh().stmt(&Stmt::block(bindings, predicate, block)))
+}
+
+fn in_sources(list: Vec<Region>, sources: &HashMap<Buffer, Region>) -> Vec<Region> {
+    let moved = list.iter().filter_map(|r| {
+        let source = sources.get(&r.buffer)?;
+        let more = source.ranges.len() - r.ranges.len();
+        let mut ranges = source.ranges[..more].to_vec();
+        for (s, own) in source.ranges[more..].iter().zip(&r.ranges) {
+            let min = s.min.clone() + own.min.clone().cast(s.min.dtype());
+            let min = simplify(&min, &Ranges::default());
+            ranges.push(Range { min, extent: own.extent.clone().cast(s.min.dtype()) });
+        }
+        Some(Region { buffer: source.buffer.clone(), ranges })
+    });
+    moved.collect()
+}
+
+fn source_range((k, c): (usize, &Expr), inside: &mut Subst, more: usize, param: &Buffer) -> Range {
+    let min = inside.expr(c);
+    match k.checked_sub(more) {
+        None => Range::point(min),
+        Some(k) => {
+            let extent = param.shape[k].clone().cast(min.dtype());
+            Range { min, extent }
+        }
+    }
 }

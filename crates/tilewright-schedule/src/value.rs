@@ -135,10 +135,10 @@ impl From<&Attr> for Value {
             Attr::Str(s) => Value::Str(s.clone()),
             Attr::Expr(e) => Value::from(e),
             Attr::List(items) => items.iter().collect(),
-            Attr::Map(items) => {
-                let pair = |k: &Arc<str>, v: &Attr| vec![Value::Str(k.clone()), v.into()];
-                items.iter().map(|(k, v)| Value::List(pair(k, v))).collect()
-            }
+            Attr::Map(items) => items
+                .iter()
+                .map(|(k, v)| Value::List(vec![Value::Str(k.clone()), v.into()]))
+                .collect(),
         }
     }
 }

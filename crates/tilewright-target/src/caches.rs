@@ -1,6 +1,5 @@
 //! Caches, by processor or as the system describes them.
 
-use crate::cpus::Cpu;
 use crate::features::{Arch, Features};
 
 /// Sizes of the data caches that one core sees, in bytes.
@@ -23,8 +22,11 @@ impl Caches {
     pub(crate) fn of(features: &Features, cpu: &str) -> Caches {
         // One that is not known has those of the one that it is like; with features of its own it is
         // another design.
-        let decides = |c: &&Cpu| c.caches != (0, 0) || !c.more.is_empty();
-        let known = features.arch().family(cpu).find(decides).map(|c| c.caches);
+        let known = features
+            .arch()
+            .family(cpu)
+            .find(|c| c.caches != (0, 0) || !c.more.is_empty())
+            .map(|c| c.caches);
         let (l1, l2) = match known.filter(|known| *known != (0, 0)) {
             Some(known) => known,
             None if features.has("avx512f") => (32, 1024),
@@ -40,9 +42,11 @@ impl Caches {
         let mut caches = usual;
         for index in 0..8 {
             let directory = format!("/sys/devices/system/cpu/cpu0/cache/index{index}");
-            let read = |name: &str| std::fs::read_to_string(format!("{directory}/{name}")).ok();
-            let (Some(level), Some(kind), Some(size)) = (read("level"), read("type"), read("size"))
-            else {
+            let (Some(level), Some(kind), Some(size)) = (
+                cache_fact("level", &directory),
+                cache_fact("type", &directory),
+                cache_fact("size", &directory),
+            ) else {
                 break;
             };
             let Some(size) = bytes(&size) else { continue };
@@ -53,12 +57,18 @@ impl Caches {
                 ("3", _) => caches.l3 = size,
                 _ => {}
             }
-            if let Some(line) = read("coherency_line_size").and_then(|line| bytes(&line)) {
+            if let Some(line) =
+                cache_fact("coherency_line_size", &directory).and_then(|line| bytes(&line))
+            {
                 caches.line = line;
             }
         }
         caches
     }
+}
+
+fn cache_fact(name: &str, directory: &str) -> Option<String> {
+    std::fs::read_to_string(format!("{directory}/{name}")).ok()
 }
 
 /// A size as Linux writes it: `32K`, `1M`, `64`; `None` for 0 and what is none.

@@ -42,8 +42,11 @@ impl Arch {
 
     /// A CPU, and those that it is like, the nearest first.
     pub(crate) fn family(self, cpu: &str) -> impl Iterator<Item = &'static Cpu> {
-        let find = move |name: &str| self.cpus().iter().find(|c| c.names().any(|n| n == name));
-        std::iter::successors(find(cpu), move |c| find(c.like))
+        std::iter::successors(self.find_cpu(cpu), move |c| self.find_cpu(c.like))
+    }
+
+    fn find_cpu(self, name: &str) -> Option<&'static Cpu> {
+        self.cpus().iter().find(|c| c.names().any(|n| n == name))
     }
 
     /// Features by name that are known here: those of the CPUs, those that no CPU has unless the system
@@ -174,17 +177,10 @@ impl Features {
 /// [`Error::Input`] with the nearest name that there is, and for a list that is none.
 pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>) -> Result<()> {
     let arch = Arch::of(triple);
-    let unknown = |what: &str, name: &str, names: &[&str]| {
-        let error = Error::input(format!("{triple} has no {what} `{}`", name.escape_debug()));
-        match closest(name, names.iter().copied()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        }
-    };
     let known_cpus = arch.cpus().iter().filter(|c| c.since <= llvm);
     let names: Vec<&str> = known_cpus.flat_map(Cpu::names).collect();
     if !cpu.is_empty() && cpu != "generic" && !names.contains(&cpu) {
-        let error = unknown("CPU", cpu, &names);
+        let error = unknown_name("CPU", cpu, &names, triple);
         return Err(match arch.family(cpu).next() {
             Some(later) => error.note(format!("LLVM knows it from version {} on", later.since)),
             None => error,
@@ -203,10 +199,18 @@ pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>
         };
         if !features.contains(name) {
             let names: Vec<&str> = features.iter().copied().collect();
-            return Err(unknown("feature", name, &names));
+            return Err(unknown_name("feature", name, &names, triple));
         }
     }
     Ok(())
+}
+
+fn unknown_name(what: &str, name: &str, names: &[&str], triple: &str) -> Error {
+    let error = Error::input(format!("{triple} has no {what} `{}`", name.escape_debug()));
+    match closest(name, names.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -217,15 +221,20 @@ mod tests {
 
     #[test]
     fn a_cpu_has_its_features_and_the_last_mention_counts() {
-        let on = |cpu: &str, list: &str| Features::of(LINUX, cpu, list);
-        assert!(on("znver4", "").has("avx512bf16") && on("znver4", "").has("fma"));
-        assert!(!on("znver3", "").has("avx512f"));
-        assert!(on("", "+f16c").has("avx"), "what it needs comes along");
-        assert!(!on("", "+f16c,-f16c").has("f16c"));
-        assert!(on("", "-avx512f,+avx512f").has("avx512f"));
-        let without = on("znver4", "-avx2");
+        assert!(
+            features_of("znver4", "").has("avx512bf16") && features_of("znver4", "").has("fma")
+        );
+        assert!(!features_of("znver3", "").has("avx512f"));
+        assert!(features_of("", "+f16c").has("avx"), "what it needs comes along");
+        assert!(!features_of("", "+f16c,-f16c").has("f16c"));
+        assert!(features_of("", "-avx512f,+avx512f").has("avx512f"));
+        let without = features_of("znver4", "-avx2");
         assert!(!without.has("avx512vl") && !without.has("avx512f") && without.has("fma"));
-        assert_eq!(on("nonsense", ""), on("", ""));
+        assert_eq!(features_of("nonsense", ""), features_of("", ""));
+    }
+
+    fn features_of(cpu: &str, list: &str) -> Features {
+        Features::of(LINUX, cpu, list)
     }
 
     #[test]
@@ -242,7 +251,6 @@ mod tests {
 
     #[test]
     fn the_levels_of_x86_are_what_their_definition_says() {
-        let level = |n: u32| Features::of(LINUX, &format!("x86-64-v{n}"), "");
         assert_eq!(level(3).missing_in(&level(4)), Vec::<String>::new());
         assert_eq!(
             level(4).missing_in(&level(3)),
@@ -255,37 +263,46 @@ mod tests {
         );
     }
 
+    fn level(n: u32) -> Features {
+        Features::of(LINUX, &format!("x86-64-v{n}"), "")
+    }
+
     #[test]
     fn names_that_llvm_does_not_know_are_refused_with_the_nearest() {
-        let text = |cpu: &str, list: &str| match check(LINUX, cpu, list, 19, Some("+amx-tile,-sm4"))
-        {
-            Ok(()) => String::new(),
-            Err(e) => e.render(),
-        };
         for (cpu, list) in [("", ""), ("znver4", "+avx512f,-fma"), ("generic", "-amx-tile")] {
-            assert_eq!(text(cpu, list), "");
+            assert_eq!(check_text(cpu, list), "");
         }
         assert_eq!(
-            text("znver9", ""),
+            check_text("znver9", ""),
             "error: x86_64-unknown-linux-gnu has no CPU `znver9`\nhelp: did you mean `znver1`?\n"
         );
         assert_eq!(
-            text("znver5", ""),
+            check_text("znver5", ""),
             "error: x86_64-unknown-linux-gnu has no CPU `znver5`\n\
              note: LLVM knows it from version 20 on\nhelp: did you mean `znver1`?\n"
         );
-        assert!(text("i386", "").contains("no CPU `i386`"), "it has no 64-bit mode");
-        assert!(text("", "+avx512g").contains("did you mean `avx512f`?"));
-        assert!(text("", "+nonsense").contains("no feature `nonsense`"));
-        assert!(text("", "avx2").contains("`avx2` in a list of CPU features has no sign"));
-        assert!(text("", "+avx2,,+fma").contains("has no sign"));
-        assert!(text("a\nb", "").contains("no CPU `a\\nb`"));
-        let riscv = |cpu: &str, list: &str| check("riscv64-unknown-linux-gnu", cpu, list, 19, None);
-        assert!(riscv("", "").is_ok() && riscv("sifive-u74", "").is_ok());
-        assert!(riscv("", "+v,+zvl1024b").is_ok(), "a length that no CPU here has");
-        let near = riscv("sifive-u75", "").expect_err("there is none").render();
+        assert!(check_text("i386", "").contains("no CPU `i386`"), "it has no 64-bit mode");
+        assert!(check_text("", "+avx512g").contains("did you mean `avx512f`?"));
+        assert!(check_text("", "+nonsense").contains("no feature `nonsense`"));
+        assert!(check_text("", "avx2").contains("`avx2` in a list of CPU features has no sign"));
+        assert!(check_text("", "+avx2,,+fma").contains("has no sign"));
+        assert!(check_text("a\nb", "").contains("no CPU `a\\nb`"));
+        assert!(check_riscv("", "").is_ok() && check_riscv("sifive-u74", "").is_ok());
+        assert!(check_riscv("", "+v,+zvl1024b").is_ok(), "a length that no CPU here has");
+        let near = check_riscv("sifive-u75", "").expect_err("there is none").render();
         assert!(near.contains("did you mean `sifive-u74`?"), "{near}");
-        let near = riscv("", "+zvl250b").expect_err("there is none").render();
+        let near = check_riscv("", "+zvl250b").expect_err("there is none").render();
         assert!(near.contains("did you mean `zvl256b`?"), "{near}");
+    }
+
+    fn check_text(cpu: &str, list: &str) -> String {
+        match check(LINUX, cpu, list, 19, Some("+amx-tile,-sm4")) {
+            Ok(()) => String::new(),
+            Err(e) => e.render(),
+        }
+    }
+
+    fn check_riscv(cpu: &str, list: &str) -> Result<()> {
+        check("riscv64-unknown-linux-gnu", cpu, list, 19, None)
     }
 }

@@ -63,12 +63,15 @@ pub struct State {
 impl State {
     /// The state now.
     pub fn now() -> State {
-        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         State {
-            load: first_number(&read("/proc/loadavg")),
-            clock: fastest_clock(&read("/proc/cpuinfo")),
+            load: first_number(&read_or_empty("/proc/loadavg")),
+            clock: fastest_clock(&read_or_empty("/proc/cpuinfo")),
         }
     }
+}
+
+fn read_or_empty(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 fn first_number(text: &str) -> Option<f64> {

@@ -46,27 +46,29 @@ impl MemoryScope {
         if self.channels == 1 && self.most.is_empty() {
             return Ok(());
         }
-        let refuse = |text: String| {
-            Err(Error::unsupported(format!("buffer `{}` in `{}`: {text}", buffer.name, self.name)))
-        };
         let Some(mut extents) = buffer.physical_shape() else {
-            return refuse("its extents are not constant".to_owned());
+            return self.refuse_buffer("its extents are not constant".to_owned(), buffer);
         };
         if let Some(last) = extents.last_mut() {
             if *last % self.channels != 0 {
-                return refuse(format!(
+                return self.refuse_buffer(format!(
                     "its last physical axis has {last} elements, which are no whole texels of {} channels",
                     self.channels
-                ));
+                ), buffer);
             }
             *last /= self.channels;
         }
         match extents.iter().zip(&self.most).find(|(n, most)| n > most) {
-            Some((n, most)) => {
-                refuse(format!("{n} elements along one axis, at most {most} are possible"))
-            }
+            Some((n, most)) => self.refuse_buffer(
+                format!("{n} elements along one axis, at most {most} are possible"),
+                buffer,
+            ),
             None => Ok(()),
         }
+    }
+
+    fn refuse_buffer(&self, text: String, buffer: &Buffer) -> Result<()> {
+        Err(Error::unsupported(format!("buffer `{}` in `{}`: {text}", buffer.name, self.name)))
     }
 
     /// The scopes of a CPU: flat memory.
@@ -151,13 +153,11 @@ fn fits(scopes: &[MemoryScope], buffer: &Buffer) -> Result<()> {
     if scope.ranks.contains(&rank) {
         return scope.holds(buffer);
     }
-    let axes =
-        |n: usize| if n == 1 { "1 physical axis".into() } else { format!("{n} physical axes") };
     let ranks: Vec<String> = scope.ranks.iter().map(usize::to_string).collect();
     let error = Error::unsupported(format!(
         "buffer `{}` has {}, and `{name}` memory of this target takes {}",
         buffer.name,
-        axes(rank),
+        axes_text(rank),
         ranks.join(" or ")
     ));
     let others: Vec<String> = scopes
@@ -170,6 +170,10 @@ fn fits(scopes: &[MemoryScope], buffer: &Buffer) -> Result<()> {
     } else {
         format!("such a buffer can live in {}", others.join(", "))
     }))
+}
+
+fn axes_text(n: usize) -> String {
+    if n == 1 { "1 physical axis".into() } else { format!("{n} physical axes") }
 }
 
 #[cfg(test)]
@@ -187,8 +191,7 @@ mod tests {
     }
 
     fn said(target: &Target, b: &Buffer) -> String {
-        let zero = || vec![Expr::i32(0), Expr::i32(0)];
-        let used = Stmt::store(b, zero(), Expr::float(1.0, DType::F32));
+        let used = Stmt::store(b, vec![Expr::i32(0), Expr::i32(0)], Expr::float(1.0, DType::F32));
         let parameter = TensorFunc::new(vec![Param::tensor(b)], Stmt::nop());
         let local = TensorFunc::new(Vec::new(), Stmt::allocate(b, Stmt::nop()));
         let written = TensorFunc::new(vec![Param::tensor(b)], used);

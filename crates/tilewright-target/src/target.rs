@@ -138,41 +138,53 @@ mod tests {
 
     #[test]
     fn the_widest_feature_counts() {
-        let of = |triple: &str, cpu: &str, list: &str| {
-            let target = Target::new(triple, cpu, list);
-            (target.vectors.bytes[0], target.vectors.registers)
-        };
-        assert_eq!(of(LINUX, "", "+avx2,+avx512f,-sse4a"), (64, 32));
-        assert_eq!(of(LINUX, "", "+avx2,+avx512f,-avx512f"), (32, 16));
-        assert_eq!(of(LINUX, "", "+avx2,-avx512f"), (32, 16));
-        assert_eq!(of(LINUX, "", ""), (16, 16));
-        assert_eq!(of(LINUX, "x86-64-v3", ""), (32, 16));
-        assert_eq!(of(LINUX, "znver5", ""), (64, 32));
-        assert_eq!(of("aarch64-apple-darwin", "", "+neon"), (16, 32));
+        assert_eq!(vectors_of(LINUX, "", "+avx2,+avx512f,-sse4a"), (64, 32));
+        assert_eq!(vectors_of(LINUX, "", "+avx2,+avx512f,-avx512f"), (32, 16));
+        assert_eq!(vectors_of(LINUX, "", "+avx2,-avx512f"), (32, 16));
+        assert_eq!(vectors_of(LINUX, "", ""), (16, 16));
+        assert_eq!(vectors_of(LINUX, "x86-64-v3", ""), (32, 16));
+        assert_eq!(vectors_of(LINUX, "znver5", ""), (64, 32));
+        assert_eq!(vectors_of("aarch64-apple-darwin", "", "+neon"), (16, 32));
         let riscv = "riscv64-unknown-linux-gnu";
-        assert_eq!(of(riscv, "", "").0, 8, "pairs of registers");
-        assert_eq!(of(riscv, "", "+v"), (16, 32));
-        assert_eq!(of(riscv, "", "+v,+zvl256b"), (32, 32));
-        assert_eq!(of(riscv, "sifive-x280", ""), (64, 32));
-        assert_eq!(of(riscv, "sifive-x280", "-v").0, 8);
+        assert_eq!(vectors_of(riscv, "", "").0, 8, "pairs of registers");
+        assert_eq!(vectors_of(riscv, "", "+v"), (16, 32));
+        assert_eq!(vectors_of(riscv, "", "+v,+zvl256b"), (32, 32));
+        assert_eq!(vectors_of(riscv, "sifive-x280", ""), (64, 32));
+        assert_eq!(vectors_of(riscv, "sifive-x280", "-v").0, 8);
         let wide = Target::new(LINUX, "znver5", "").vectors;
         assert_eq!((wide.lanes(4), wide.lanes(0), wide.lanes(100)), (16, 64, 1));
     }
 
+    fn vectors_of(triple: &str, cpu: &str, list: &str) -> (usize, usize) {
+        let target = Target::new(triple, cpu, list);
+        (target.vectors.bytes[0], target.vectors.registers)
+    }
+
     #[test]
     fn tensor_instructions_follow_from_features() {
-        let names = |triple: &str, cpu: &str, list: &str| {
-            let target = Target::new(triple, cpu, list);
-            target.tensor_instructions().map(|i| i.name).collect::<Vec<_>>()
-        };
-        assert!(names(LINUX, "x86-64", "").is_empty());
-        assert_eq!(names(LINUX, "x86-64-v3", ""), ["vpmaddwd_256"]);
-        assert_eq!(names(LINUX, "", "+amx-tile"), Vec::<&str>::new(), "no arithmetic by itself");
-        assert_eq!(names(LINUX, "", "+amx-bf16"), ["tdpbf16ps"]);
-        assert_eq!(names(LINUX, "", "+amx-bf16,-amx-tile"), Vec::<&str>::new());
-        assert_eq!(names(LINUX, "", "+amx-int8"), ["tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud"]);
-        assert!(names("aarch64-apple-darwin", "apple-a15", "").contains(&"bfmmla"));
-        assert!(names("aarch64-apple-darwin", "", "+amx-bf16").is_empty(), "of another family");
+        assert!(instruction_names(LINUX, "x86-64", "").is_empty());
+        assert_eq!(instruction_names(LINUX, "x86-64-v3", ""), ["vpmaddwd_256"]);
+        assert_eq!(
+            instruction_names(LINUX, "", "+amx-tile"),
+            Vec::<&str>::new(),
+            "no arithmetic by itself"
+        );
+        assert_eq!(instruction_names(LINUX, "", "+amx-bf16"), ["tdpbf16ps"]);
+        assert_eq!(instruction_names(LINUX, "", "+amx-bf16,-amx-tile"), Vec::<&str>::new());
+        assert_eq!(
+            instruction_names(LINUX, "", "+amx-int8"),
+            ["tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud"]
+        );
+        assert!(instruction_names("aarch64-apple-darwin", "apple-a15", "").contains(&"bfmmla"));
+        assert!(
+            instruction_names("aarch64-apple-darwin", "", "+amx-bf16").is_empty(),
+            "of another family"
+        );
+    }
+
+    fn instruction_names(triple: &str, cpu: &str, list: &str) -> Vec<&'static str> {
+        let target = Target::new(triple, cpu, list);
+        target.tensor_instructions().map(|i| i.name).collect::<Vec<_>>()
     }
 
     #[test]

@@ -129,12 +129,12 @@ impl TensorInstruction {
     }
 
     fn buffers(&self) -> [Buffer; 3] {
-        let tile = |name: &str, t: &Tile, scope: &str| {
-            Buffer::with_extents(name, &t.shape(), t.dtype)
-                .derive_storage(|b| b.scope = scope.into())
-        };
         let sums = if self.is_dot() { "local" } else { "global" };
-        [tile("a", &self.a, "global"), tile("b", &self.b, "global"), tile("c", &self.c, sums)]
+        [
+            tile_buffer("a", &self.a, "global"),
+            tile_buffer("b", &self.b, "global"),
+            tile_buffer("c", &self.c, sums),
+        ]
     }
 
     /// Adds values to an element of `c`, one after the other.
@@ -169,6 +169,10 @@ impl TensorInstruction {
             x * b.load(at).cast(self.c.dtype)
         })
     }
+}
+
+fn tile_buffer(name: &str, t: &Tile, scope: &str) -> Buffer {
+    Buffer::with_extents(name, &t.shape(), t.dtype).derive_storage(|b| b.scope = scope.into())
 }
 
 /// The instruction of this name.

@@ -35,8 +35,8 @@ impl Cursor {
     /// Whether a loop around both may run more than once.
     pub fn shares_loop(&self, other: &Cursor) -> bool {
         self.around.iter().filter_map(as_loop).any(|(v, r, _)| {
-            let around_other = || other.around.iter().any(|s| s.loop_var() == Some(v));
-            r.extent.as_int().is_none_or(|n| n > 1) && around_other()
+            r.extent.as_int().is_none_or(|n| n > 1)
+                && other.around.iter().any(|s| s.loop_var() == Some(v))
         })
     }
 
@@ -98,19 +98,19 @@ impl BlockCursor {
     /// # Errors
     /// `Refused` where there is none.
     pub fn own_loop(&self, i: &IterVar, value: &Expr, loops: &[(Var, Range)]) -> Result<usize> {
-        let is_own = |(v, r): &(Var, Range)| {
-            let cast = |e: &Expr| e.clone().cast(v.dtype());
-            let same = |a: &Expr, b: &Expr| same_expr(&cast(a), &cast(b));
-            value.as_var() == Some(v)
-                && same(&r.min, &i.domain.min)
-                && same(&r.extent, &i.domain.extent)
-        };
-        loops.iter().position(is_own).ok_or_else(|| {
-            Error::refused(format!(
-                "`{}` of `{}` is bound to `{value}`, not to a loop of its own",
-                i.var, self.block.name
-            ))
-        })
+        loops
+            .iter()
+            .position(|(v, r)| {
+                value.as_var() == Some(v)
+                    && same_as_loop(&r.min, &i.domain.min, v)
+                    && same_as_loop(&r.extent, &i.domain.extent, v)
+            })
+            .ok_or_else(|| {
+                Error::refused(format!(
+                    "`{}` of `{}` is bound to `{value}`, not to a loop of its own",
+                    i.var, self.block.name
+                ))
+            })
     }
 
     /// Refuses a block with an opaque variable.
@@ -146,6 +146,10 @@ impl BlockCursor {
         let kind = StmtKind::Block { bindings, predicate, block: Arc::new(block) };
         Stmt::spanned(kind, self.stmt.span())
     }
+}
+
+fn same_as_loop(a: &Expr, b: &Expr, v: &Var) -> bool {
+    same_expr(&a.clone().cast(v.dtype()), &b.clone().cast(v.dtype()))
 }
 
 /// Every statement that satisfies a condition, in the order of the text.

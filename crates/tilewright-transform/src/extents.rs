@@ -101,12 +101,10 @@ impl Tightener<'_> {
         let tight = active.domain().tight_range(var, &outer);
         let new = self.known(s, var, tight)?;
         // A loop that becomes statements keeps a number of them that is known.
-        let is_known = |r: &Range| r.min.as_int().is_some() && r.extent.as_int().is_some();
         if *kind == ForKind::Unrolled && is_known(&old) && !is_known(&new) {
             return None;
         }
-        let same = |a: &Expr, b: &Expr| self.scope.domain().equal(a, b).is_yes();
-        if same(&new.min, &old.min) && same(&new.extent, &old.extent) {
+        if self.is_equal(&new.min, &old.min) && self.is_equal(&new.extent, &old.extent) {
             return self.stays(s, var, &acting);
         }
         if let Some(demand) = [&new.min, &new.extent].into_iter().find_map(|e| self.scope.unmet(e))
@@ -118,9 +116,8 @@ impl Tightener<'_> {
         // any.
         let end = |r: &Range| &r.min + &r.extent;
         let inside = new.min.clone().greater_equal(&old.min).and(end(&new).less_equal(end(&old)));
-        let tidy = |e: Expr| self.scope.domain().simplify(&e);
         let new = if self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
-            match tidy(end(&new)) {
+            match self.tidy(end(&new)) {
                 // Its end is the simpler bound.
                 end if cost(&end) < cost(&new.extent) => {
                     Range { extent: &end - &new.min, min: new.min }
@@ -130,17 +127,16 @@ impl Tightener<'_> {
         } else {
             // Of data the end may be beyond its type where the last value is not.
             let empty = new.extent.clone().less_equal(0);
-            let above = |e: &Expr| e.clone().greater_equal(&new.min).or(empty.clone());
-            let last = |r: &Range| tidy(end(r) - 1);
-            let end = if self.scope.proves(&above(&end(&new))) {
-                tidy(end(&new).min(end(&old)))
-            } else if self.scope.proves(&above(&last(&new))) {
+            let last = |r: &Range| self.tidy(end(r) - 1);
+            let end = if self.scope.proves(&is_above(&end(&new), &new, &empty)) {
+                self.tidy(end(&new).min(end(&old)))
+            } else if self.scope.proves(&is_above(&last(&new), &new, &empty)) {
                 last(&new).min(last(&old)) + 1
             } else {
                 self.remark(s, var, "its new end may be beyond its type".to_owned());
                 return None;
             };
-            let min = tidy(new.min.max(&old.min));
+            let min = self.tidy(new.min.max(&old.min));
             Range { extent: &end - &min, min }
         };
         let single = annotations.is_empty() && self.scope.proves(&new.extent.clone().equal(1));
@@ -158,6 +154,14 @@ impl Tightener<'_> {
             scope.enter(var, &new);
             s.with_loop(new, settle(body, &scope))
         })
+    }
+
+    fn is_equal(&self, a: &Expr, b: &Expr) -> bool {
+        self.scope.domain().equal(a, b).is_yes()
+    }
+
+    fn tidy(&self, e: Expr) -> Expr {
+        self.scope.domain().simplify(&e)
     }
 
     /// A loop that guards do not let be shorter; a remark if that is because of what is not known.
@@ -179,6 +183,14 @@ impl Tightener<'_> {
         let text = format!("the range of the loop `{}` stays as it is", var.name());
         self.why.push(Error::refused(text).at(s.span()).note(note));
     }
+}
+
+fn is_known(r: &Range) -> bool {
+    r.min.as_int().is_some() && r.extent.as_int().is_some()
+}
+
+fn is_above(e: &Expr, new: &Range, empty: &Expr) -> Expr {
+    e.clone().greater_equal(&new.min).or(empty.clone())
 }
 
 /// What is not known of a guard that depends on a variable.

@@ -232,20 +232,14 @@ impl Hoister<'_> {
                 if self.depth < MAX_CONDITIONS && self.copies.allows(s, 1) =>
             {
                 self.depth += 1;
-                let mut side = |holds| {
-                    under(self, &cond, holds, |p| {
-                        let decided =
-                            Decide { cond: likely(&cond).unwrap_or(&cond), holds }.stmt(s);
-                        let settled = settle(&decided, &p.scope);
-                        p.stmt(&settled)
-                    })
-                };
-                let (then, otherwise) = (side(true), side(false));
+                let (then, otherwise) = (self.side(s, &cond, true), self.side(s, &cond, false));
                 self.depth -= 1;
-                match otherwise.is_nop() {
-                    true => Stmt::guard(cond, then),
-                    false if then.is_nop() => Stmt::guard(!cond, otherwise),
-                    false => Stmt::if_else(cond, then, self.copies.copy(&otherwise)),
+                if otherwise.is_nop() {
+                    Stmt::guard(cond, then)
+                } else if then.is_nop() {
+                    Stmt::guard(!cond, otherwise)
+                } else {
+                    Stmt::if_else(cond, then, self.copies.copy(&otherwise))
                 }
             }
             found => {
@@ -265,6 +259,15 @@ impl Hoister<'_> {
                 new
             }
         }
+    }
+
+    /// A statement where a condition holds, or where it does not.
+    fn side(&mut self, s: &Stmt, cond: &Expr, holds: bool) -> Stmt {
+        under(self, cond, holds, |p| {
+            let decided = Decide { cond: likely(cond).unwrap_or(cond), holds }.stmt(s);
+            let settled = settle(&decided, &p.scope);
+            p.stmt(&settled)
+        })
     }
 }
 
@@ -362,7 +365,6 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn of(s: &Stmt, hoister: &Hoister<'_>) -> (Option<Found>, Remarks) {
-        let written = |b: Vec<Buffer>| b.iter().map(|b| b.data.clone()).collect();
         let effects = s.effects();
         let mut search = Search {
             what: hoister.what,
@@ -370,7 +372,7 @@ impl Search<'_> {
             threads: &hoister.threads,
             inner: HashSet::new(),
             bindings: Vec::new(),
-            written: (!effects.impure()).then(|| written(accessed(s).1)),
+            written: (!effects.impure()).then(|| data_of(accessed(s).1)),
             certain: true,
             in_sequence: false,
             likely: false,
@@ -477,11 +479,7 @@ impl Search<'_> {
                 self.found = Some(Found::Binding(b.var.clone(), b.value.clone()));
             }
             (None, None) => {
-                let call = |e| {
-                    let target = tilewright_ir::CallTarget::Intrin(Intrin::Likely);
-                    Expr::call(target, vec![e], tilewright_ir::DType::BOOL)
-                };
-                let cond = if self.likely { call(e.clone()) } else { e.clone() };
+                let cond = if self.likely { likely_call(e.clone()) } else { e.clone() };
                 self.found = Some(Found::Condition(cond));
             }
         }
@@ -525,6 +523,15 @@ impl Search<'_> {
             _ => walk_expr(self, e),
         }
     }
+}
+
+fn data_of(b: Vec<Buffer>) -> HashSet<Var> {
+    b.iter().map(|b| b.data.clone()).collect()
+}
+
+fn likely_call(e: Expr) -> Expr {
+    let target = tilewright_ir::CallTarget::Intrin(Intrin::Likely);
+    Expr::call(target, vec![e], tilewright_ir::DType::BOOL)
 }
 
 impl Visit for Search<'_> {

@@ -132,8 +132,13 @@ impl Work {
             return self.forget(at);
         }
         let Some(producer) = Producer::new(&stage) else { return };
-        let later = |b: &Buffer| self.writers.get(b).is_some_and(|w| w.iter().any(|w| *w > at));
-        if readers[0] < at || stage.value.loaded_buffers().iter().any(later) {
+        if readers[0] < at
+            || stage
+                .value
+                .loaded_buffers()
+                .iter()
+                .any(|b| self.writers.get(b).is_some_and(|w| w.iter().any(|w| *w > at)))
+        {
             return;
         }
         let Some(uses) = readers
@@ -181,15 +186,14 @@ impl<'a> Producer<'a> {
             return false;
         }
         // A reader that reads each cell at most once.
-        let once = |u: &Uses| u.reads() <= self.cells;
         let reductions = readers
             .iter()
             .filter(|u| u.stage.is_reduction())
-            .all(|u| once(u) && !self.cost.branches);
+            .all(|u| u.reads() <= self.cells && !self.cost.branches);
         let together: i128 = readers.iter().map(Uses::reads).sum();
         let spatial = self.cost.work == 0
             || together <= self.cells
-            || (self.cost.work <= CHEAP && readers.iter().all(once));
+            || (self.cost.work <= CHEAP && readers.iter().all(|u| u.reads() <= self.cells));
         reductions && spatial
     }
 
@@ -490,17 +494,9 @@ mod tests {
 
     #[test]
     fn padding_stays_out_of_a_reduction_and_lazy_in_a_map() {
-        let padded = |b: &mut Build, x: &Buffer, p: &Buffer| {
-            let x = x.clone();
-            b.spatial(p, move |at| {
-                let i = &at[0];
-                let inside = i.clone().greater_equal(1).and(i.clone().less(5));
-                Expr::if_then_else(inside, x.load([i - 1]), Expr::float(0.0, DType::F32))
-            });
-        };
         let mut b = Build::default();
         let (x, p, y) = (b.param("x", &[4]), b.alloc("p", &[6]), b.param("y", &[2]));
-        padded(&mut b, &x, &p);
+        pad_of(&mut b, &x, &p);
         b.sum(&y, 3, |at| p.load([&at[0] * 3 + &at[1]]));
         assert_eq!(b.inlined().len(), 2);
 
@@ -508,7 +504,7 @@ mod tests {
         let (x, t) = (b.param("x", &[4]), b.alloc("t", &[4]));
         let (p, y) = (b.alloc("p", &[6]), b.param("y", &[6]));
         b.spatial(&t, |at| x.load(at.to_vec()) * 2.0);
-        padded(&mut b, &t, &p);
+        pad_of(&mut b, &t, &p);
         b.spatial(&y, |at| p.load(at.to_vec()) + 1.0);
         assert_eq!(
             b.inlined(),
@@ -517,6 +513,15 @@ mod tests {
                 "y[i] = T.if_then_else(i >= 1 and i < 5, t[i - 1], T.float32(0.0)) + T.float32(1.0)"
             ]
         );
+    }
+
+    fn pad_of(b: &mut Build, x: &Buffer, p: &Buffer) {
+        let x = x.clone();
+        b.spatial(p, move |at| {
+            let i = &at[0];
+            let inside = i.clone().greater_equal(1).and(i.clone().less(5));
+            Expr::if_then_else(inside, x.load([i - 1]), Expr::float(0.0, DType::F32))
+        });
     }
 
     #[test]

@@ -178,17 +178,20 @@ impl<'a> Merger<'a> {
             if let Err(Refusal::Conflict(e) | Refusal::Unlike(e)) =
                 self.separate(&parts[k], &here, None, None, Order::Any)
             {
-                let partner = |p: &Sibling| match self.only {
-                    Some((first, _)) => p.stmt.ptr_eq(first),
-                    None => self.fits(&p.stmt, s).is_ok(),
-                };
-                if parts[..k].iter().any(partner) {
+                if parts[..k].iter().any(|p| self.is_partner(p, s)) {
                     self.why.push(e);
                 }
                 return false;
             }
         }
         false
+    }
+
+    fn is_partner(&self, p: &Sibling, s: &Stmt) -> bool {
+        match self.only {
+            Some((first, _)) => p.stmt.ptr_eq(first),
+            None => self.fits(&p.stmt, s).is_ok(),
+        }
     }
 
     /// Whether two loops run over the same values in the same way: in which order pairs of
@@ -201,33 +204,31 @@ impl<'a> Merger<'a> {
         else {
             return Err(Refusal::Unlike(Error::refused("only loops can be merged").at(a.span())));
         };
-        let unlike = |note: String| {
-            let text = format!("the loops over `{}` are not merged", names(a, b));
-            Err(Refusal::Unlike(Error::refused(text).at(b.span()).note(note)))
-        };
         let order = match kind {
-            _ if kind != other => return unlike("they do not run in the same way".into()),
+            _ if kind != other => return unlike("they do not run in the same way".into(), a, b),
             ForKind::Serial | ForKind::Unrolled => Order::Later,
             ForKind::Parallel | ForKind::Vectorized => Order::Other,
-            ForKind::ThreadBinding(_) => return unlike("they run over threads".into()),
+            ForKind::ThreadBinding(_) => return unlike("they run over threads".into(), a, b),
         };
         if !x.is_empty() || !y.is_empty() {
-            return unlike("they have annotations".into());
+            return unlike("they have annotations".into(), a, b);
         }
         for (what, p, q) in
             [("start", &r.min, &t.min), ("number of iterations", &r.extent, &t.extent)]
         {
             let (Some(p), Some(q)) = (self.scope.index(p), self.scope.index(q)) else {
-                return unlike(format!("their {what} depends on memory"));
+                return unlike(format!("their {what} depends on memory"), a, b);
             };
             if var.dtype() != p.dtype() || p.dtype() != q.dtype() {
-                return unlike("their types differ".into());
+                return unlike("their types differ".into(), a, b);
             }
             match self.scope.domain().equal(&p, &q) {
                 Proof::Yes => {}
-                Proof::No { .. } => return unlike(format!("their {what} differs: {p} and {q}")),
+                Proof::No { .. } => {
+                    return unlike(format!("their {what} differs: {p} and {q}"), a, b);
+                }
                 Proof::Unknown(why) => {
-                    return unlike(format!("their {what} may differ, {p} and {q}: {why}"));
+                    return unlike(format!("their {what} may differ, {p} and {q}: {why}"), a, b);
                 }
             }
         }
@@ -244,16 +245,12 @@ impl<'a> Merger<'a> {
         order: Order,
     ) -> Result<(), Refusal> {
         let when: Vec<Expr> = i.zip(j).map(|(i, j)| order.of(i, j)).into_iter().collect();
-        let refuse = |note: String| {
-            let text = format!("{} is not merged with what is before it", named(&b.stmt));
-            Err(Refusal::Conflict(Error::refused(text).at(b.stmt.span()).note(note)))
-        };
         if a.stops {
-            return refuse("an assertion there may stop the program".into());
+            return conflict("an assertion there may stop the program".into(), b);
         }
         let (x, y) = match (&a.accesses, &b.accesses) {
             (Ok(x), Ok(y)) => (x, y),
-            (Err(e), _) | (_, Err(e)) => return refuse(e.to_string()),
+            (Err(e), _) | (_, Err(e)) => return conflict(e.to_string(), b),
         };
         for x in x {
             for y in y {
@@ -272,47 +269,72 @@ impl<'a> Merger<'a> {
         when: &[Expr],
         loops: Option<(&Var, &Var)>,
     ) -> Result<()> {
-        let root =
-            |t: &PlacedAccess| self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone();
-        let changes = |t: &PlacedAccess, p: &Sibling| t.write || p.assumed.contains(&t.buffer.data);
-        if root(x) != root(y) || !(changes(x, a) || changes(y, b)) {
+        if self.root_of(x) != self.root_of(y) || !(changes_memory(x, a) || changes_memory(y, b)) {
             return Ok(());
         }
-        let does = |t: &PlacedAccess| format!("{} {t}", if t.write { "writes" } else { "reads" });
         let text = match loops {
             Some(_) => format!(
                 "the loops over `{}` are not merged: the first {} and the second {}",
                 names(&a.stmt, &b.stmt),
-                does(x),
-                does(y)
+                access_text(x),
+                access_text(y)
             ),
             None => format!(
                 "{} does not move in front of what is before it, which {} where it {}",
                 named(&b.stmt),
-                does(x),
-                does(y)
+                access_text(x),
+                access_text(y)
             ),
         };
-        let refused = || Error::refused(text.clone()).at(b.stmt.span());
-        one_view(x, y).map_err(|e| refused().note(e.to_string()))?;
+        one_view(x, y)
+            .map_err(|e| Error::refused(text.clone()).at(b.stmt.span()).note(e.to_string()))?;
         match x.at.independent(&y.at, when) {
             Proof::Yes => Ok(()),
-            Proof::Unknown(why) => Err(refused().note(why.to_string())),
-            Proof::No { witness } => Err(refused().note(match loops {
-                Some((i, j)) => {
-                    let value = |v: &Var| witness.get(v).map_or("?".into(), |k| k.to_string());
-                    format!(
-                        "at {}={} of the first and {}={} of the second",
-                        i.name(),
-                        value(i),
-                        j.name(),
-                        value(j)
-                    )
-                }
-                None => format!("at {witness}"),
-            })),
+            Proof::Unknown(why) => {
+                Err(Error::refused(text.clone()).at(b.stmt.span()).note(why.to_string()))
+            }
+            Proof::No { witness } => {
+                Err(Error::refused(text.clone()).at(b.stmt.span()).note(match loops {
+                    Some((i, j)) => {
+                        format!(
+                            "at {}={} of the first and {}={} of the second",
+                            i.name(),
+                            value_at(i, &witness),
+                            j.name(),
+                            value_at(j, &witness)
+                        )
+                    }
+                    None => format!("at {witness}"),
+                }))
+            }
         }
     }
+
+    fn root_of(&self, t: &PlacedAccess) -> Var {
+        self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone()
+    }
+}
+
+fn unlike(note: String, a: &Stmt, b: &Stmt) -> Result<Order, Refusal> {
+    let text = format!("the loops over `{}` are not merged", names(a, b));
+    Err(Refusal::Unlike(Error::refused(text).at(b.span()).note(note)))
+}
+
+fn conflict(note: String, b: &Sibling) -> Result<(), Refusal> {
+    let text = format!("{} is not merged with what is before it", named(&b.stmt));
+    Err(Refusal::Conflict(Error::refused(text).at(b.stmt.span()).note(note)))
+}
+
+fn changes_memory(t: &PlacedAccess, p: &Sibling) -> bool {
+    t.write || p.assumed.contains(&t.buffer.data)
+}
+
+fn access_text(t: &PlacedAccess) -> String {
+    format!("{} {t}", if t.write { "writes" } else { "reads" })
+}
+
+fn value_at(v: &Var, witness: &tilewright_polyhedral::Witness) -> String {
+    witness.get(v).map_or("?".into(), |k| k.to_string())
 }
 
 /// Why two statements stay apart.

@@ -17,9 +17,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{
-    Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
-};
+use tilewright_ir::{Buffer, Error, ExprKind, Remarks, Result, StmtKind, TensorFunc, Var};
 use tilewright_polyhedral::{AccessId, Edge, Set};
 
 use crate::pass::{Flag, Number, Pass, Run};
@@ -67,13 +65,12 @@ pub fn remove_no_op(func: &TensorFunc, by_flow: bool, why: &mut Remarks) -> Resu
             return Ok(func);
         }
         stale = Some(idle.touched);
-        let mut edit = |place: usize, s: &Stmt| match s.kind() {
+        let body = prune(&rewrite(&func.body, &mut |place, s| match s.kind() {
             StmtKind::Store { indices, value, .. } if idle.places.contains(&place) => {
                 Some(only_effects(indices.iter().chain([value])))
             }
             _ => None,
-        };
-        let body = prune(&rewrite(&func.body, &mut edit));
+        }));
         func = TensorFunc { body, ..func };
     }
 }
@@ -103,8 +100,7 @@ impl Idle {
                 && *from == target.buffer
             {
                 let at_target = &target.indices[scop.lifetime(from)..];
-                let equal = |(x, y): (&Expr, &Expr)| same(scop, &stmt.domain, x, y);
-                if at.iter().zip(at_target).all(equal) {
+                if at.iter().zip(at_target).all(|(x, y)| same(scop, &stmt.domain, x, y)) {
                     self.add(scop, stmt);
                 }
             }
@@ -139,11 +135,7 @@ impl Idle {
     /// Stores of a value that is there. Where a store of the memory has gone already, what is there
     /// may rest on it.
     fn redundant(&mut self, scop: &Scop, t: &MemoryFlow<'_>) {
-        let gone = |r: &tilewright_polyhedral::flow::Run| {
-            let stmt = r.who.stmt().and_then(|k| scop.stmts.get(k));
-            stmt.is_some_and(|s| self.places.contains(&s.place))
-        };
-        if t.runs.iter().any(gone) {
+        if t.runs.iter().any(|r| self.is_gone(r, scop)) {
             return;
         }
         for (k, run) in t.runs.iter().enumerate() {
@@ -155,6 +147,11 @@ impl Idle {
                 self.remarks.extend(needed(t, k, stmt));
             }
         }
+    }
+
+    fn is_gone(&self, r: &tilewright_polyhedral::flow::Run, scop: &Scop) -> bool {
+        let stmt = r.who.stmt().and_then(|k| scop.stmts.get(k));
+        stmt.is_some_and(|s| self.places.contains(&s.place))
     }
 }
 

@@ -260,8 +260,10 @@ impl<'a> Partitioner<'a> {
     /// A part of a loop, from zero, without what is decided in it.
     fn part(&mut self, s: &Stmt, part: &Bounds) -> Stmt {
         let StmtKind::For { var, annotations, body, .. } = s.kind() else { return s.clone() };
-        let tidy = |e: &Expr| self.scope.domain().simplify(e);
-        let (min, extent) = (tidy(&part.min), tidy(&(&part.end - &part.min)));
+        let (min, extent) = (
+            self.scope.domain().simplify(&part.min),
+            self.scope.domain().simplify(&(&part.end - &part.min)),
+        );
         let others = annotations.keys().any(|k| &**k != HINT);
         if extent.as_int() == Some(1) && !others && !self.how.keep_single {
             let body = Subst::vars([(var.clone(), min)]).stmt(body);
@@ -306,37 +308,34 @@ fn given(
     if open > 1 {
         return Err(format!("{open} extents are open, at most one may be"));
     }
-    // As numbers that do not wrap; the type of the loop need not hold what is asked for.
-    let wide = |e: &Expr| e.clone().cast(DType::I64);
-    let certain = |cond: Expr, else_says: String| match scope.domain().prove(&cond) {
-        Proof::Yes => Ok(()),
-        _ if cond.as_int().is_some() => Err(else_says),
-        Proof::No { witness } => Err(format!("{else_says} at {witness}")),
-        Proof::Unknown(why) => Err(format!("{else_says}, perhaps: {why}")),
-    };
-    let given = || extents.iter().flatten();
-    for e in given() {
+    for e in extents.iter().flatten() {
         // A part of open extent may be empty.
         match e.as_int() {
-            Some(_) => certain(e.clone().greater(0), format!("the extent {e} is not positive"))?,
-            None => certain(e.clone().greater_equal(0), format!("the extent {e} is negative"))?,
+            Some(_) => check_certain(
+                e.clone().greater(0),
+                format!("the extent {e} is not positive"),
+                scope,
+            )?,
+            None => check_certain(
+                e.clone().greater_equal(0),
+                format!("the extent {e} is negative"),
+                scope,
+            )?,
         }
     }
-    let number = |e: &Expr| e.as_int().map(i128::from);
-    let total = given().map(number).sum::<Option<i128>>();
-    let short = |total: &dyn Display| {
-        format!("the extents take {total} iterations, more than the {extent} of the loop")
-    };
-    match total.zip(number(extent)) {
+    let total = extents.iter().flatten().map(|e| e.as_int().map(i128::from)).sum::<Option<i128>>();
+    match total.zip(extent.as_int().map(i128::from)) {
         Some((total, extent)) if total <= extent => {}
-        Some((total, _)) => return Err(short(&total)),
+        Some((total, _)) => return Err(too_many(&total, extent)),
         None if total.is_some_and(|total| total > i64::MAX.into()) => {
-            return Err(short(&total.unwrap_or_default()));
+            return Err(too_many(&total.unwrap_or_default(), extent));
         }
         None => {
-            let all = given().fold(Expr::int(0, DType::I64), |sum, e| sum + wide(e));
-            let says = total.map_or_else(|| short(&all), |total| short(&total));
-            certain(all.less_equal(wide(extent)), says)?;
+            let all =
+                extents.iter().flatten().fold(Expr::int(0, DType::I64), |sum, e| sum + as_int64(e));
+            let says =
+                total.map_or_else(|| too_many(&all, extent), |total| too_many(&total, extent));
+            check_certain(all.less_equal(as_int64(extent)), says, scope)?;
         }
     }
     let known: Vec<Option<Expr>> =
@@ -360,6 +359,24 @@ fn given(
             Bounds { min: std::mem::replace(&mut start, end.clone()), end }
         })
         .collect())
+}
+
+fn as_int64(e: &Expr) -> Expr {
+    e.clone().cast(DType::I64)
+}
+
+/// As numbers that do not wrap; the type of the loop need not hold what is asked for.
+fn check_certain(cond: Expr, else_says: String, scope: &Scope) -> Result<(), String> {
+    match scope.domain().prove(&cond) {
+        Proof::Yes => Ok(()),
+        _ if cond.as_int().is_some() => Err(else_says),
+        Proof::No { witness } => Err(format!("{else_says} at {witness}")),
+        Proof::Unknown(why) => Err(format!("{else_says}, perhaps: {why}")),
+    }
+}
+
+fn too_many(total: &dyn Display, extent: &Expr) -> String {
+    format!("the extents take {total} iterations, more than the {extent} of the loop")
 }
 
 /// From `min` up to before `end`.
@@ -523,9 +540,8 @@ impl Cuts<'_> {
             return None;
         }
         let d = self.scope.domain();
-        let beyond = |cond: Expr| d.proves(&cond);
-        if beyond(at.clone().less_equal(&bounds.min))
-            || beyond(at.clone().greater_equal(&bounds.end))
+        if d.proves(&at.clone().less_equal(&bounds.min))
+            || d.proves(&at.clone().greater_equal(&bounds.end))
         {
             return None;
         }
@@ -537,8 +553,9 @@ impl Cuts<'_> {
             return Some(d.simplify(&at));
         }
         let at =
-            if beyond(at.clone().greater_equal(&bounds.min)) { at } else { at.max(&bounds.min) };
-        let at = if beyond(at.clone().less_equal(&bounds.end)) { at } else { at.min(&bounds.end) };
+            if d.proves(&at.clone().greater_equal(&bounds.min)) { at } else { at.max(&bounds.min) };
+        let at =
+            if d.proves(&at.clone().less_equal(&bounds.end)) { at } else { at.min(&bounds.end) };
         Some(d.simplify(&at))
     }
 }

@@ -408,12 +408,11 @@ pub fn find<'a>(table: &[&'a Pass], name: &str) -> Result<&'a Pass> {
 /// `Input` for an option that none of them takes, one that is given as two things, and a value that
 /// is none.
 pub fn check(config: &Config, running: &[&Pass], all: &[&Pass]) -> Result<()> {
-    let taken = |key: &str, p: &Pass| p.options.iter().any(|o| p.means(key, *o));
     for (key, _) in &config.0 {
-        if running.iter().any(|p| taken(key, p)) {
+        if running.iter().any(|p| p.options.iter().any(|o| p.means(key, *o))) {
             continue;
         }
-        if let Some(other) = all.iter().find(|p| taken(key, p)) {
+        if let Some(other) = all.iter().find(|p| p.options.iter().any(|o| p.means(key, *o))) {
             let what = format!("`{key}` is an option of `{}`, which is not to run", other.name);
             return Err(Error::input(what));
         }
@@ -468,25 +467,26 @@ mod tests {
 
     #[test]
     fn values_are_read_by_their_types() {
-        let get = |key: &str, value: &str| {
-            let config = Config::new().with(key, value);
-            let given = Given { pass: &FIRST, config: &config };
-            (given.get(&SWITCH).ok(), given.get(&BITS).ok(), given.get(&SIDE).ok())
-        };
-        assert_eq!(get("x", ""), (Some(true), Some(7), Some(1)));
+        assert_eq!(given_of("x", ""), (Some(true), Some(7), Some(1)));
         for off in ["0", "false", "False", "off"] {
-            assert_eq!(get("switch", off).0, Some(false), "{off}");
+            assert_eq!(given_of("switch", off).0, Some(false), "{off}");
         }
         for wrong in ["", "no", "2", "banana", "OFF "] {
-            assert_eq!(get("first.switch", wrong).0, None, "{wrong}");
+            assert_eq!(given_of("first.switch", wrong).0, None, "{wrong}");
         }
-        assert_eq!((get("bits", "15").1, get("bits", "16").1), (Some(15), None));
+        assert_eq!((given_of("bits", "15").1, given_of("bits", "16").1), (Some(15), None));
         assert_eq!(
-            (get("bits", "-1").1, get("bits", "+1").1, get("bits", "")),
+            (given_of("bits", "-1").1, given_of("bits", "+1").1, given_of("bits", "")),
             (None, None, { (Some(true), None, Some(1)) })
         );
-        assert_eq!((get("side", "left").2, get("side", "Left").2), (Some(-1), None));
+        assert_eq!((given_of("side", "left").2, given_of("side", "Left").2), (Some(-1), None));
         assert_eq!(SIDE.default_value(), "right");
+    }
+
+    fn given_of(key: &str, value: &str) -> (Option<bool>, Option<u32>, Option<i32>) {
+        let config = Config::new().with(key, value);
+        let given = Given { pass: &FIRST, config: &config };
+        (given.get(&SWITCH).ok(), given.get(&BITS).ok(), given.get(&SIDE).ok())
     }
 
     #[test]

@@ -32,11 +32,13 @@ pub(crate) const STORE: Pass = Pass {
 
 /// Drops assumptions, and what was only there for them.
 pub fn remove_assume(func: &TensorFunc) -> TensorFunc {
-    let mut edit = |_: usize, s: &Stmt| match s.kind() {
-        StmtKind::Assume(cond) => Some(only_effects([cond])),
-        _ => None,
-    };
-    TensorFunc { body: prune(&rewrite(&func.body, &mut edit)), ..func.clone() }
+    TensorFunc {
+        body: prune(&rewrite(&func.body, &mut |_, s| match s.kind() {
+            StmtKind::Assume(cond) => Some(only_effects([cond])),
+            _ => None,
+        })),
+        ..func.clone()
+    }
 }
 
 /// Drops stores of arbitrary values and assumptions about them, and makes all other arbitrary values
@@ -56,32 +58,28 @@ enum When {
 
 /// Whether an expression is a product with the constant zero.
 fn is_zero_times(e: &Expr) -> bool {
-    let zero = |e: &Expr| match e.kind() {
+    matches!(e.kind(), ExprKind::Binary(BinOp::Mul, a, b) if is_zero(a) || is_zero(b))
+}
+
+fn is_zero(e: &Expr) -> bool {
+    match e.kind() {
         ExprKind::Int(v) => *v == 0,
         ExprKind::Float(v) => *v == 0.0,
         _ => false,
-    };
-    matches!(e.kind(), ExprKind::Binary(BinOp::Mul, a, b) if zero(a) || zero(b))
+    }
 }
 
 /// When a value is arbitrary. A pure expression of an arbitrary value is one, but for zero times
 /// anything.
 fn arbitrary(e: &Expr) -> When {
-    let any = |parts: &[&Expr]| {
-        if parts.iter().any(|e| matches!(arbitrary(e), When::Always)) {
-            When::Always
-        } else {
-            When::Never
-        }
-    };
     match e.kind() {
         ExprKind::Undef => When::Always,
         _ if is_zero_times(e) => When::Never,
-        ExprKind::Binary(BinOp::And | BinOp::Or, a, _) => any(&[a]),
-        ExprKind::Binary(_, a, b) => any(&[a, b]),
-        ExprKind::Cast(a) | ExprKind::Not(a) | ExprKind::Broadcast(a) => any(&[a]),
+        ExprKind::Binary(BinOp::And | BinOp::Or, a, _) => when_any(&[a]),
+        ExprKind::Binary(_, a, b) => when_any(&[a, b]),
+        ExprKind::Cast(a) | ExprKind::Not(a) | ExprKind::Broadcast(a) => when_any(&[a]),
         ExprKind::Call(CallTarget::Intrin(_) | CallTarget::Reinterpret(_), args) => {
-            any(&args.iter().collect::<Vec<_>>())
+            when_any(&args.iter().collect::<Vec<_>>())
         }
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) if c.dtype().lanes == 1 => {
             match (arbitrary(c), arbitrary(a), arbitrary(b)) {
@@ -92,6 +90,14 @@ fn arbitrary(e: &Expr) -> When {
             }
         }
         _ => When::Never,
+    }
+}
+
+fn when_any(parts: &[&Expr]) -> When {
+    if parts.iter().any(|e| matches!(arbitrary(e), When::Always)) {
+        When::Always
+    } else {
+        When::Never
     }
 }
 

@@ -155,8 +155,6 @@ impl Record {
             Measured::Nanoseconds(n) => *n,
             Measured::Failure(_) => 1.0,
         };
-        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        let is_hash = |text: &str| text.len() == 64 && text.bytes().all(is_digit);
         if !is_hash(&self.key) {
             return Some("the key is not 64 hexadecimal digits");
         }
@@ -168,6 +166,10 @@ impl Record {
         }
         (!self.estimate.is_finite() || self.estimate < 0.0).then_some("the estimate is negative")
     }
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 /// The constants of the cost model that a machine was calibrated to.
@@ -198,11 +200,11 @@ impl Calibration {
 
     /// Why it cannot be one.
     fn fault(&self) -> Option<&'static str> {
-        let is_positive = |n: &f64| n.is_finite() && *n > 0.0;
-        if !is_positive(&self.cycle) {
+        if !(self.cycle.is_finite() && self.cycle > 0.0) {
             return Some("the cycle is not positive");
         }
-        (!self.costs.values().all(is_positive)).then_some("a cost is not positive")
+        (!self.costs.values().all(|n| n.is_finite() && *n > 0.0))
+            .then_some("a cost is not positive")
     }
 }
 
@@ -466,8 +468,9 @@ impl Store {
         let transaction = self.connection.unchecked_transaction().map_err(|e| self.failed(&e))?;
         let (mut kept, mut all) = (0, 0);
         for (number, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
-            let wrong = |why: String| Error::input(format!("line {}: {why}", number + 1));
-            let is_kept = match Line::parse(line).map_err(wrong)? {
+            let is_kept = match Line::parse(line)
+                .map_err(|why| Error::input(format!("line {}: {why}", number + 1)))?
+            {
                 Line::Calibration(calibration) => self.calibrate(&calibration)?,
                 Line::Measurement(record) => self.put(&record)?,
             };

@@ -79,19 +79,19 @@ impl Worker {
     fn start(&self) -> Result<Running> {
         let mut command = (self.command)();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let failed = |e: std::io::Error| Error::io(format!("cannot start a worker: {e}"));
-        let mut child = command.spawn().map_err(failed)?;
+        let mut child = command.spawn().map_err(worker_failed)?;
         let (sender, answers) = channel();
         let (requests, lines) = channel::<String>();
         if let Some(mut stdin) = child.stdin.take() {
-            let write = move || {
-                for line in lines {
-                    if writeln!(stdin, "{line}").and_then(|()| stdin.flush()).is_err() {
-                        break;
+            std::thread::Builder::new()
+                .spawn(move || {
+                    for line in lines {
+                        if writeln!(stdin, "{line}").and_then(|()| stdin.flush()).is_err() {
+                            break;
+                        }
                     }
-                }
-            };
-            std::thread::Builder::new().spawn(write).map_err(failed)?;
+                })
+                .map_err(worker_failed)?;
         }
         if let Some(stdout) = child.stdout.take() {
             std::thread::Builder::new()
@@ -102,18 +102,18 @@ impl Worker {
                         }
                     }
                 })
-                .map_err(failed)?;
+                .map_err(worker_failed)?;
         }
         Ok(Running { child, requests, answers })
     }
 }
 
+fn worker_failed(e: std::io::Error) -> Error {
+    Error::io(format!("cannot start a worker: {e}"))
+}
+
 impl Running {
     fn ask(&mut self, line: &str, limit: Duration) -> std::result::Result<Answer, String> {
-        let ended = |child: &mut Child| match child.wait() {
-            Ok(status) => format!("the process that measured it ended: {status}"),
-            Err(e) => format!("the process that measured it ended: {e}"),
-        };
         // If it has ended, there is no answer.
         let _ = self.requests.send(line.to_owned());
         match self.answers.recv_timeout(limit) {
@@ -123,7 +123,14 @@ impl Running {
             Err(RecvTimeoutError::Timeout) => {
                 Err(format!("no answer within {:.1} s", limit.as_secs_f64()))
             }
-            Err(RecvTimeoutError::Disconnected) => Err(ended(&mut self.child)),
+            Err(RecvTimeoutError::Disconnected) => Err(exit_text(&mut self.child)),
         }
+    }
+}
+
+fn exit_text(child: &mut Child) -> String {
+    match child.wait() {
+        Ok(status) => format!("the process that measured it ended: {status}"),
+        Err(e) => format!("the process that measured it ended: {e}"),
     }
 }

@@ -104,15 +104,16 @@ impl<'a> Args<'a> {
 }
 
 /// The parameters of a function, none of which has a star or a default.
-pub(crate) fn parameters<'a>(p: &'a ast::Parameters) -> Result<Vec<&'a ast::Parameter>> {
+pub(crate) fn parameters(p: &ast::Parameters) -> Result<Vec<&ast::Parameter>> {
     if p.vararg.is_some() || p.kwarg.is_some() {
         return Err(syntax::error(p, "`*` and `**` parameters are not supported"));
     }
-    let plain = |p: &'a ast::ParameterWithDefault| match &p.default {
-        None => Ok(&p.parameter),
-        Some(default) => Err(syntax::error(&**default, "parameters have no defaults")),
-    };
-    p.iter_non_variadic_params().map(plain).collect()
+    p.iter_non_variadic_params()
+        .map(|p| match &p.default {
+            None => Ok(&p.parameter),
+            Some(default) => Err(syntax::error(&**default, "parameters have no defaults")),
+        })
+        .collect()
 }
 
 fn usage(what: &str, names: &[&'static str]) -> String {

@@ -62,9 +62,8 @@ impl ExprParser {
     /// `T.index_map(lambda i, j: (i, j // 4, j % 4))` as text, in which the parameters are
     /// called `i0`, `i1`, ... and everything is as the printer would write it.
     fn index_map(&mut self, c: &ast::ExprCall) -> Result<Attr> {
-        let shape = || Error::syntax("expected `T.index_map(lambda i, ...: (...))`");
         let Some(ast::Expr::Lambda(l)) = c.arguments.args.first() else {
-            return Err(shape().at(self.span(c)));
+            return Err(no_index_map().at(self.span(c)));
         };
         self.env.push();
         let result = self.lambda_text(l);
@@ -86,4 +85,8 @@ impl ExprParser {
         }
         Ok(format!("lambda {}: {}", text::commas(names), text::tuple(results)))
     }
+}
+
+fn no_index_map() -> Error {
+    Error::syntax("expected `T.index_map(lambda i, ...: (...))`")
 }

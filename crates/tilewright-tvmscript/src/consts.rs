@@ -55,11 +55,7 @@ impl ConstTable {
 
     /// The name of a tensor, which is added where it is new.
     fn name_of(&mut self, tensor: &Tensor) -> Arc<str> {
-        let same = |t: &Tensor| {
-            let bytes = |t: &Tensor| (t.bytes().as_ptr(), t.dtype());
-            bytes(t) == bytes(tensor) && t.shape() == tensor.shape() && !t.is_empty()
-        };
-        if let Some((name, _)) = self.entries.iter().find(|(_, t)| same(t)) {
+        if let Some((name, _)) = self.entries.iter().find(|(_, t)| has_bytes_of(t, tensor)) {
             return name.clone();
         }
         let names = (self.entries.len()..).map(|i| format!("c{i}"));
@@ -68,6 +64,14 @@ impl ConstTable {
         self.entries.insert(name.clone(), tensor.clone());
         name
     }
+}
+
+fn bytes_of(t: &Tensor) -> (*const u8, DType) {
+    (t.bytes().as_ptr(), t.dtype())
+}
+
+fn has_bytes_of(t: &Tensor, tensor: &Tensor) -> bool {
+    bytes_of(t) == bytes_of(tensor) && t.shape() == tensor.shape() && !t.is_empty()
 }
 
 /// The type of a constant as text.
@@ -216,7 +220,6 @@ impl ExprParser {
         shape: &mut Vec<usize>,
         values: &mut Vec<(TextValue, tilewright_ir::Span)>,
     ) -> Result<()> {
-        let ragged = || Error::syntax("the lists of a constant have different lengths");
         if !matches!(e, ast::Expr::List(_) | ast::Expr::Tuple(_)) {
             if depth < shape.len() {
                 return Err(ragged().at(self.span(e)));
@@ -233,6 +236,10 @@ impl ExprParser {
         }
         inner.iter().try_for_each(|e| self.list(e, depth + 1, shape, values))
     }
+}
+
+fn ragged() -> Error {
+    Error::syntax("the lists of a constant have different lengths")
 }
 
 /// Appends the bytes of an element.

@@ -161,8 +161,15 @@ impl ExprParser {
     /// A constant that counts something.
     pub(crate) fn count<T: TryFrom<i64>>(&mut self, e: &ast::Expr) -> Result<T> {
         let v = self.constant(e)?;
-        let error = || self.error(e, format!("{v} is out of range here"));
-        if v < 0 { Err(error()) } else { T::try_from(v).map_err(|_| error()) }
+        if v < 0 {
+            Err(self.out_of_range(e, v))
+        } else {
+            T::try_from(v).map_err(|_| self.out_of_range(e, v))
+        }
+    }
+
+    fn out_of_range(&self, e: &ast::Expr, v: i64) -> Error {
+        self.error(e, format!("{v} is out of range here"))
     }
 
     /// A data type: a string, or `T.float32`.
@@ -465,10 +472,12 @@ impl ExprParser {
             let at =
                 at.map(|k| if k < 0 { k.saturating_add_unsigned(axes.len() as u64) } else { k });
             let axis = at.and_then(|k| axes.get(usize::try_from(k).ok()?));
-            let message = || format!("there are {} axes, counted from 0", axes.len());
             return match axis {
                 Some(axis) => Ok(TextValue::Typed(axis.expr())),
-                None => Err(self.error(&*s.slice, message())),
+                None => {
+                    Err(self
+                        .error(&*s.slice, format!("there are {} axes, counted from 0", axes.len())))
+                }
             };
         }
         let buffer = self.buffer(&s.value)?;
@@ -480,7 +489,11 @@ impl ExprParser {
     pub(crate) fn point(&mut self, buffer: &Buffer, s: &ast::ExprSubscript) -> Result<Vec<Expr>> {
         let indices = self.indices(buffer, s)?;
         let parts = elements(&s.slice);
-        let vector = |(index, at): (Index, &ast::Expr)| match index {
+        indices.into_iter().zip(parts).map(|index| self.point_index(index)).collect()
+    }
+
+    fn point_index(&self, (index, at): (Index, &ast::Expr)) -> Result<Expr> {
+        match index {
             Index::Point(e) => Ok(e),
             Index::Slice(range, step) => {
                 let extent = range.extent.as_int().filter(|v| *v > 0 && step > 0);
@@ -496,8 +509,7 @@ impl ExprParser {
                         .help("write `a:a + n` with a constant n, or T.Ramp(a, step, n)")),
                 }
             }
-        };
-        indices.into_iter().zip(parts).map(vector).collect()
+        }
     }
 
     /// The indices inside the brackets, as many as the buffer has axes.
@@ -508,12 +520,8 @@ impl ExprParser {
     ) -> Result<Vec<Index>> {
         let parts = elements(&s.slice);
         if parts.len() != buffer.rank() {
-            let count = |n: usize, one: &str, many: &str| match n {
-                1 => format!("1 {one}"),
-                n => format!("{n} {many}"),
-            };
-            let axes = count(buffer.rank(), "axis", "axes");
-            let found = count(parts.len(), "index", "indices");
+            let axes = counted(buffer.rank(), "axis", "axes");
+            let found = counted(parts.len(), "index", "indices");
             return Err(self.error(s, format!("`{}` has {axes}, found {found}", buffer.name)));
         }
         parts
@@ -649,10 +657,16 @@ impl ExprParser {
     }
 }
 
+fn counted(n: usize, one: &str, many: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {many}"),
+    }
+}
+
 /// The range from `min` up to `end`, both of one type. The extent is recognised where the text
 /// says it (`a:a + n`, two constants, from zero), and is the difference otherwise.
 pub(crate) fn range_between(min: Expr, end: Expr) -> Range {
-    let difference = |end, min: &Expr| Expr::binary(BinOp::Sub, end, min.clone());
     let extent = match (constant_value(&min), constant_value(&end), end.kind()) {
         (Some(0), ..) => end,
         (Some(a), Some(b), _) => {
@@ -662,6 +676,10 @@ pub(crate) fn range_between(min: Expr, end: Expr) -> Range {
         _ => difference(end, &min),
     };
     Range { min, extent }
+}
+
+fn difference(end: Expr, min: &Expr) -> Expr {
+    Expr::binary(BinOp::Sub, end, min.clone())
 }
 
 /// Built-ins that loose code writes without `T.`.
@@ -680,11 +698,14 @@ pub(crate) fn special_float(text: &str) -> Option<f64> {
 
 /// A conversion, as the text says it.
 fn cast(e: Expr, dtype: DType) -> Result<Expr> {
-    let bare = |d: DType| matches!(d.kind, TypeKind::Void | TypeKind::Handle);
     let from = e.dtype();
-    if (bare(from) || bare(dtype)) && from != dtype || from.lanes != dtype.lanes {
+    if (is_bare(from) || is_bare(dtype)) && from != dtype || from.lanes != dtype.lanes {
         Err(Error::syntax(format!("{from} cannot be converted to {dtype}")))
     } else {
         Ok(Expr::cast_node(e, dtype))
     }
+}
+
+fn is_bare(d: DType) -> bool {
+    matches!(d.kind, TypeKind::Void | TypeKind::Handle)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ruff_python_ast as ast;
 use tilewright_ir::suggest::closest;
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Error, Result, Span};
 
 use crate::args::string;
 use crate::expr::{ExprParser, Space};
@@ -77,17 +77,19 @@ impl<'a> Functions<'a> {
         let name = def.name.as_str();
         let key: Arc<str> = head.name.as_deref().unwrap_or(name).into();
         let at = x.span(&def.name);
-        let twice =
-            |text: &str| Error::syntax(format!("the function `{text}` is defined twice")).at(at);
         if self.by_key(&key).is_some() {
-            return Err(twice(&key));
+            return Err(defined_twice(&key, at));
         }
         if self.by_name.insert(name, self.entries.len()).is_some() {
-            return Err(twice(name));
+            return Err(defined_twice(name, at));
         }
         self.entries.push(Entry { head, key, def });
         Ok(())
     }
+}
+
+fn defined_twice(text: &str, at: Span) -> Error {
+    Error::syntax(format!("the function `{text}` is defined twice")).at(at)
 }
 
 /// What the decorators of a function say.
@@ -122,34 +124,29 @@ fn head(x: &ExprParser, def: &ast::StmtFunctionDef) -> Result<FuncHead> {
             return Err(x.error(d, "a function has one decorator"));
         }
     }
-    let missing = || {
-        Error::syntax(format!("the function `{}` has no decorator", def.name))
-            .at(at)
-            .help("write `@T.prim_func` or `@R.function` above it")
-    };
     if def.is_async {
         return Err(Error::syntax("functions are not `async`").at(at));
     }
-    head.ok_or_else(missing)
+    head.ok_or_else(|| {
+        Error::syntax(format!("the function `{}` has no decorator", def.name))
+            .at(at)
+            .help("write `@T.prim_func` or `@R.function` above it")
+    })
 }
 
 fn decorator_args(x: &ExprParser, c: &ast::ExprCall, head: &mut FuncHead) -> Result<()> {
     if let Some(e) = c.arguments.args.first() {
         return Err(x.error(e, "a decorator takes named arguments"));
     }
-    let flag = |e: &ast::Expr| match e {
-        ast::Expr::BooleanLiteral(b) => Ok(b.value),
-        _ => Err(x.error(e, "expected True or False")),
-    };
     for k in &c.arguments.keywords {
         match k.arg.as_ref().map(|a| a.as_str()) {
-            Some("private") => head.private = flag(&k.value)?,
+            Some("private") => head.private = flag_value(&k.value, x)?,
             // The dialects' own switches; they say nothing about the function.
             Some("s_tir" | "check_well_formed" | "tracked") => {
-                flag(&k.value)?;
+                flag_value(&k.value, x)?;
             }
             Some("pure") => {
-                if !flag(&k.value)? {
+                if !flag_value(&k.value, x)? {
                     return Err(x.unsupported(k, "impure graph functions are not supported"));
                 }
             }
@@ -168,4 +165,11 @@ fn decorator_args(x: &ExprParser, c: &ast::ExprCall, head: &mut FuncHead) -> Res
         }
     }
     Ok(())
+}
+
+fn flag_value(e: &ast::Expr, x: &ExprParser) -> Result<bool> {
+    match e {
+        ast::Expr::BooleanLiteral(b) => Ok(b.value),
+        _ => Err(x.error(e, "expected True or False")),
+    }
 }

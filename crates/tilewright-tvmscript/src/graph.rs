@@ -176,20 +176,23 @@ impl GraphParser<'_> {
 
     /// `with R.dataflow():`, or `with R.bindings():` for bindings outside of one.
     fn region(&mut self, w: &ast::StmtWith) -> Result<()> {
-        let expected = || self.x.error(w, "expected `with R.dataflow():`");
-        let [item] = w.items.as_slice() else { return Err(expected()) };
+        let [item] = w.items.as_slice() else { return Err(self.no_dataflow(w)) };
         let dataflow = match &item.context_expr {
             ast::Expr::Call(c) => match self.x.path(&c.func) {
                 Some((Space::R, n)) if n == "dataflow" => true,
                 Some((Space::R, n)) if n == "bindings" => false,
-                _ => return Err(expected()),
+                _ => return Err(self.no_dataflow(w)),
             },
-            _ => return Err(expected()),
+            _ => return Err(self.no_dataflow(w)),
         };
         self.open(dataflow);
         w.body.iter().try_for_each(|s| self.statement(s))?;
         self.ended = true;
         Ok(())
+    }
+
+    fn no_dataflow(&self, w: &ast::StmtWith) -> Error {
+        self.x.error(w, "expected `with R.dataflow():`")
     }
 
     fn statement(&mut self, s: &ast::Stmt) -> Result<()> {
@@ -411,8 +414,6 @@ impl GraphParser<'_> {
     }
 
     fn value(&mut self, e: &ast::Expr) -> Result<GraphExpr> {
-        let expected =
-            |found: &str| Err(self.x.error(e, format!("expected a tensor, found {found}")));
         match e {
             ast::Expr::Name(n) => match self.x.env.get(&n.id) {
                 Some(Item::Graph(v)) => Ok(v.expr()),
@@ -421,8 +422,8 @@ impl GraphParser<'_> {
                     let attrs = Attrs::from([("_0".into(), value)]);
                     Ok(GraphExpr::Call { op: "R.prim_value".into(), args: Vec::new(), attrs })
                 }
-                Some(Item::Module) => expected("the module"),
-                Some(_) => expected("something else"),
+                Some(Item::Module) => self.no_tensor("the module", e),
+                Some(_) => self.no_tensor("something else", e),
                 None => Err(self.x.unknown(&n.id).at(self.x.span(e))),
             },
             ast::Expr::Tuple(_) | ast::Expr::List(_) => {
@@ -444,6 +445,10 @@ impl GraphParser<'_> {
                 .help("write R.const(1.0, \"float32\")")),
             _ => Err(self.x.error(e, "expected a tensor")),
         }
+    }
+
+    fn no_tensor(&self, found: &str, e: &ast::Expr) -> Result<GraphExpr> {
+        Err(self.x.error(e, format!("expected a tensor, found {found}")))
     }
 
     /// `metadata["relax.expr.Constant"][0]`
@@ -608,20 +613,20 @@ impl GraphParser<'_> {
 
     /// One type, a list of types, or (in loose code) a shape.
     fn outputs(&mut self, e: &ast::Expr) -> Result<Vec<TensorType>> {
-        let is_type = |e: &ast::Expr| {
-            matches!(e, ast::Expr::Call(_) | ast::Expr::Subscript(_) | ast::Expr::Attribute(_))
-        };
-        let tensor = |p: &mut Self, e: &ast::Expr| match p.graph_type(e)? {
-            GraphType::Tensor(t) => Ok(t),
-            _ => Err(p.x.error(e, "expected the type of a tensor with its shape")),
-        };
         match e {
             ast::Expr::List(l) if l.elts.is_empty() => Ok(Vec::new()),
             ast::Expr::List(_) | ast::Expr::Tuple(_) if elements(e).iter().any(is_type) => {
-                elements(e).iter().map(|e| tensor(self, e)).collect()
+                elements(e).iter().map(|e| Self::tensor_type(self, e)).collect()
             }
-            e if is_type(e) => Ok(vec![tensor(self, e)?]),
+            e if is_type(e) => Ok(vec![Self::tensor_type(self, e)?]),
             _ => Ok(vec![TensorType { shape: self.x.extents(e)?, dtype: DType::F32 }]),
+        }
+    }
+
+    fn tensor_type(p: &mut Self, e: &ast::Expr) -> Result<TensorType> {
+        match p.graph_type(e)? {
+            GraphType::Tensor(t) => Ok(t),
+            _ => Err(p.x.error(e, "expected the type of a tensor with its shape")),
         }
     }
 
@@ -650,6 +655,10 @@ impl GraphParser<'_> {
         }
         Ok(GraphExpr::Const(tensor))
     }
+}
+
+fn is_type(e: &ast::Expr) -> bool {
+    matches!(e, ast::Expr::Call(_) | ast::Expr::Subscript(_) | ast::Expr::Attribute(_))
 }
 
 /// Whether a type of a shape says its sizes.

@@ -50,31 +50,34 @@ pub(crate) fn lambda(l: &ast::ExprLambda, source: &Arc<Source>) -> Result<Lambda
 /// # Errors
 /// [`Error::Syntax`] with the place, where it is anything else.
 pub fn parse_lambda(source: &Arc<Source>) -> Result<LambdaText> {
-    let read = || match syntax::parse_expression(&source.text)? {
+    read_lambda(source).map_err(|e| e.in_source(source))
+}
+
+fn read_lambda(source: &Arc<Source>) -> Result<LambdaText> {
+    match syntax::parse_expression(&source.text)? {
         ast::Expr::Lambda(l) => lambda(&l, source),
         other => Err(syntax::error(&other, "expected `lambda i, j: [...]`")),
-    };
-    read().map_err(|e| e.in_source(source))
+    }
 }
 
 impl LambdaText {
     /// The number of its parameters, unless it is one for any number: it has a star, or one parameter
     /// that may stand for all.
     pub fn rank(&self) -> Option<usize> {
-        let whole = |name: &Arc<str>| {
-            let indexed = |e: &ast::Expr| match e {
-                ast::Expr::Subscript(s) => {
-                    s.value.as_name_expr().is_some_and(|n| *n.id.as_str() == **name)
-                }
-                _ => false,
-            };
-            any_over_expr(&self.body, &indexed)
-        };
         match (&self.params[..], &self.star) {
-            ([one], None) if whole(one) => None,
+            ([one], None) if self.stands_for_all(one) => None,
             (params, None) => Some(params.len()),
             (_, Some(_)) => None,
         }
+    }
+
+    fn stands_for_all(&self, name: &str) -> bool {
+        any_over_expr(&self.body, &|e: &ast::Expr| match e {
+            ast::Expr::Subscript(s) => {
+                s.value.as_name_expr().is_some_and(|n| n.id.as_str() == name)
+            }
+            _ => false,
+        })
     }
 
     /// The text of the lambda.
@@ -127,15 +130,12 @@ impl LambdaText {
         }
         let body = elements(&self.body);
         if let Some(group) = &group {
-            let is_group =
-                |e: &ast::Expr| e.as_name_expr().is_some_and(|n| *n.id.as_str() == **group);
-            let used = |e: &ast::Expr| match e {
-                ast::Expr::Starred(s) => is_group(&s.value),
-                ast::Expr::Subscript(s) => is_group(&s.value),
-                _ => false,
-            };
             // A single parameter stands for all axes only where it is used so.
-            if whole.is_some() && !body.iter().any(|e| is_group(e) || any_over_expr(e, &used)) {
+            if whole.is_some()
+                && !body.iter().any(|e| {
+                    is_group(e, group) || any_over_expr(e, &|e: &ast::Expr| uses_group(e, group))
+                })
+            {
                 return wrong_number();
             }
             parser.env.insert(group.to_string(), Item::Axes(params[plain..].into()));
@@ -157,6 +157,18 @@ impl LambdaText {
         }
         Ok(LambdaBody { params, items })
     }
+}
+
+fn uses_group(e: &ast::Expr, group: &str) -> bool {
+    match e {
+        ast::Expr::Starred(s) => is_group(&s.value, group),
+        ast::Expr::Subscript(s) => is_group(&s.value, group),
+        _ => false,
+    }
+}
+
+fn is_group(e: &ast::Expr, group: &str) -> bool {
+    e.as_name_expr().is_some_and(|n| n.id.as_str() == group)
 }
 
 fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {

@@ -32,8 +32,10 @@ pub(crate) fn read(x: &ExprParser, e: &ast::Expr) -> Result<Vec<Tensor>> {
 
 fn get<'a>(e: &'a ast::Expr, key: &str) -> Option<&'a ast::Expr> {
     let ast::Expr::Dict(d) = e else { return None };
-    let has_key = |k: &ast::Expr| string(k).is_ok_and(|s| s == key);
-    d.items.iter().find(|i| i.key.as_ref().is_some_and(has_key)).map(|i| &i.value)
+    d.items
+        .iter()
+        .find(|i| i.key.as_ref().is_some_and(|k| string(k).is_ok_and(|s| s == key)))
+        .map(|i| &i.value)
 }
 
 fn list(e: &ast::Expr) -> Option<&[ast::Expr]> {
@@ -56,20 +58,26 @@ fn index(e: &ast::Expr) -> Option<usize> {
 /// The tensors' texts.
 fn constants(json: &ast::Expr) -> Option<Vec<&str>> {
     let nodes = list(get(json, "nodes")?)?;
-    let node = |e: &ast::Expr| nodes.get(index(e)?);
-    let root = node(get(json, "root_index")?)?;
+    let root = node_at(get(json, "root_index")?, nodes)?;
     let entries = list(get(root, "data")?)?;
-    let is_constants = |key: &ast::Expr| {
-        let key = node(key).and_then(|n| string(get(n, "data")?).ok());
-        key == Some("relax.expr.Constant")
-    };
-    let array = entries.chunks_exact(2).find(|pair| is_constants(&pair[0]))?;
-    let array = list(get(node(&array[1])?, "data")?)?;
-    let constant = |e: &ast::Expr| {
-        let constant = get(node(e)?, "data")?;
-        string(get(node(get(constant, "data")?)?, "data")?).ok()
-    };
-    array.iter().map(constant).collect()
+    let array = entries.chunks_exact(2).find(|pair| is_constants(&pair[0], nodes))?;
+    let array = list(get(node_at(&array[1], nodes)?, "data")?)?;
+    array
+        .iter()
+        .map(|e| {
+            let constant = get(node_at(e, nodes)?, "data")?;
+            string(get(node_at(get(constant, "data")?, nodes)?, "data")?).ok()
+        })
+        .collect()
+}
+
+fn node_at<'a>(e: &ast::Expr, nodes: &'a [ast::Expr]) -> Option<&'a ast::Expr> {
+    nodes.get(index(e)?)
+}
+
+fn is_constants(key: &ast::Expr, nodes: &[ast::Expr]) -> bool {
+    let key = node_at(key, nodes).and_then(|n| string(get(n, "data")?).ok());
+    key == Some("relax.expr.Constant")
 }
 
 /// Reads fixed numbers of bytes from the front.

@@ -19,24 +19,28 @@ const ENDS: [&str; 2] = ["tir_var_lower_bound", "tir_var_upper_bound"];
 fn take(attrs: &mut Attrs) -> Result<HashMap<String, SizeRange>> {
     let mut ends: BTreeMap<Arc<str>, [usize; 2]> = BTreeMap::new();
     for (at, key) in ENDS.iter().enumerate() {
-        let expected = || Error::syntax(format!("expected `\"{key}\": {{\"n\": SIZE, ...}}`"));
         let Some(attr) = attrs.remove(*key) else { continue };
-        let Attr::Map(sizes) = attr else { return Err(expected()) };
+        let Attr::Map(sizes) = attr else { return Err(no_range(key)) };
         for (name, size) in sizes {
-            let Attr::Int(size) = size else { return Err(expected()) };
+            let Attr::Int(size) = size else { return Err(no_range(key)) };
             let all = [SizeRange::ALL.least(), SizeRange::ALL.most()];
             ends.entry(name).or_insert(all)[at] = usize::try_from(size).unwrap_or(0);
         }
     }
-    let range = |(name, [least, most]): (Arc<str>, [usize; 2])| {
-        let range = SizeRange::new(least, most).map_err(|e| {
-            let notes = e.diagnostic().notes.clone();
-            let error = Error::syntax(format!("{e}, which is given to `{name}`"));
-            notes.into_iter().fold(error, Error::note)
-        })?;
-        Ok((name.to_string(), range))
-    };
-    ends.into_iter().map(range).collect()
+    ends.into_iter()
+        .map(|(name, [least, most])| {
+            let range = SizeRange::new(least, most).map_err(|e| {
+                let notes = e.diagnostic().notes.clone();
+                let error = Error::syntax(format!("{e}, which is given to `{name}`"));
+                notes.into_iter().fold(error, Error::note)
+            })?;
+            Ok((name.to_string(), range))
+        })
+        .collect()
+}
+
+fn no_range(key: &&str) -> Error {
+    Error::syntax(format!("expected `\"{key}\": {{\"n\": SIZE, ...}}`"))
 }
 
 /// Adds the ranges of variables, each with its name in the text, to attributes.

@@ -373,11 +373,13 @@ mod tests {
     #[test]
     fn size_is_limited() {
         let limits = Limits { bytes: 20, tokens: 6, ..LIMITS };
-        let message =
-            |text| check(text, &limits).map_or_else(|e| e.to_string(), |()| "fine".to_owned());
-        assert_eq!(message("x = 1 + 2 + 3 + 4 + 5"), "the text is longer than 20 bytes");
-        assert_eq!(message("x=1+2+3+4"), "the text has more than 6 tokens");
-        assert_eq!(message("x = 1 # + 2 + 3 + 4"), "fine");
+        assert_eq!(limited("x = 1 + 2 + 3 + 4 + 5", &limits), "the text is longer than 20 bytes");
+        assert_eq!(limited("x=1+2+3+4", &limits), "the text has more than 6 tokens");
+        assert_eq!(limited("x = 1 # + 2 + 3 + 4", &limits), "fine");
+    }
+
+    fn limited(text: &str, limits: &Limits) -> String {
+        check(text, limits).map_or_else(|e| e.to_string(), |()| "fine".to_owned())
     }
 
     #[test]

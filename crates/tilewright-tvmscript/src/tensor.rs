@@ -59,10 +59,9 @@ impl Frame {
     /// be declared around it, and can be.
     fn names_outside(&self, view: &Buffer) -> bool {
         let b = &self.block;
-        let regions = || b.reads.iter().chain(&b.writes).flatten();
         let own = b.allocs.iter().chain(b.matches.iter().map(|m| &m.buffer));
         let mut parts = view.shape.iter().chain(&view.strides).chain(&view.elem_offset);
-        regions().any(|r| r.buffer == *view)
+        b.reads.iter().chain(&b.writes).flatten().any(|r| r.buffer == *view)
             && own.into_iter().all(|b| b.data != view.data)
             && parts.all(|e| e.as_int().is_some())
     }
@@ -120,12 +119,13 @@ pub(crate) fn tensor_func(
 fn named_offsets(text: &str, f: &ast::StmtFunctionDef) -> HashSet<String> {
     let span = crate::syntax::span(f);
     let body = text.get(span.start as usize..span.end as usize).unwrap_or("");
-    let owner = |(at, _): (usize, &str)| {
-        let before = body.get(..at).unwrap_or("");
-        let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
-        name.unwrap_or("").to_owned()
-    };
-    body.match_indices(".elem_offset").map(owner).collect()
+    body.match_indices(".elem_offset")
+        .map(|(at, _)| {
+            let before = body.get(..at).unwrap_or("");
+            let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+            name.unwrap_or("").to_owned()
+        })
+        .collect()
 }
 
 /// Statements one after the other, nothing dropped.

@@ -231,12 +231,11 @@ impl Reader<'_> {
     }
 
     fn target(&self, e: &ast::Expr) -> Result<Target> {
-        let wrong = |e: &ast::Expr| Err(syntax::error(e, "expected a name"));
         match e {
             ast::Expr::Name(n) => Ok(Target::Name(n.id.as_str().into())),
             ast::Expr::Starred(s) => match &*s.value {
                 ast::Expr::Name(n) => Ok(Target::Rest(n.id.as_str().into())),
-                other => wrong(other),
+                other => no_name(other),
             },
             ast::Expr::Tuple(_) | ast::Expr::List(_) => {
                 let items: Vec<Target> =
@@ -248,7 +247,7 @@ impl Reader<'_> {
                     Ok(Target::List(items))
                 }
             }
-            other => wrong(other),
+            other => no_name(other),
         }
     }
 
@@ -392,13 +391,20 @@ impl Reader<'_> {
             _ => return self.plain(e),
         };
         let (left, right) = (self.argument(&b.left)?, self.argument(&b.right)?);
-        let plain = |a: &Argument| matches!(a.kind, ArgumentKind::Constant(_));
-        if plain(&left) && plain(&right) {
+        if is_constant(&left) && is_constant(&right) {
             self.plain(e)
         } else {
             Ok(ArgumentKind::Binary(op, Box::new(left), Box::new(right)))
         }
     }
+}
+
+fn no_name(e: &ast::Expr) -> Result<Target> {
+    Err(syntax::error(e, "expected a name"))
+}
+
+fn is_constant(a: &Argument) -> bool {
+    matches!(a.kind, ArgumentKind::Constant(_))
 }
 
 /// The function that `tvm.tir.IndexMap.from_func(lambda ...)` makes a map of. Its inverse, where it
@@ -437,14 +443,16 @@ mod tests {
 
     /// The calls that are statements, or values of one.
     fn calls(s: &Script) -> Vec<Call> {
-        let call = |step: &ScriptStmt| match &step.kind {
-            ScriptStmtKind::Call(c) => Some(c.clone()),
-            ScriptStmtKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
-                Some((**c).clone())
-            }
-            _ => None,
-        };
-        s.steps.iter().filter_map(call).collect()
+        s.steps
+            .iter()
+            .filter_map(|step| match &step.kind {
+                ScriptStmtKind::Call(c) => Some(c.clone()),
+                ScriptStmtKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
+                    Some((**c).clone())
+                }
+                _ => None,
+            })
+            .collect()
     }
 
     fn the_lambda(s: &Script) -> LambdaText {
@@ -457,14 +465,16 @@ mod tests {
     }
 
     fn shown(b: &LambdaBody) -> Vec<String> {
-        let one = |i: &LambdaItem| match i {
-            LambdaItem::Expr(e) => e.to_string(),
-            LambdaItem::Number(v) => format!("number {v}"),
-            LambdaItem::None => "None".into(),
-            LambdaItem::Separator => "|".into(),
-            other => panic!("an item that no script writes: {other}"),
-        };
-        b.items.iter().map(one).collect()
+        b.items
+            .iter()
+            .map(|i| match i {
+                LambdaItem::Expr(e) => e.to_string(),
+                LambdaItem::Number(v) => format!("number {v}"),
+                LambdaItem::None => "None".into(),
+                LambdaItem::Separator => "|".into(),
+                other => panic!("an item that no script writes: {other}"),
+            })
+            .collect()
     }
 
     #[test]

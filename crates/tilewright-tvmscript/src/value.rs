@@ -209,20 +209,18 @@ fn literal_type(literal: &TextValue, other: DType) -> Option<DType> {
 
 /// The type at which two typed operands meet.
 fn common(a: DType, b: DType) -> Result<DType> {
-    let error = || Error::syntax(format!("the types {a} and {b} do not go together"));
     let lanes = match (a.lanes, b.lanes) {
         (x, y) if x == y => x,
         (1, y) => y,
         (x, 1) => x,
-        _ => return Err(error()),
+        _ => return Err(do_not_match(a, b)),
     };
     let (x, y) = (a.scalar(), b.scalar());
     if x == y {
         return Ok(x.with_lanes(lanes));
     }
-    let bare = |d: DType| matches!(d.kind, TypeKind::Handle | TypeKind::Void);
-    if bare(x) || bare(y) {
-        return Err(error());
+    if is_bare(x) || is_bare(y) {
+        return Err(do_not_match(a, b));
     }
     let scalar = match (x.is_float(), y.is_float()) {
         (true, false) => x,
@@ -246,6 +244,14 @@ fn common(a: DType, b: DType) -> Result<DType> {
         }
     };
     Ok(scalar.with_lanes(lanes))
+}
+
+fn do_not_match(a: DType, b: DType) -> Error {
+    Error::syntax(format!("the types {a} and {b} do not go together"))
+}
+
+fn is_bare(d: DType) -> bool {
+    matches!(d.kind, TypeKind::Handle | TypeKind::Void)
 }
 
 /// A binary operator on two values: folded where both are plain numbers, as Python would.
@@ -288,11 +294,6 @@ pub(crate) fn binary(op: BinOp, a: TextValue, b: TextValue, int: DType) -> Resul
 /// Python's arithmetic on plain numbers; `None` where an operand is not one, or where Python has no
 /// such operator.
 fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
-    let plain = |v: &TextValue| match v {
-        TextValue::Int(v) => Some(*v as f64),
-        TextValue::Float(v) => Some(*v),
-        _ => None,
-    };
     match (a, b) {
         (TextValue::Bool(x), TextValue::Bool(y)) if op.is_logic() => {
             let value = scalar::exact(op, i128::from(*x), i128::from(*y));
@@ -307,7 +308,7 @@ fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
                 None => Err(Error::syntax("the number is too large")),
             }
         }
-        _ => match plain(a).zip(plain(b)) {
+        _ => match number_of(a).zip(number_of(b)) {
             Some((_, 0.0)) if op == BinOp::Div => Err(Error::syntax("division by zero")),
             Some((x, y)) => {
                 let value = Scalar::binary(op, x.into(), y.into()).ok();
@@ -321,5 +322,13 @@ fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
             }
             None => Ok(None),
         },
+    }
+}
+
+fn number_of(v: &TextValue) -> Option<f64> {
+    match v {
+        TextValue::Int(v) => Some(*v as f64),
+        TextValue::Float(v) => Some(*v),
+        _ => None,
     }
 }

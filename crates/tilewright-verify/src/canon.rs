@@ -208,15 +208,14 @@ impl<'t> Canon<'t> {
         }
         let mut keep = constant;
         if let Some(Val::Known(bits)) = constant {
-            let is = |n: u64| {
-                if dtype.is_float() { scalar::to_f64(bits, dtype) == n as f64 } else { bits == n }
-            };
-            if (op == BinOp::And && is(0)) || (op == BinOp::Or && is(1)) {
+            if (op == BinOp::And && is_number(0, dtype, bits))
+                || (op == BinOp::Or && is_number(1, dtype, bits))
+            {
                 return Ok(Val::Known(bits));
             }
             let neutral = match op {
-                BinOp::Add | BinOp::Or => is(0),
-                BinOp::Mul | BinOp::And => is(1),
+                BinOp::Add | BinOp::Or => is_number(0, dtype, bits),
+                BinOp::Mul | BinOp::And => is_number(1, dtype, bits),
                 _ => false,
             };
             keep = constant.filter(|_| !neutral || rest.is_empty());
@@ -340,7 +339,19 @@ impl<'t> Canon<'t> {
 
     /// The monomials of a canonical integer.
     fn monomials(&self, v: Val) -> Vec<Monomial> {
-        let monomial = |t: Term| match self.terms.node(t) {
+        match v {
+            Val::Known(bits) => vec![(Vec::new(), bits)],
+            Val::Term(t) => match self.terms.node(t) {
+                Node::Many(BinOp::Add, list) => {
+                    self.terms.list(list).iter().map(|t| self.monomial(*t)).collect()
+                }
+                _ => vec![self.monomial(t)],
+            },
+        }
+    }
+
+    fn monomial(&self, t: Term) -> (Vec<Term>, u64) {
+        match self.terms.node(t) {
             Node::Const(bits) => (Vec::new(), bits),
             Node::Many(BinOp::Mul, list) => {
                 let list = self.terms.list(list);
@@ -350,15 +361,6 @@ impl<'t> Canon<'t> {
                 }
             }
             _ => (vec![t], 1),
-        };
-        match v {
-            Val::Known(bits) => vec![(Vec::new(), bits)],
-            Val::Term(t) => match self.terms.node(t) {
-                Node::Many(BinOp::Add, list) => {
-                    self.terms.list(list).iter().map(|t| monomial(*t)).collect()
-                }
-                _ => vec![monomial(t)],
-            },
         }
     }
 
@@ -403,8 +405,10 @@ impl<'t> Canon<'t> {
         let difference = self.ring(BinOp::Add, dtype, vec![(a, false), (b, true)])?;
         let mut parts = self.monomials(difference);
         let minus_one = Scalar::int(-1, dtype).bits();
-        let unit = |(factors, c): &Monomial| !factors.is_empty() && (*c == 1 || *c == minus_one);
-        let alone = parts.iter().position(unit).filter(|_| parts.len() <= 2);
+        let alone = parts
+            .iter()
+            .position(|(factors, c)| !factors.is_empty() && (*c == 1 || *c == minus_one))
+            .filter(|_| parts.len() <= 2);
         let mut left = Vec::new();
         let sign = match alone {
             Some(at) => {
@@ -423,6 +427,10 @@ impl<'t> Canon<'t> {
         let (left, right) = (self.polynomial(left, dtype)?, self.polynomial(parts, dtype)?);
         self.terms.binary(BinOp::Eq, dtype, left, right)
     }
+}
+
+fn is_number(n: u64, dtype: DType, bits: u64) -> bool {
+    if dtype.is_float() { scalar::to_f64(bits, dtype) == n as f64 } else { bits == n }
 }
 
 fn fold(op: BinOp, a: u64, b: u64, dtype: DType) -> Result<u64, Wrong> {

@@ -91,8 +91,7 @@ impl Forms {
 
     /// A variable for a term.
     fn symbol(&mut self, terms: &Terms, t: Term) -> Option<Expr> {
-        let alone = || self.variable(Rc::from([(vec![t], 1)]), terms.dtype(t));
-        (!arbitrary(terms, t)).then(alone)
+        (!arbitrary(terms, t)).then(|| self.variable(Rc::from([(vec![t], 1)]), terms.dtype(t)))
     }
 
     /// The variable for the value that a type makes of a sum.
@@ -117,18 +116,18 @@ impl Forms {
         let mut parts = |operands: &[Term]| -> Option<Vec<Rc<[Monomial]>>> {
             operands.iter().map(|t| self.monomials(terms, *t, below)).collect()
         };
-        let sum = |parts: Vec<Rc<[Monomial]>>| parts.concat();
-        let product = |parts: Vec<Rc<[Monomial]>>| {
-            parts.iter().try_fold(vec![(Vec::new(), 1)], |all, part| multiply(&all, part, dtype))
-        };
         let all = match terms.operator(t) {
-            Some((BinOp::Add, _, operands)) => parts(operands).map(sum),
+            Some((BinOp::Add, _, operands)) => parts(operands).map(|parts| parts.concat()),
             Some((BinOp::Sub, _, operands)) => parts(operands).map(|parts| {
                 let signed = parts.iter().zip([1, -1]);
                 let each = signed.flat_map(|(part, sign)| part.iter().map(move |m| (m, sign)));
                 each.map(|((factors, c), sign)| (factors.clone(), c * sign)).collect()
             }),
-            Some((BinOp::Mul, _, operands)) => parts(operands).and_then(product),
+            Some((BinOp::Mul, _, operands)) => parts(operands).and_then(|parts| {
+                parts
+                    .iter()
+                    .try_fold(vec![(Vec::new(), 1)], |all, part| multiply(&all, part, dtype))
+            }),
             _ => Some(match terms.constant(t) {
                 Some(c) => vec![(Vec::new(), c)],
                 None => vec![(vec![t], 1)],
@@ -177,10 +176,9 @@ impl Forms {
     fn integer(&mut self, terms: &Terms, t: Term, depth: usize) -> Option<Expr> {
         let dtype = terms.dtype(t);
         let of = form_type(dtype);
-        let constant = |t: Term| terms.constant(t);
         if let Some((op, _, operands)) = terms.operator(t) {
             use BinOp::*;
-            let unknowns = operands.iter().filter(|t| constant(**t).is_none()).count();
+            let unknowns = operands.iter().filter(|t| terms.constant(**t).is_none()).count();
             let affine = match op {
                 // What leaves 64 bits has no form but that of the whole sum.
                 Add | Sub | Mul if dtype == DType::I64 => {
@@ -189,7 +187,7 @@ impl Forms {
                 Mul if unknowns > 1 => return self.polynomial(terms, t, depth),
                 Add | Sub | Min | Max | Mul => true,
                 FloorDiv | FloorMod | TruncDiv | TruncMod => {
-                    operands.get(1).and_then(|k| constant(*k)).is_some_and(|k| k != 0)
+                    operands.get(1).and_then(|k| terms.constant(*k)).is_some_and(|k| k != 0)
                 }
                 _ => false,
             };
@@ -218,7 +216,7 @@ impl Forms {
                 let c = self.at(terms, c, depth)?;
                 Expr::select(c, self.at(terms, a, depth)?, self.at(terms, b, depth)?)
             }
-            Node::Intrin(Intrin::Shr, _, [a, by]) => match constant(by) {
+            Node::Intrin(Intrin::Shr, _, [a, by]) => match terms.constant(by) {
                 Some(k) if (0..i128::from(dtype.bits.min(32))).contains(&k) => {
                     let k = Expr::int(1 << k, of);
                     Expr::binary(BinOp::FloorDiv, self.at(terms, a, depth)?, k)
@@ -227,7 +225,7 @@ impl Forms {
             },
             Node::Intrin(Intrin::BitAnd, _, [a, b]) => {
                 let mask = [(a, b), (b, a)].into_iter().find_map(|(x, mask)| {
-                    let ones = constant(mask).filter(|m| *m >= 0 && m & (m + 1) == 0)?;
+                    let ones = terms.constant(mask).filter(|m| *m >= 0 && m & (m + 1) == 0)?;
                     Some((x, i64::try_from(ones + 1).ok()?))
                 });
                 match mask {
@@ -263,13 +261,12 @@ impl Forms {
         if form_type(dtype) == DType::U64 || range.is_some_and(|r| r.within(whole)) {
             return Some(exact);
         }
-        let int = |v: i64| Expr::int(v, DType::I64);
         if dtype.bits <= 32 {
             let least = i64::try_from(whole.lo).ok()?;
-            let size = int(1 << dtype.bits);
-            let shifted = Expr::binary(BinOp::Sub, exact, int(least));
+            let size = int64(1 << dtype.bits);
+            let shifted = Expr::binary(BinOp::Sub, exact, int64(least));
             let rest = Expr::binary(BinOp::FloorMod, shifted, size);
-            return Some(Expr::binary(BinOp::Add, rest, int(least)));
+            return Some(Expr::binary(BinOp::Add, rest, int64(least)));
         }
         // One variable for all terms that wrap to the same value.
         let other = match self.monomials(terms, t, DEPTH) {
@@ -281,8 +278,8 @@ impl Forms {
         };
         let fits = Expr::binary(
             BinOp::And,
-            Expr::binary(BinOp::Le, int(least), exact.clone()),
-            Expr::binary(BinOp::Le, exact.clone(), int(most)),
+            Expr::binary(BinOp::Le, int64(least), exact.clone()),
+            Expr::binary(BinOp::Le, exact.clone(), int64(most)),
         );
         Some(Expr::select(fits, exact, other))
     }
@@ -314,10 +311,13 @@ impl Forms {
     }
 }
 
+fn int64(v: i64) -> Expr {
+    Expr::int(v, DType::I64)
+}
+
 /// Whether an arbitrary value is a part of a term. Those have the smallest numbers of all terms.
 fn arbitrary(terms: &Terms, t: Term) -> bool {
-    let arbitrary = |t: &Term| matches!(terms.node(*t), Node::Undef | Node::Unwritten);
-    terms.below([t]).iter().take(2).any(arbitrary)
+    terms.below([t]).iter().take(2).any(|t| matches!(terms.node(*t), Node::Undef | Node::Unwritten))
 }
 
 /// The product of two sums, of which each wraps; `None` where it has too many monomials.
@@ -361,26 +361,35 @@ mod tests {
     fn distributes(dtype: DType) -> Result<(bool, bool, Option<bool>), Wrong> {
         let mut terms = Terms::new(1 << 10);
         let (x, y) = (terms.input(0, 0, dtype)?, terms.input(0, 1, dtype)?);
-        let number = |v: i64| Val::Known(Scalar::int(v, dtype).bits());
-        let next = terms.binary(BinOp::Add, dtype, y, number(1))?;
+        let next = terms.binary(BinOp::Add, dtype, y, known_int(1, dtype))?;
         let product = terms.binary(BinOp::Mul, dtype, x, next)?;
-        let a = terms.binary(BinOp::Sub, dtype, product, number(3))?;
-        let less = terms.binary(BinOp::Sub, dtype, x, number(3))?;
+        let a = terms.binary(BinOp::Sub, dtype, product, known_int(3, dtype))?;
+        let less = terms.binary(BinOp::Sub, dtype, x, known_int(3, dtype))?;
         let plain = terms.binary(BinOp::Mul, dtype, y, x)?;
         let b = terms.binary(BinOp::Add, dtype, less, plain)?;
-        let first = terms.binary(BinOp::Lt, dtype, number(5), a)?;
-        let second = terms.binary(BinOp::Lt, dtype, number(5), b)?;
-        let of = |terms: &mut Terms, v, dtype| terms.term(v, dtype);
-        let (a, b, plain) =
-            (of(&mut terms, a, dtype)?, of(&mut terms, b, dtype)?, of(&mut terms, plain, dtype)?);
-        let first = of(&mut terms, first, DType::BOOL)?;
-        let second = of(&mut terms, second, DType::BOOL)?;
+        let first = terms.binary(BinOp::Lt, dtype, known_int(5, dtype), a)?;
+        let second = terms.binary(BinOp::Lt, dtype, known_int(5, dtype), b)?;
+        let (a, b, plain) = (
+            term_of(&mut terms, a, dtype)?,
+            term_of(&mut terms, b, dtype)?,
+            term_of(&mut terms, plain, dtype)?,
+        );
+        let first = term_of(&mut terms, first, DType::BOOL)?;
+        let second = term_of(&mut terms, second, DType::BOOL)?;
         let mut with = Integers::new(u64::MAX, true);
         let mut path = Path::default();
         let equal = path.equal(&mut with, &terms, a, b);
         let wrong = path.equal(&mut with, &terms, a, plain);
         path.enter(&terms, first, true);
         Ok((equal, wrong, path.truth(&mut with, &terms, second)))
+    }
+
+    fn known_int(v: i64, dtype: DType) -> Val {
+        Val::Known(Scalar::int(v, dtype).bits())
+    }
+
+    fn term_of(terms: &mut Terms, v: Val, dtype: DType) -> Result<Term, Wrong> {
+        terms.term(v, dtype)
     }
 
     #[test]

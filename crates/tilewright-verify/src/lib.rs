@@ -88,12 +88,7 @@ fn undecided(why: impl Into<String>) -> Verdict {
 /// [`Error::Input`] if a function of the first module has no partner.
 pub fn pairs(a: &Module, b: &Module) -> Result<Vec<(Arc<str>, Arc<str>)>> {
     let graphs = a.graphs().next().is_some() && b.graphs().next().is_some();
-    let names = |m: &Module| -> Vec<Arc<str>> {
-        let all = m.functions.iter();
-        let all = all.filter(|(_, f)| matches!(f, Function::Graph(_)) == graphs);
-        all.map(|(n, _)| n.clone()).collect()
-    };
-    let (left, right) = (names(a), names(b));
+    let (left, right) = (names_of(a, graphs), names_of(b, graphs));
     let both: Vec<_> =
         left.iter().filter(|n| right.contains(n)).map(|n| (n.clone(), n.clone())).collect();
     if both.is_empty() {
@@ -106,6 +101,12 @@ pub fn pairs(a: &Module, b: &Module) -> Result<Vec<(Arc<str>, Arc<str>)>> {
         Some(name) => Err(Error::input(format!("the second module has no function `{name}`"))),
         None => Ok(both),
     }
+}
+
+fn names_of(m: &Module, graphs: bool) -> Vec<Arc<str>> {
+    let all = m.functions.iter();
+    let all = all.filter(|(_, f)| matches!(f, Function::Graph(_)) == graphs);
+    all.map(|(n, _)| n.clone()).collect()
 }
 
 /// Whether two functions give the same outputs for every input.
@@ -156,10 +157,6 @@ fn on_symbols(
     left: &[Port],
     options: &VerifyOptions,
 ) -> Result<Verdict> {
-    let sourced = |m: &Module, e: Error| match &m.source {
-        Some(source) => e.in_source(source),
-        None => e,
-    };
     let names = left.iter().map(|p| (p.name.to_string(), p.shape.clone().unwrap_or_default()));
     let mut shared = Shared {
         terms: Terms::new(options.terms),
@@ -188,7 +185,7 @@ fn on_symbols(
     for (second, (m, name)) in [false, true].into_iter().zip(functions) {
         match side(&mut shared, m, name, &inputs) {
             Ok(outputs) => sides.push(outputs),
-            Err(Stop::Error(e)) => return Err(sourced(m, e)),
+            Err(Stop::Error(e)) => return Err(with_source(m, e)),
             Err(Stop::Undecided(why, span)) => {
                 return Ok(Verdict::Undecided(Undecided { why, second: Some(second), span }));
             }
@@ -206,11 +203,15 @@ fn on_symbols(
     })
 }
 
+fn with_source(m: &Module, e: Error) -> Error {
+    match &m.source {
+        Some(source) => e.in_source(source),
+        None => e,
+    }
+}
+
 /// The parameters of a function without scratch memory; `None` where one is open or no tensor.
 fn ports(m: &Module, name: &str) -> Result<Option<Vec<Port>>> {
-    let known = |shape: Option<Vec<i64>>| -> Option<Vec<usize>> {
-        shape?.into_iter().map(|n| usize::try_from(n).ok()).collect()
-    };
     match m.functions.get(name) {
         Some(Function::Tensor(f)) => {
             let ports = f.split_params().0.iter().map(|p| match p {
@@ -218,7 +219,7 @@ fn ports(m: &Module, name: &str) -> Result<Option<Vec<Port>>> {
                     Some(Port { name: v.name().clone(), dtype: v.dtype(), shape: None })
                 }
                 Param::Buffer { buffer: b, .. } => {
-                    let shape = Some(known(b.const_shape())?);
+                    let shape = Some(known_shape(b.const_shape())?);
                     Some(Port { name: b.name.clone(), dtype: b.dtype(), shape })
                 }
             });
@@ -238,6 +239,10 @@ fn ports(m: &Module, name: &str) -> Result<Option<Vec<Port>>> {
     }
 }
 
+fn known_shape(shape: Option<Vec<i64>>) -> Option<Vec<usize>> {
+    shape?.into_iter().map(|n| usize::try_from(n).ok()).collect()
+}
+
 /// Whether the parameters fit each other.
 fn interfaces(left: &[Port], right: &[Port]) -> Result<Option<Verdict>> {
     if left.len() != right.len() {
@@ -246,11 +251,7 @@ fn interfaces(left: &[Port], right: &[Port]) -> Result<Option<Verdict>> {
     }
     for (i, (a, b)) in left.iter().zip(right).enumerate() {
         if a.dtype != b.dtype || a.shape.is_some() != b.shape.is_some() {
-            let kind = |p: &Port| match p.shape {
-                Some(_) => format!("a tensor of {}", p.dtype),
-                None => format!("a {} scalar", p.dtype),
-            };
-            let e = format!("parameter {i} is {} and {}", kind(a), kind(b));
+            let e = format!("parameter {i} is {} and {}", kind_text(a), kind_text(b));
             return Err(Error::input(e));
         }
         if !is_data(a.dtype) {
@@ -265,6 +266,13 @@ fn interfaces(left: &[Port], right: &[Port]) -> Result<Option<Verdict>> {
         }
     }
     Ok(None)
+}
+
+fn kind_text(p: &Port) -> String {
+    match p.shape {
+        Some(_) => format!("a tensor of {}", p.dtype),
+        None => format!("a {} scalar", p.dtype),
+    }
 }
 
 /// The symbols of a parameter.
@@ -316,12 +324,14 @@ fn side(shared: &mut Shared, m: &Module, name: &str, inputs: &[Cells]) -> run::R
             let mut cells = Vec::new();
             value.flatten(&mut cells);
             let only = cells.len() == 1;
-            let name =
-                |i: usize| if only { "the result".to_owned() } else { format!("result {i}") };
-            Ok(cells.into_iter().enumerate().map(|(i, c)| (name(i), c)).collect())
+            Ok(cells.into_iter().enumerate().map(|(i, c)| (result_name(i, only), c)).collect())
         }
         None => run::undecided(format!("there is no function `{name}`")),
     }
+}
+
+fn result_name(i: usize, only: bool) -> String {
+    if only { "the result".to_owned() } else { format!("result {i}") }
 }
 
 /// Comparing the outputs of both sides.
@@ -357,9 +367,10 @@ impl Compare<'_> {
         let Shared { terms, assumed, .. } = &mut self.shared;
         let mut canon = Canon::new(terms, self.options.reassociate, assumed);
         canon.prepare(&roots)?;
-        let form = |t: Term| canon.get(Val::Term(t));
-        let formed: Vec<(Val, Val)> =
-            open.iter().map(|(_, _, x, y)| (form(*x), form(*y))).collect();
+        let formed: Vec<(Val, Val)> = open
+            .iter()
+            .map(|(_, _, x, y)| (canon.get(Val::Term(*x)), canon.get(Val::Term(*y))))
+            .collect();
         let mut differ: Vec<(usize, usize, Term, Term)> = Vec::new();
         let mut hints = Vec::new();
         for ((output, at, x, y), (a, b)) in open.into_iter().zip(formed) {
@@ -387,39 +398,49 @@ impl Compare<'_> {
             hints: &hints,
         };
         let found = witness::find(&self.shared.terms, &sought, &given, self.options.reassociate);
-        let cell = |output: usize, at: usize| match first.get(output) {
-            Some((name, c)) => format!("{name}{}", witness::index_text(at, &c.shape)),
-            None => String::new(),
-        };
-        let text = |t: Term, dtype: DType| {
-            witness::text(&self.shared.terms, self.shared.terms.val(t), dtype, &self.shared.names)
-        };
         let Some(found) = found else {
-            let (a, b) = (text(x, dtype(output)), text(y, dtype(output)));
+            let (a, b) = (self.term_text(x, dtype(output)), self.term_text(y, dtype(output)));
             return Ok(undecided(format!(
                 "{} is `{a}` and `{b}`, which could not be shown equal, and no inputs were found that tell them apart",
-                cell(output, at)
+                cell_name(output, at, first)
             )));
         };
         let Some(&(output, at, x, y)) = differ.get(found.pair) else {
             return Ok(undecided("a witness for nothing"));
         };
         let of = dtype(output);
-        let value = |w: witness::Worth| match w {
-            witness::Worth::Bits(bits) => {
-                tilewright_ir::scalar::Scalar::from_bits(bits, of).to_string()
-            }
-            _ => "any value".to_owned(),
-        };
         let inputs = found.inputs.iter().take(8).map(|(t, bits)| {
             let dtype = self.shared.terms.dtype(*t);
-            (text(*t, dtype), tilewright_ir::scalar::Scalar::from_bits(*bits, dtype).to_string())
+            (
+                self.term_text(*t, dtype),
+                tilewright_ir::scalar::Scalar::from_bits(*bits, dtype).to_string(),
+            )
         });
         Ok(Verdict::Differ(Box::new(Difference {
-            cell: cell(output, at),
-            terms: [text(x, of), text(y, of)],
-            values: [value(found.values.0), value(found.values.1)],
+            cell: cell_name(output, at, first),
+            terms: [self.term_text(x, of), self.term_text(y, of)],
+            values: [worth_text(found.values.0, of), worth_text(found.values.1, of)],
             inputs: inputs.collect(),
         })))
+    }
+
+    fn term_text(&self, t: Term, dtype: DType) -> String {
+        witness::text(&self.shared.terms, self.shared.terms.val(t), dtype, &self.shared.names)
+    }
+}
+
+fn cell_name(output: usize, at: usize, first: &[(String, Cells)]) -> String {
+    match first.get(output) {
+        Some((name, c)) => format!("{name}{}", witness::index_text(at, &c.shape)),
+        None => String::new(),
+    }
+}
+
+fn worth_text(w: witness::Worth, of: DType) -> String {
+    match w {
+        witness::Worth::Bits(bits) => {
+            tilewright_ir::scalar::Scalar::from_bits(bits, of).to_string()
+        }
+        _ => "any value".to_owned(),
     }
 }

@@ -119,8 +119,8 @@ impl Path {
         };
         let mut narrowed = Vec::new();
         self.narrow(terms, condition, truth, DEPTH, &mut narrowed);
-        let empty = |t: Term| self.ranges.of(terms, t).is_some_and(Interval::is_empty);
-        let void = narrowed.iter().any(|(t, _)| empty(*t));
+        let void =
+            narrowed.iter().any(|(t, _)| self.ranges.of(terms, *t).is_some_and(Interval::is_empty));
         self.levels.push(Level {
             condition,
             truth,
@@ -211,30 +211,19 @@ impl Path {
     /// What the path says directly, and intervals.
     fn quick(&self, terms: &Terms, c: Term, depth: usize) -> Option<bool> {
         let below = depth.checked_sub(1)?;
-        let taken = |l: &&Level| l.condition == c;
-        if let Some(level) = self.levels.iter().rev().find(taken) {
+        if let Some(level) = self.levels.iter().rev().find(|l| l.condition == c) {
             return Some(level.truth);
         }
         if let Some(value) = self.ranges.of(terms, c).and_then(Interval::as_point) {
             return Some(value != 0);
         }
-        let combine = |parts: &[Term], end: bool| {
-            // `end` is the value of a part that decides.
-            let mut all = true;
-            for part in parts {
-                match self.quick(terms, *part, below) {
-                    Some(v) if v == end => return Some(end),
-                    Some(_) => {}
-                    None => all = false,
-                }
-            }
-            all.then_some(!end)
-        };
         if let Node::Not(a) = terms.node(c) {
             return self.quick(terms, a, below).map(|v| !v);
         }
         match terms.operator(c) {
-            Some((op @ (BinOp::And | BinOp::Or), _, parts)) => combine(parts, op == BinOp::Or),
+            Some((op @ (BinOp::And | BinOp::Or), _, parts)) => {
+                self.combine(parts, op == BinOp::Or, terms, below)
+            }
             Some((op, dtype, &[a, b])) if dtype.is_int() || dtype.is_bool() => {
                 let (a, b) = (self.ranges.of(terms, a)?, self.ranges.of(terms, b)?);
                 match op {
@@ -249,6 +238,19 @@ impl Path {
             }
             _ => None,
         }
+    }
+
+    fn combine(&self, parts: &[Term], end: bool, terms: &Terms, below: usize) -> Option<bool> {
+        // `end` is the value of a part that decides.
+        let mut all = true;
+        for part in parts {
+            match self.quick(terms, *part, below) {
+                Some(v) if v == end => return Some(end),
+                Some(_) => {}
+                None => all = false,
+            }
+        }
+        all.then_some(!end)
     }
 
     fn ask(&mut self, with: &mut Integers, terms: &Terms, c: Term) -> Option<bool> {
@@ -267,17 +269,15 @@ impl Path {
     /// Whether a path may say something about a form: they share a variable, or the form is more
     /// than one comparison.
     fn concerns(&mut self, with: &mut Integers, terms: &Terms, form: &Expr) -> bool {
-        let leaf = |e: &Expr| e.as_var().is_some() || e.as_int().is_some();
         let simple = match form.kind() {
-            ExprKind::Binary(op, a, b) if op.is_compare() => leaf(a) && leaf(b),
-            _ => leaf(form),
+            ExprKind::Binary(op, a, b) if op.is_compare() => is_leaf(a) && is_leaf(b),
+            _ => is_leaf(form),
         };
         if !simple {
             return true;
         }
         let vars = free_vars(form);
-        let level = |l: &Level| with.forms.of(terms, l.condition);
-        let mut forms = self.levels.iter().filter_map(level);
+        let mut forms = self.levels.iter().filter_map(|l| with.forms.of(terms, l.condition));
         forms.any(|f| free_vars(&f).iter().any(|v| vars.contains(v)))
     }
 
@@ -390,4 +390,8 @@ impl Path {
         }
         Some(with.bounded(d, form, &mut known))
     }
+}
+
+fn is_leaf(e: &Expr) -> bool {
+    e.as_var().is_some() || e.as_int().is_some()
 }

@@ -252,12 +252,13 @@ impl<'t> Prover<'t> {
             (BinOp::Lt, _, Some(_)) | (BinOp::Le, _, Some(true)) => Some(false),
             (BinOp::Eq, Some(true), _) | (BinOp::Eq, _, Some(true)) => Some(false),
             (BinOp::Eq, Some(_), Some(_)) => Some(true),
-            (BinOp::Eq, ..) => {
-                let apart = |(x, y): &(Term, Term)| {
+            (BinOp::Eq, ..) => self
+                .unequal
+                .iter()
+                .any(|(x, y)| {
                     (self.same(a, *x) && self.same(b, *y)) || (self.same(a, *y) && self.same(b, *x))
-                };
-                self.unequal.iter().any(apart).then_some(false)
-            }
+                })
+                .then_some(false),
             _ => None,
         }
     }
@@ -301,7 +302,8 @@ impl<'t> Prover<'t> {
         let (Val::Known(x), Val::Known(y)) = (self.terms.val(a), self.terms.val(b)) else {
             return None;
         };
-        let holds = |op| scalar::binary(op, dtype, x, y).is_ok_and(|bits| bits == 1);
-        holds(BinOp::Le).then(|| holds(BinOp::Lt))
+        scalar::binary(BinOp::Le, dtype, x, y)
+            .is_ok_and(|bits| bits == 1)
+            .then(|| scalar::binary(BinOp::Lt, dtype, x, y).is_ok_and(|bits| bits == 1))
     }
 }

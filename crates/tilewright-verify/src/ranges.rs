@@ -41,23 +41,22 @@ impl Ranges {
 
     fn exact(&self, terms: &Terms, t: Term, depth: usize) -> Option<Interval> {
         let below = depth.checked_sub(1)?;
-        let of = |t: Term| self.at(terms, t, below);
         if let Some((op, _, operands)) = terms.operator(t) {
-            let mut parts = operands.iter().map(|t| of(*t));
+            let mut parts = operands.iter().map(|t| self.at(terms, *t, below));
             let first = parts.next()??;
             return parts.try_fold(first, |r, part| Interval::binary(op, r, part?));
         }
         match terms.node(t) {
             Node::Const(_) => terms.constant(t).map(Interval::point),
-            Node::Cast(_, a) => of(a),
-            Node::Ite(_, a, b) => Some(of(a)?.union(of(b)?)),
+            Node::Cast(_, a) => self.at(terms, a, below),
+            Node::Ite(_, a, b) => Some(self.at(terms, a, below)?.union(self.at(terms, b, below)?)),
             Node::Intrin(Intrin::BitAnd, _, [a, b]) => {
-                let (a, b) = (of(a)?, of(b)?);
+                let (a, b) = (self.at(terms, a, below)?, self.at(terms, b, below)?);
                 let mask = [a, b].into_iter().filter(|r| r.lo >= 0).map(|r| r.hi).min()?;
                 Some(Interval::new(0, mask))
             }
             Node::Intrin(Intrin::Shr, dtype, [a, b]) => {
-                let (a, by) = (of(a)?, of(b)?);
+                let (a, by) = (self.at(terms, a, below)?, self.at(terms, b, below)?);
                 let by = by.as_point().filter(|by| *by < i128::from(dtype.bits))?;
                 let by = u32::try_from(by).ok()?;
                 Some(Interval::new(a.lo >> by, a.hi >> by))

@@ -51,12 +51,14 @@ pub fn find(
     };
     let mut random = Fill::Random(1);
     for set in 0..SETS {
-        let values = |p: &Port| -> Option<Vec<u64>> {
-            let count = p.shape.iter().flatten().try_fold(1usize, |n, d| n.checked_mul(*d))?;
-            (count <= options.memory).then_some(())?;
-            Some((0..count).map(|_| draw(&mut random, p.dtype, set, true, &[])).collect())
-        };
-        let data: Vec<Vec<u64>> = ports.iter().map(values).collect::<Option<_>>()?;
+        let data: Vec<Vec<u64>> = ports
+            .iter()
+            .map(|p| -> Option<Vec<u64>> {
+                let count = p.shape.iter().flatten().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+                (count <= options.memory).then_some(())?;
+                Some((0..count).map(|_| draw(&mut random, p.dtype, set, true, &[])).collect())
+            })
+            .collect::<Option<_>>()?;
         if let Some(found) = pair.differs(&data) {
             return Some(pair.shrink(data, found));
         }
@@ -219,23 +221,23 @@ impl Pair<'_> {
                 None => parts *= 2,
             }
         }
-        let listed = |&(i, at): &(usize, usize)| {
-            let (p, bits) = (self.ports.get(i)?, data.get(i)?.get(at)?);
-            let index = index_text(at, p.shape.as_deref().unwrap_or(&[]));
-            let value = Scalar::from_bits(*bits, p.dtype).to_string();
-            Some((format!("{}{index}", p.name), value))
-        };
         let inputs = if kept.len() <= LISTED {
             let rest = ("all else".to_owned(), "0".to_owned());
-            kept.iter().filter_map(listed).chain([rest]).collect()
+            kept.iter().filter_map(|cell| self.listed(cell, &data)).chain([rest]).collect()
         } else {
             vec![("all inputs".to_owned(), "small random numbers".to_owned())]
         };
-        let text = |v: Option<u64>| match v {
+        let values = found.values.map(|v| match v {
             Some(bits) => Scalar::from_bits(bits, found.dtype).to_string(),
             None => "any value".to_owned(),
-        };
-        let values = found.values.map(text);
+        });
         Difference { cell: found.cell.clone(), terms: values.clone(), values, inputs }
+    }
+
+    fn listed(&self, &(i, at): &(usize, usize), data: &[Vec<u64>]) -> Option<(String, String)> {
+        let (p, bits) = (self.ports.get(i)?, data.get(i)?.get(at)?);
+        let index = index_text(at, p.shape.as_deref().unwrap_or(&[]));
+        let value = Scalar::from_bits(*bits, p.dtype).to_string();
+        Some((format!("{}{index}", p.name), value))
     }
 }

@@ -235,35 +235,30 @@ impl Terms {
         let (Some(least), Some(most)) = (dtype.min_int(), dtype.max_int()) else {
             return Ok(Terms::undef());
         };
-        let reversed = |terms: &mut Terms| {
-            let other = terms.order(!strict, dtype, b, a)?;
-            terms.not(other)
-        };
         match (a, b) {
             (Val::Known(x), Val::Known(y)) => {
                 let op = if strict { BinOp::Lt } else { BinOp::Le };
                 scalar::binary(op, dtype, x, y).map(Val::Known).map_err(Wrong::Fault)
             }
-            (Val::Known(_), Val::Term(_)) => reversed(self),
+            (Val::Known(_), Val::Term(_)) => reversed(self, strict, dtype, b, a),
             (Val::Term(x), Val::Known(c)) => {
                 let c = Scalar::from_bits(c, dtype).as_i128() - i128::from(strict);
-                let known = |v: i128| Val::Known(Scalar::int(v as i64, dtype).bits());
                 match c {
                     c if c < least => Ok(Val::Known(0)),
                     c if c >= most => Ok(Val::Known(1)),
-                    c if c == least => self.binary(BinOp::Eq, dtype, a, known(c)),
+                    c if c == least => self.binary(BinOp::Eq, dtype, a, known_number(c, dtype)),
                     c if c + 1 == most => {
-                        let last = self.binary(BinOp::Eq, dtype, a, known(most))?;
+                        let last = self.binary(BinOp::Eq, dtype, a, known_number(most, dtype))?;
                         self.not(last)
                     }
                     c => {
-                        let c = self.term(known(c), dtype)?;
+                        let c = self.term(known_number(c, dtype), dtype)?;
                         self.made(Node::Binary(BinOp::Le, dtype, [x, c]), DType::BOOL)
                     }
                 }
             }
             (Val::Term(x), Val::Term(y)) if x == y => Ok(Val::Known(u64::from(!strict))),
-            (Val::Term(x), Val::Term(y)) if y < x => reversed(self),
+            (Val::Term(x), Val::Term(y)) if y < x => reversed(self, strict, dtype, b, a),
             (Val::Term(x), Val::Term(y)) => {
                 let op = if strict { BinOp::Lt } else { BinOp::Le };
                 self.made(Node::Binary(op, dtype, [x, y]), DType::BOOL)
@@ -279,8 +274,7 @@ impl Terms {
             Val::Known(bits) => bits == n as u64,
             Val::Term(_) => false,
         };
-        let undef = |v: Val| v == Terms::undef();
-        let same = a == b && !undef(a);
+        let same = a == b && a != Terms::undef();
         let zero = Val::Known(0);
         match op {
             BinOp::Add if is(a, 0) => Some(b),
@@ -289,7 +283,7 @@ impl Terms {
             BinOp::Mul if !float && (is(a, 0) || is(b, 0)) => Some(zero),
             BinOp::Mul if is(a, 1) => Some(b),
             BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::TruncDiv if is(b, 1) => Some(a),
-            BinOp::FloorMod | BinOp::TruncMod if is(b, 1) && !undef(a) => Some(zero),
+            BinOp::FloorMod | BinOp::TruncMod if is(b, 1) && a != Terms::undef() => Some(zero),
             BinOp::Min | BinOp::Max if same => Some(a),
             BinOp::And if is(a, 0) || is(b, 0) => Some(zero),
             BinOp::And if is(a, 1) => Some(b),
@@ -352,14 +346,7 @@ impl Terms {
             let inner = self.val(inner);
             return self.ite(inner, f, t, dtype);
         }
-        let pick = |v: Val, truth: bool| match v {
-            Val::Term(n) => match self.node(n) {
-                Node::Ite(d, t, f) if d == c => self.val(if truth { t } else { f }),
-                _ => v,
-            },
-            Val::Known(_) => v,
-        };
-        let (t, f) = (pick(t, true), pick(f, false));
+        let (t, f) = (self.picked(t, true, c), self.picked(f, false, c));
         if t == f {
             return Ok(t);
         }
@@ -375,6 +362,16 @@ impl Terms {
         }
         let (t, f) = (self.term(t, dtype)?, self.term(f, dtype)?);
         self.made(Node::Ite(c, t, f), dtype)
+    }
+
+    fn picked(&self, v: Val, truth: bool, c: Term) -> Val {
+        match v {
+            Val::Term(n) => match self.node(n) {
+                Node::Ite(d, t, f) if d == c => self.val(if truth { t } else { f }),
+                _ => v,
+            },
+            Val::Known(_) => v,
+        }
     }
 
     /// An intrinsic on operands of a type; the second is the first again where there is none.
@@ -440,6 +437,15 @@ impl Terms {
         found.sort_unstable();
         found
     }
+}
+
+fn reversed(terms: &mut Terms, strict: bool, dtype: DType, b: Val, a: Val) -> Result<Val, Wrong> {
+    let other = terms.order(!strict, dtype, b, a)?;
+    terms.not(other)
+}
+
+fn known_number(v: i128, dtype: DType) -> Val {
+    Val::Known(Scalar::int(v as i64, dtype).bits())
 }
 
 /// Whether the operands may be exchanged, up to which `NaN` it is.

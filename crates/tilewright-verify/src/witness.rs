@@ -77,13 +77,12 @@ pub fn find(
                 *to = w;
             }
         }
-        let of = |t: Term| worth.get(t.0 as usize).copied().unwrap_or(Worth::Undef);
-        if constraints.iter().any(|c| of(*c) != Worth::Bits(1)) {
+        if constraints.iter().any(|c| worth_of(*c, &worth) != Worth::Bits(1)) {
             continue;
         }
         let before = best.as_ref().map_or(pairs.len(), |w| w.pair);
         for (pair, &(a, b, dtype)) in pairs.iter().enumerate().take(before) {
-            let values = (of(a), of(b));
+            let values = (worth_of(a, &worth), worth_of(b, &worth));
             let differs = match values {
                 (Worth::Undef | Worth::Fault, _) | (_, Worth::Fault) => false,
                 (Worth::Bits(_), Worth::Undef) => true,
@@ -91,7 +90,7 @@ pub fn find(
             };
             if differs {
                 let inputs = terms.below([a, b]).into_iter();
-                let inputs = inputs.filter_map(|t| match (terms.node(t), of(t)) {
+                let inputs = inputs.filter_map(|t| match (terms.node(t), worth_of(t, &worth)) {
                     (Node::Input(..), Worth::Bits(bits)) => Some((t, bits)),
                     _ => None,
                 });
@@ -104,6 +103,10 @@ pub fn find(
         }
     }
     best
+}
+
+fn worth_of(t: Term, worth: &[Worth]) -> Worth {
+    worth.get(t.0 as usize).copied().unwrap_or(Worth::Undef)
 }
 
 /// Integers that occur, each with its neighbours, among which a condition may change.
@@ -192,43 +195,48 @@ pub fn agree(x: u64, y: u64, dtype: DType, reassociate: bool) -> bool {
 
 /// The value of a term whose children have values.
 fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
-    let of = |t: Term| worth.get(t.0 as usize).copied().unwrap_or(Worth::Undef);
-    let both = |a: Worth, b: Worth, f: &dyn Fn(u64, u64) -> Result<u64, scalar::Fault>| match (a, b)
-    {
-        (Worth::Bits(a), Worth::Bits(b)) => f(a, b).map_or(Worth::Fault, Worth::Bits),
-        (Worth::Fault, _) | (_, Worth::Fault) => Worth::Fault,
-        _ => Worth::Undef,
-    };
     match terms.node(t) {
         Node::Const(bits) => Worth::Bits(bits),
         Node::Input(..) | Node::Undef | Node::Unwritten => Worth::Undef,
-        Node::Binary(op, dtype, [a, b]) => match (op, of(a), of(b)) {
+        Node::Binary(op, dtype, [a, b]) => match (op, worth_of(a, worth), worth_of(b, worth)) {
             (BinOp::And, Worth::Bits(0), _) => Worth::Bits(0),
             (BinOp::Or, Worth::Bits(1), _) => Worth::Bits(1),
-            (_, a, b) => both(a, b, &|x, y| scalar::binary(op, dtype, x, y)),
+            (_, a, b) => of_both(a, b, &|x, y| scalar::binary(op, dtype, x, y)),
         },
-        Node::Not(a) => both(of(a), of(a), &|x, _| Ok(u64::from(x == 0))),
-        Node::Cast(from, a) => {
-            both(of(a), of(a), &|x, _| Ok(scalar::cast(x, from, terms.dtype(t))))
+        Node::Not(a) => {
+            of_both(worth_of(a, worth), worth_of(a, worth), &|x, _| Ok(u64::from(x == 0)))
         }
-        Node::Bits(from, a) => {
-            both(of(a), of(a), &|x, _| Ok(scalar::reinterpret(x, from, terms.dtype(t))))
-        }
-        Node::Ite(c, x, y) => match of(c) {
-            Worth::Bits(0) => of(y),
-            Worth::Bits(_) => of(x),
+        Node::Cast(from, a) => of_both(worth_of(a, worth), worth_of(a, worth), &|x, _| {
+            Ok(scalar::cast(x, from, terms.dtype(t)))
+        }),
+        Node::Bits(from, a) => of_both(worth_of(a, worth), worth_of(a, worth), &|x, _| {
+            Ok(scalar::reinterpret(x, from, terms.dtype(t)))
+        }),
+        Node::Ite(c, x, y) => match worth_of(c, worth) {
+            Worth::Bits(0) => worth_of(y, worth),
+            Worth::Bits(_) => worth_of(x, worth),
             other => other,
         },
         Node::Intrin(op, dtype, [a, b]) => {
-            both(of(a), of(b), &|x, y| scalar::intrinsic(op, dtype, x, y))
+            of_both(worth_of(a, worth), worth_of(b, worth), &|x, y| {
+                scalar::intrinsic(op, dtype, x, y)
+            })
         }
         Node::Many(op, list) => {
             let list = terms.list(list);
-            let mut parts = list.iter().map(|t| of(*t));
+            let mut parts = list.iter().map(|t| worth_of(*t, worth));
             let first = parts.next().unwrap_or(Worth::Undef);
             let dtype = terms.dtype(t);
-            parts.fold(first, |a, b| both(a, b, &|x, y| scalar::binary(op, dtype, x, y)))
+            parts.fold(first, |a, b| of_both(a, b, &|x, y| scalar::binary(op, dtype, x, y)))
         }
+    }
+}
+
+fn of_both(a: Worth, b: Worth, f: &dyn Fn(u64, u64) -> Result<u64, scalar::Fault>) -> Worth {
+    match (a, b) {
+        (Worth::Bits(a), Worth::Bits(b)) => f(a, b).map_or(Worth::Fault, Worth::Bits),
+        (Worth::Fault, _) | (_, Worth::Fault) => Worth::Fault,
+        _ => Worth::Undef,
     }
 }
 

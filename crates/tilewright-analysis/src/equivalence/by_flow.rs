@@ -39,7 +39,7 @@ use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Buffer, DType, Expr, ExprKind, Fold, Range, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_polyhedral::{Access, AccessId, Domain, Set, budget};
+use tilewright_polyhedral::{AccessId, Domain, Set, budget};
 
 use super::aligned;
 use tilewright_polyhedral::at_once::keeps_promises;
@@ -128,8 +128,10 @@ struct Source {
 impl Names {
     fn of(domain: &Domain) -> Option<Names> {
         let loops: Vec<Var> = domain.vars().cloned().collect();
-        let fresh = || loops.iter().map(Var::fresh).collect::<Vec<Var>>();
-        let (now, next) = (fresh(), fresh());
+        let (now, next) = (
+            loops.iter().map(Var::fresh).collect::<Vec<Var>>(),
+            loops.iter().map(Var::fresh).collect::<Vec<Var>>(),
+        );
         let points = domain.to_set().ok()?.over(now.iter().cloned()).ok()?;
         Some(Names { loops, now, next, points })
     }
@@ -148,10 +150,10 @@ impl Side {
         let stored: HashSet<&Var> =
             scop.stmts.iter().filter_map(ScopStmt::target).map(|t| &t.buffer.data).collect();
         // A cell that is never written has no value.
-        let has_values =
-            |b: &Buffer| stored.contains(&b.data) || func.buffers().any(|p| p.data == b.data);
-        let known = accessed.iter().all(|b| scop.follows(b) && has_values(b))
-            && scop.stmts.iter().all(|s| is_legal(&scop, s));
+        let known = accessed.iter().all(|b| {
+            scop.follows(b)
+                && (stored.contains(&b.data) || func.buffers().any(|p| p.data == b.data))
+        }) && scop.stmts.iter().all(|s| is_legal(&scop, s));
         known.then_some(scop).and_then(Side::new)
     }
 
@@ -202,15 +204,14 @@ impl Side {
         b: &Buffer,
         at: &[Expr],
     ) -> Vec<AccessId> {
-        let text = |k: Option<usize>| self.scop.stmts.get(k?).map(|s| s.place);
         let here = match place {
-            ProgramPoint::Stmt(k) => text(Some(k)),
+            ProgramPoint::Stmt(k) => self.place_of(Some(k)),
             ProgramPoint::End(_) => None,
         };
         let outer = self.scop.lifetime(b);
         let mut found = Vec::new();
         for (statement, run) in source.runs.iter().enumerate() {
-            if text(run.who.stmt()) != here {
+            if self.place_of(run.who.stmt()) != here {
                 continue;
             }
             for (access, t) in run.statement.accesses.iter().enumerate() {
@@ -221,6 +222,10 @@ impl Side {
             }
         }
         found
+    }
+
+    fn place_of(&self, k: Option<usize>) -> Option<usize> {
+        self.scop.stmts.get(k?).map(|s| s.place)
     }
 }
 
@@ -542,26 +547,26 @@ fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
 
 /// Whether a statement does nothing illegal, and all its accesses are known.
 fn is_legal(scop: &Scop, stmt: &ScopStmt) -> bool {
-    let within = |e: &Expr, range: &Range| {
-        let inside = range.min.clone().less_equal(e.clone());
-        let inside = inside.and(e.clone().less(range.min.clone() + range.extent.clone()));
-        !overflows(e, &stmt.domain) && stmt.domain.proves(&inside)
-    };
     let acts = match &stmt.act {
         Act::Store(_) | Act::Read => true,
         Act::Enter(values) => match scop.text.get(stmt.place).map(Stmt::kind) {
             Some(StmtKind::Block { block, .. }) => {
                 block.iters.len() == values.len()
-                    && block.iters.iter().zip(values).all(|(i, v)| within(v, &i.domain))
+                    && block.iters.iter().zip(values).all(|(i, v)| is_within(v, &i.domain, stmt))
             }
             _ => false,
         },
         Act::Fact(_) | Act::Permit | Act::Call => false,
     };
-    let in_range = |t: &Access| {
-        let own = t.indices.iter().skip(scop.lifetime(&t.buffer));
-        own.zip(&t.buffer.shape).all(|(i, n)| within(i, &Range::upto(n.clone())))
-    };
     acts && stmt.guards.iter().all(|g| !overflows(&g.cond, &stmt.domain))
-        && stmt.accesses.iter().all(in_range)
+        && stmt.accesses.iter().all(|t| {
+            let own = t.indices.iter().skip(scop.lifetime(&t.buffer));
+            own.zip(&t.buffer.shape).all(|(i, n)| is_within(i, &Range::upto(n.clone()), stmt))
+        })
+}
+
+fn is_within(e: &Expr, range: &Range, stmt: &ScopStmt) -> bool {
+    let inside = range.min.clone().less_equal(e.clone());
+    let inside = inside.and(e.clone().less(range.min.clone() + range.extent.clone()));
+    !overflows(e, &stmt.domain) && stmt.domain.proves(&inside)
 }

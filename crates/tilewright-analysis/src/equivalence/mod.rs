@@ -28,11 +28,11 @@ pub use by_flow::by_flow;
 /// Whether two functions are the same; no is also the answer where that is not known. The questions
 /// have the budget of one pass together.
 pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> bool {
-    let same = || {
+    budget::within("equivalence", budget::PER_FUNCTION, || {
         let domain = sizes(a);
         aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body))
-    };
-    budget::within("equivalence", budget::PER_FUNCTION, same).0
+    })
+    .0
 }
 
 /// The second function over the parameters and sizes of the first, on whose domain without loops
@@ -145,13 +145,12 @@ impl Visit for Hidden {
 
 /// Whether two buffers lie alike in memory; then the second one is called as the first.
 fn pair_buffers(domain: &Domain, a: &Buffer, b: &Buffer, names: &mut Subst) -> bool {
-    let plain = |b: &Buffer| b.strides.is_empty() && b.elem_offset.is_none();
     let alike = a.dtype() == b.dtype()
         && a.rank() == b.rank()
         && a.scope == b.scope
         && a.axis_separators == b.axis_separators
-        && plain(a)
-        && plain(b)
+        && is_compact(a)
+        && is_compact(b)
         && a.shape.iter().zip(&b.shape).all(|(x, y)| same_value(domain, x, &names.expr(y), false));
     if alike {
         names.buffers.insert(b.clone(), a.clone());
@@ -159,10 +158,13 @@ fn pair_buffers(domain: &Domain, a: &Buffer, b: &Buffer, names: &mut Subst) -> b
     alike
 }
 
+fn is_compact(b: &Buffer) -> bool {
+    b.strides.is_empty() && b.elem_offset.is_none()
+}
+
 /// Whether two statements over the same outer variables and buffers do the same at every point of
 /// a domain.
 pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
-    let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
     match (a.kind(), b.kind()) {
         (StmtKind::Seq(a), StmtKind::Seq(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_on(domain, a, b))
@@ -170,22 +172,29 @@ pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
         (
             StmtKind::Store { buffer: a, indices: at, value: x },
             StmtKind::Store { buffer: b, indices: bt, value: y },
-        ) => a == b && at.iter().zip(bt).all(|(x, y)| same(x, y)) && same_value(domain, x, y, true),
+        ) => {
+            a == b
+                && at.iter().zip(bt).all(|(x, y)| same_value(domain, x, y, false))
+                && same_value(domain, x, y, true)
+        }
         (
             StmtKind::For { var: i, range: r, kind: k, annotations: m, body: a },
             StmtKind::For { var: j, range: q, kind: l, annotations: n, body: b },
         ) => {
             let alike = k == l && m.is_empty() && n.is_empty() && i.dtype() == j.dtype();
-            alike && same(&r.min, &q.min) && same(&r.extent, &q.extent) && {
-                let b = Subst::vars([(j.clone(), i.expr())]).stmt(b);
-                same_on(&domain.with_var(i, r), a, &b)
-            }
+            alike
+                && same_value(domain, &r.min, &q.min, false)
+                && same_value(domain, &r.extent, &q.extent, false)
+                && {
+                    let b = Subst::vars([(j.clone(), i.expr())]).stmt(b);
+                    same_on(&domain.with_var(i, r), a, &b)
+                }
         }
         (
             StmtKind::If { cond: c, then: a, otherwise: x },
             StmtKind::If { cond: d, then: b, otherwise: y },
         ) => {
-            same(c, d)
+            same_value(domain, c, d, false)
                 && same_on(&under(domain, c), a, b)
                 && match (x, y) {
                     (Some(x), Some(y)) => same_on(&under(domain, &!c.clone()), x, y),
@@ -197,8 +206,9 @@ pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
             StmtKind::Let { var: v, value: x, body: a },
             StmtKind::Let { var: w, value: y, body: b },
         ) => {
-            let b = || Subst::vars([(w.clone(), v.expr())]).stmt(b);
-            v.dtype() == w.dtype() && same_value(domain, x, y, true) && same_on(domain, a, &b())
+            v.dtype() == w.dtype()
+                && same_value(domain, x, y, true)
+                && same_on(domain, a, &Subst::vars([(w.clone(), v.expr())]).stmt(b))
         }
         (
             StmtKind::Allocate { buffer: p, annotations: m, body: a },
@@ -233,32 +243,30 @@ fn same_blocks(
     (m, c, a): (&[Expr], &Expr, &Block),
     (n, d, b): (&[Expr], &Expr, &Block),
 ) -> bool {
-    let plain = |b: &Block| b.annotations.is_empty() && b.matches.is_empty();
-    let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
-    let alike = plain(a)
-        && plain(b)
+    let alike = is_plain(a)
+        && is_plain(b)
         && a.iters.len() == b.iters.len()
         && a.allocs.len() == b.allocs.len()
         && a.init.is_some() == b.init.is_some()
-        && same(c, d)
-        && m.iter().zip(n).all(|(x, y)| same(x, y));
+        && same_value(domain, c, d, false)
+        && m.iter().zip(n).all(|(x, y)| same_value(domain, x, y, false));
     let mut names = Subst::default();
     let mut inner = under(domain, c);
     for (i, j) in a.iters.iter().zip(&b.iters) {
         let (r, q) = (&i.domain, &j.domain);
         if i.kind != j.kind
             || i.var.dtype() != j.var.dtype()
-            || !same(&r.min, &q.min)
-            || !same(&r.extent, &q.extent)
+            || !same_value(domain, &r.min, &q.min, false)
+            || !same_value(domain, &r.extent, &q.extent, false)
         {
             return false;
         }
         names.vars.insert(j.var.clone(), i.var.expr());
         inner = inner.with_var(&i.var, r);
     }
-    let memory = || a.allocs.iter().zip(&b.allocs);
-    let alike = alike && memory().all(|(p, q)| pair_buffers(domain, p, q, &mut names));
-    names.vars.extend(memory().map(|(p, q)| (q.data.clone(), p.data.expr())));
+    let alike = alike
+        && a.allocs.iter().zip(&b.allocs).all(|(p, q)| pair_buffers(domain, p, q, &mut names));
+    names.vars.extend(a.allocs.iter().zip(&b.allocs).map(|(p, q)| (q.data.clone(), p.data.expr())));
     let mut same_inside = |x: &Stmt, y: &Stmt| same_on(&inner, x, &names.stmt(y));
     alike
         && same_inside(&a.body, &b.body)
@@ -266,6 +274,10 @@ fn same_blocks(
             (Some(x), Some(y)) => same_inside(x, y),
             _ => true,
         }
+}
+
+fn is_plain(b: &Block) -> bool {
+    b.annotations.is_empty() && b.matches.is_empty()
 }
 
 /// The part of a domain where a condition holds, if that is the same from beginning to end.
@@ -294,7 +306,7 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
     }
     let Some(pairs) = operands(a, b) else { return false };
     // Which operand it is decides where it is evaluated, and whether it is data.
-    let same = |(k, (x, y)): (usize, (&Expr, &Expr))| match a.kind() {
+    pairs.into_iter().enumerate().all(|(k, (x, y))| match a.kind() {
         ExprKind::Load(..) => same_value(domain, x, y, false),
         ExprKind::Select(..) | ExprKind::IfThenElse(..) if k == 0 => {
             same_value(domain, x, y, false)
@@ -304,6 +316,5 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
             same_value(&under(domain, &cond), x, y, data)
         }
         _ => same_value(domain, x, y, data),
-    };
-    pairs.into_iter().enumerate().all(same)
+    })
 }

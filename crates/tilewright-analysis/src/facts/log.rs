@@ -226,12 +226,14 @@ impl Fact {
         self: &Rc<Fact>,
         changes: impl IntoIterator<Item = Rc<Change>>,
     ) -> Rc<Fact> {
-        let matters = |c: &Rc<Change>| {
-            let later = c.others.iter().find(|o| !o.before);
-            let by_index = later.is_some_and(|o| differ_by(&o.var, &c.write, self));
-            !by_index && !changes_nothing(&c.write, self)
-        };
-        let without: Vec<_> = changes.into_iter().filter(matters).collect();
+        let without: Vec<_> = changes
+            .into_iter()
+            .filter(|c| {
+                let later = c.others.iter().find(|o| !o.before);
+                let by_index = later.is_some_and(|o| differ_by(&o.var, &c.write, self));
+                !by_index && !changes_nothing(&c.write, self)
+            })
+            .collect();
         if without.is_empty() {
             self.clone()
         } else {
@@ -249,13 +251,13 @@ impl Fact {
         }
         let form = self.form(read.loops);
         let (set, value) = form.known.as_ref()?;
-        let around = || form.around.iter().map(Var::expr);
-        let place: Vec<Expr> = read.at.iter().cloned().chain(around()).collect();
+        let place: Vec<Expr> =
+            read.at.iter().cloned().chain(form.around.iter().map(Var::expr)).collect();
         if !read.points.domain().lies_in(&place, set) {
             return None;
         }
         if lanes == 1 {
-            let given = read.indices.iter().cloned().chain(around());
+            let given = read.indices.iter().cloned().chain(form.around.iter().map(Var::expr));
             let cells = form.cells.iter().zip(given);
             let cells = cells.map(|(c, e)| (c.clone(), e.cast(c.dtype())));
             return Some(Subst::vars(cells).expr(value));
@@ -274,8 +276,7 @@ impl Fact {
         made.unwrap_or_else(|| {
             let place: Vec<Expr> =
                 self.indices.iter().cloned().chain(around.iter().map(Var::expr)).collect();
-            let named = |e: &Expr| Var::new("cell", e.dtype());
-            let cells: Vec<Var> = place.iter().map(named).collect();
+            let cells: Vec<Var> = place.iter().map(|e| Var::new("cell", e.dtype())).collect();
             let known = self.by_cells(&place, &cells, &around);
             let form = Rc::new(Form { around, cells, known });
             *self.form.borrow_mut() = Some(form.clone());
@@ -367,8 +368,8 @@ impl Change {
             let place: Vec<Expr> = place.iter().cloned().chain(around).collect();
             domain = domain.outside(&place, set).unwrap_or(domain);
         }
-        let outer = |v: &&Var| self.loops.iter().all(|(x, _)| x != *v);
-        let inner: Vec<Var> = domain.vars().filter(outer).cloned().collect();
+        let inner: Vec<Var> =
+            domain.vars().filter(|v| self.loops.iter().all(|(x, _)| x != *v)).cloned().collect();
         let (there, names) = AccessRelation::new(&domain, at).elsewhere_in(&inner);
         let Some(Others { var, range, ordered, before }) = &self.others else { return Some(there) };
         let other = names.get(var)?.expr();
@@ -407,18 +408,22 @@ impl Change {
         read: &Read<'_>,
         points: impl FnOnce() -> &'r AccessRelation,
     ) -> bool {
-        let constants = |a: &Expr, b: &Expr| a.as_int().zip(b.as_int());
-        let differ = |(a, b): (&Expr, &Expr)| constants(a, b).is_some_and(|(a, b)| a != b);
         self.write.buffer == *read.buffer
-            && (self.write.indices.iter().any(|at| at.iter().zip(&read.at).any(differ))
-                || self.access().is_some_and(|there| points().is_apart(there, &[])))
+            && (self.write.indices.iter().any(|at| {
+                at.iter()
+                    .zip(&read.at)
+                    .any(|(a, b)| a.as_int().zip(b.as_int()).is_some_and(|(a, b)| a != b))
+            }) || self.access().is_some_and(|there| points().is_apart(there, &[])))
     }
 }
 
 /// Whether the cells of two iterations of a loop differ because it is an index of both.
 fn differ_by(var: &Var, write: &Write, fact: &Fact) -> bool {
-    let both = |(a, b): (&Expr, &Expr)| a.as_var() == Some(var) && b.as_var() == Some(var);
-    write.indices.iter().any(|at| at.iter().zip(&fact.indices).any(both))
+    write.indices.iter().any(|at| {
+        at.iter()
+            .zip(&fact.indices)
+            .any(|(a, b)| a.as_var() == Some(var) && b.as_var() == Some(var))
+    })
 }
 
 /// Whether a write stores what the fact says about all cells.

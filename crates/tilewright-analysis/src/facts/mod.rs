@@ -213,16 +213,16 @@ impl Facts {
     /// The buffer of an element that an expression reads and that may have changed when all of that
     /// is written. The place of both is this one.
     pub fn may_change(&self, written: &Written, e: &Expr) -> Option<Buffer> {
-        let changed = |load: Expr| {
+        loads(e).into_iter().find_map(|load| {
             let ExprKind::Load(buffer, indices) = load.kind() else { return None };
             let Some(writes) = written.writes.get(self.root(&buffer.data)) else {
                 return written.anything.then(|| buffer.clone());
             };
             let Some(read) = self.read(buffer, indices) else { return Some(buffer.clone()) };
-            let stays = |w: &Rc<Write>| self.change(w, None, written).leaves(&read);
-            (written.anything || !writes.iter().all(stays)).then(|| buffer.clone())
-        };
-        loads(e).into_iter().find_map(changed)
+            (written.anything
+                || !writes.iter().all(|w| self.change(w, None, written).leaves(&read)))
+            .then(|| buffer.clone())
+        })
     }
 
     /// Lets a whole statement happen.
@@ -507,15 +507,16 @@ impl Facts {
                 {
                     continue;
                 }
-                let neutral = |fact: &Fact| {
-                    let value = &fact.value;
-                    let constant = value.as_int().is_some() || value.as_float().is_some();
-                    fact.buffer == *buffer
-                        && constant
-                        && self.is_current(fact)
-                        && same_expr(&folded(&write.value, &load, value), &own)
-                };
-                let left = log.left(0, neutral).into_iter();
+                let left = log
+                    .left(0, |fact| {
+                        let value = &fact.value;
+                        let constant = value.as_int().is_some() || value.as_float().is_some();
+                        fact.buffer == *buffer
+                            && constant
+                            && self.is_current(fact)
+                            && same_expr(&folded(&write.value, &load, value), &own)
+                    })
+                    .into_iter();
                 except.extend(left.map(|(_, fact)| (indices.clone(), fact)));
             }
         }
@@ -524,8 +525,12 @@ impl Facts {
 
     /// A part of a conjunction that holds here.
     fn state(&mut self, part: &Expr) {
-        let known = |fact: &CellFact| fact.unless.iter().all(|e| self.scope.knows(e));
-        let Some(fact) = CellFact::all(part).into_iter().find(known) else { return };
+        let Some(fact) = CellFact::all(part)
+            .into_iter()
+            .find(|fact| fact.unless.iter().all(|e| self.scope.knows(e)))
+        else {
+            return;
+        };
         let Some((here, at)) = self.place(&fact.indices) else { return };
         if at.iter().all(|i| self.scope.knows(i)) {
             let points = fact.unless.into_iter().fold(here, |p, e| p.with_guard(&!e));
@@ -542,10 +547,13 @@ impl Facts {
         if self.pass != Pass::Run || !usable || read.contains(&memory) {
             return;
         }
-        let conditional = |s: &Entered| {
-            matches!(s.kind, Kind::Branch { opaque: true } | Kind::Loop { known: false, .. })
-        };
-        let mut until = self.entered.iter().rposition(conditional).map_or(0, |at| at + 1);
+        let mut until = self
+            .entered
+            .iter()
+            .rposition(|s| {
+                matches!(s.kind, Kind::Branch { opaque: true } | Kind::Loop { known: false, .. })
+            })
+            .map_or(0, |at| at + 1);
         for v in free_vars(&value).iter().filter(|v| self.scope.hides(v)) {
             until = until.max(self.entered.partition_point(|s| !s.outside.hides(v)));
         }

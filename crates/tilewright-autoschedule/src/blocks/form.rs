@@ -99,11 +99,7 @@ impl Form {
     fn spatial(stage: &Stage, weight: &Expr, other: &Expr) -> Option<([Var; 2], [usize; 2])> {
         let axes = stage.covers_buffer()?;
         let [Some(x), Some(y)] = &axes[..] else { return None };
-        let fits = |row: &Var, column: &Var| {
-            let apart = !weight.mentions(row) && !other.mentions(column);
-            apart && weight.mentions(column) && other.mentions(row)
-        };
-        match (fits(x, y), fits(y, x)) {
+        match (splits_spatial(x, y, weight, other), splits_spatial(y, x, weight, other)) {
             (true, _) => Some(([x.clone(), y.clone()], [0, 1])),
             (_, true) => Some(([y.clone(), x.clone()], [1, 0])),
             _ => None,
@@ -153,8 +149,8 @@ impl Form {
             return None;
         }
         let (low, bits) = bits_of(&dots.ranges(), &weight)?;
-        let move_to = |e: &Expr| Subst::vars(map.clone()).expr(e);
-        let (weight, other) = (move_to(&weight), move_to(uncast(&left)));
+        let (weight, other) =
+            (Subst::vars(map.clone()).expr(&weight), Subst::vars(map.clone()).expr(uncast(&left)));
         let ([row, column], at_result) = Form::spatial(sums, &weight, &other)?;
         let rows = given.iter().find(|d| d.0 == row)?.1;
         Some(Form {
@@ -169,7 +165,7 @@ impl Form {
             bits,
             other,
             kind: Kind::Integers {
-                zero: zero.map(|z| move_to(&z)),
+                zero: zero.map(|z| Subst::vars(map.clone()).expr(&z)),
                 sums: dots.buffer.clone(),
                 value: added.value,
             },
@@ -210,6 +206,11 @@ impl Form {
     }
 }
 
+fn splits_spatial(row: &Var, column: &Var, weight: &Expr, other: &Expr) -> bool {
+    let apart = !weight.mentions(row) && !other.mentions(column);
+    apart && weight.mentions(column) && other.mentions(row)
+}
+
 /// The integers of few bits in a factor.
 struct Weights<'a> {
     pub(super) inner: &'a Var,
@@ -219,7 +220,7 @@ struct Weights<'a> {
 impl Weights<'_> {
     fn of(&self, factor: &Expr) -> Option<Expr> {
         let mut found: Option<Expr> = None;
-        factor.any(&mut |e: &Expr| {
+        factor.any(|e: &Expr| {
             let fits = e.dtype().is_int()
                 && e.effects().loads
                 && e.mentions(self.inner)

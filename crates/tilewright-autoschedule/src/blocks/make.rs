@@ -119,10 +119,6 @@ impl Made {
             }
             Kind::Numbers { factor } => self.numbers(form, tiles, &packed, factor),
         };
-        let read = |at: &[Expr]| {
-            let [tile, vector, lane] = tiles.place(&at[form.at[1]]);
-            made.load([at[form.at[0]].clone(), tile, vector, lane])
-        };
         let is_param = func.buffers().any(|b| *b == result);
         if is_param {
             let [row, column] = [form.row.1, size(form.column.extent)];
@@ -131,8 +127,9 @@ impl Made {
                 extents.swap(0, 1);
             }
             let axes = [along("x", extents[0]), along("y", extents[1])];
-            let stage =
-                Made::stage(stages[last].name(), &axes, &result, |at| (at.to_vec(), read(at)));
+            let stage = Made::stage(stages[last].name(), &axes, &result, |at| {
+                (at.to_vec(), read_tiled(at, tiles, form, &made))
+            });
             self.stmts.push(stage.stmt.clone());
         }
         for stage in &after[1..] {
@@ -140,7 +137,9 @@ impl Made {
                 stage.value.clone()
             } else {
                 stage.value.replace(|e| match e.kind() {
-                    ExprKind::Load(b, at) if *b == result => Some(read(at)),
+                    ExprKind::Load(b, at) if *b == result => {
+                        Some(read_tiled(at, tiles, form, &made))
+                    }
                     _ => None,
                 })
             };
@@ -245,7 +244,6 @@ impl Made {
         let value = tables.expr(value);
         let zero = zero.map(|z| tables.expr(&z));
         let known = tables.known;
-        let row_axes = || [along("m", rows), along("b", blocks)];
         let inner = form.inner.extent;
         let other = |m: &Expr, b: &Expr, i: Expr| {
             let map = [
@@ -256,7 +254,7 @@ impl Made {
             Subst::vars(map).expr(&form.other)
         };
         let zero = zero.map(|zero| {
-            let [m, b] = row_axes();
+            let [m, b] = [along("m", rows), along("b", blocks)];
             let axes = [m, b, reduced("i", inner)];
             let all = self.computed("integers_summed".to_owned(), &axes, DType::I32, |at| {
                 other(&at[0], &at[1], at[2].clone()).cast(DType::I32)
@@ -266,11 +264,12 @@ impl Made {
         let wide = if instruction.a.dtype == DType::I8 {
             None
         } else {
-            let [m, b] = row_axes();
+            let [m, b] = [along("m", rows), along("b", blocks)];
             let axes = [m, b, along("i", size(inner))];
             let dtype = instruction.a.dtype;
-            let make = |at: &[Expr]| other(&at[0], &at[1], at[2].clone()).cast(dtype);
-            Some(self.computed("integers_wide".to_owned(), &axes, dtype, make))
+            Some(self.computed("integers_wide".to_owned(), &axes, dtype, |at| {
+                other(&at[0], &at[1], at[2].clone()).cast(dtype)
+            }))
         };
         let other = |m: &Expr, b: &Expr, i: Expr| match &wide {
             None => other(m, b, i),
@@ -281,8 +280,14 @@ impl Made {
             let apart = if tiles.per_byte == 1 && weights == DType::U8 {
                 packed.clone()
             } else {
-                let make = |w: Expr, _: [&Expr; 4]| w.cast(weights);
-                self.taken_apart(form, tiles, format!("taken_apart_{p}"), weights, make, packed)
+                self.taken_apart(
+                    form,
+                    tiles,
+                    format!("taken_apart_{p}"),
+                    weights,
+                    |w, _| w.cast(weights),
+                    packed,
+                )
             };
             let row = part.row();
             let axes = [
@@ -353,8 +358,9 @@ impl Made {
         let copied = (!plain).then(|| {
             let axes =
                 [along("m", rows), along("b", size(blocks)), along("i", size(form.inner.extent))];
-            let make = |at: &[Expr]| other(&at[0], &at[1], at[2].clone());
-            self.computed("numbers".to_owned(), &axes, DType::F32, make)
+            self.computed("numbers".to_owned(), &axes, DType::F32, |at| {
+                other(&at[0], &at[1], at[2].clone())
+            })
         });
         let other = |m: &Expr, b: &Expr, i: Expr| match &copied {
             None => other(m, b, i),
@@ -399,6 +405,11 @@ impl Made {
         let shape = [form.row.1, size(tiles.outer), size(tiles.vectors), size(tiles.lanes)];
         self.alloc("sums_in_tiles".to_owned(), &shape, DType::F32)
     }
+}
+
+fn read_tiled(at: &[Expr], tiles: &Tiles, form: &Form, made: &Buffer) -> Expr {
+    let [tile, vector, lane] = tiles.place(&at[form.at[1]]);
+    made.load([at[form.at[0]].clone(), tile, vector, lane])
 }
 
 /// A value of a column, and zero for those that there are not.

@@ -65,11 +65,10 @@ impl Tiles {
             (Kind::Numbers { .. }, false) => 6,
         };
         let columns = form.column.extent;
-        let padded = |vectors: i64| round_up(columns, vectors * lanes);
         let several = wide || dot.is_none();
-        let fits = padded(2) * 100 <= columns * (100 + WASTE);
+        let fits = round_up(columns, 2 * lanes) * 100 <= columns * (100 + WASTE);
         let vectors = if several && fits { 2 } else { 1 };
-        let outer = padded(vectors) / (vectors * lanes);
+        let outer = round_up(columns, vectors * lanes) / (vectors * lanes);
         Some(Tiles {
             dot,
             group,
@@ -87,13 +86,15 @@ impl Tiles {
     /// small, or both as `int16`.
     fn dot(bits: u32, lanes: i64, target: &Target) -> Option<(&'static TensorInstruction, DType)> {
         let of = |a: DType, b: DType| {
-            let fits = |i: &&TensorInstruction| {
-                i.is_dot()
-                    && i.c.columns == lanes
-                    && i.implementation().is_some()
-                    && (i.a.dtype, i.b.dtype) == (a, b)
-            };
-            target.tensor_instructions().find(fits).map(|i| (i, b))
+            target
+                .tensor_instructions()
+                .find(|i| {
+                    i.is_dot()
+                        && i.c.columns == lanes
+                        && i.implementation().is_some()
+                        && (i.a.dtype, i.b.dtype) == (a, b)
+                })
+                .map(|i| (i, b))
         };
         of(DType::I8, DType::U8)
             .or_else(|| of(DType::I8, DType::I8).filter(|_| bits < 8))
@@ -118,22 +119,26 @@ impl Tiles {
 
     /// The parts that so many rows are taken apart into.
     pub(super) fn parts(&self, rows: Dim) -> Vec<Part> {
-        let size = |n: i64| usize::try_from(n).unwrap_or(1);
         let Some(known) = rows.number() else {
-            let tiles = rows.floordiv(size(self.rows));
-            let first = tiles * Dim::from(size(self.rows));
+            let tiles = rows.floordiv(count_of(self.rows));
+            let first = tiles * Dim::from(count_of(self.rows));
             let whole = Part { first: Dim::from(0), tiles, rows: self.rows };
-            return vec![whole, Part { first, tiles: rows.modulo(size(self.rows)), rows: 1 }];
+            return vec![whole, Part { first, tiles: rows.modulo(count_of(self.rows)), rows: 1 }];
         };
         let (tiles, left) = (known / self.rows, known % self.rows);
-        let first = Dim::from(size(tiles * self.rows));
-        let whole = Part { first: Dim::from(0), tiles: Dim::from(size(tiles)), rows: self.rows };
+        let first = Dim::from(count_of(tiles * self.rows));
+        let whole =
+            Part { first: Dim::from(0), tiles: Dim::from(count_of(tiles)), rows: self.rows };
         let rest = Part { first, tiles: Dim::from(1), rows: left };
         let mut all = Vec::new();
         all.extend((tiles > 0).then_some(whole));
         all.extend((left > 0).then_some(rest));
         all
     }
+}
+
+fn count_of(n: i64) -> usize {
+    usize::try_from(n).unwrap_or(1)
 }
 
 impl Part {

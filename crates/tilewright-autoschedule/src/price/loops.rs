@@ -87,8 +87,8 @@ impl<'a> Loops<'a> {
         let costs = &self.target.costs;
         let all: f64 = self.axes.iter().map(|a| a.extent.estimate() as f64).product();
         let buffers: HashSet<&Buffer> = self.accesses.iter().map(|a| &a.buffer).collect();
-        let is_cold = |b: &Buffer| operands.cold.contains(b);
-        let cold: f64 = buffers.iter().filter(|b| is_cold(b)).filter_map(|b| bytes(b)).sum();
+        let cold: f64 =
+            buffers.iter().filter(|b| operands.cold.contains(b)).filter_map(|b| bytes(b)).sum();
         let touched: f64 = buffers.iter().filter_map(|b| bytes(b)).sum();
         // What the same kernel makes for a reduction is in registers.
         let made = buffers.iter().filter(|b| operands.joined.contains(b));
@@ -113,10 +113,6 @@ impl<'a> Loops<'a> {
         // A step of a sum waits for the one before, unless vectors run along it.
         let chain =
             if is_product && self.op.is_some() { steps_of_sum * costs.latency } else { 0.0 };
-        let cost = |v: Vectors| {
-            let least = if v.kind == IterKind::Reduce { 0.0 } else { chain };
-            (all * v.each * (vector + work)).max(least)
-        };
         let candidates = match self.op {
             Some(_) => &self.axes[..],
             None => self.axes.last().map_or(&[][..], std::slice::from_ref),
@@ -124,18 +120,25 @@ impl<'a> Loops<'a> {
         let (each, kind) = (1.0 / self.lanes as f64, IterKind::Spatial);
         let all_lanes = self.is_shuffled().then_some(Vectors { each, kind });
         let vectors = candidates.iter().filter_map(|axis| self.along(axis));
-        let vectors = vectors.chain(all_lanes).map(cost);
+        let vectors = vectors.chain(all_lanes).map(|v| {
+            let least = if v.kind == IterKind::Reduce { 0.0 } else { chain };
+            (all * v.each * (vector + work)).max(least)
+        });
         let cycles = vectors.fold((all * (element + work)).max(chain), f64::min);
         // What a reduction reads several times comes from far once.
         let cell = self.stage.buffer.dtype().bytes() as f64;
-        let vectors = |bytes: f64| bytes / (self.lanes as f64 * cell);
         match self.op {
             Some(_) if !is_product => {
-                let near = vectors((touched - cold - made).max(0.0)) * (far.here - costs.load);
-                cycles + near + vectors(cold) * (far.memory - costs.load)
+                let near = self.vector_count((touched - cold - made).max(0.0), cell)
+                    * (far.here - costs.load);
+                cycles + near + self.vector_count(cold, cell) * (far.memory - costs.load)
             }
             _ => cycles,
         }
+    }
+
+    fn vector_count(&self, bytes: f64, cell: f64) -> f64 {
+        bytes / (self.lanes as f64 * cell)
     }
 
     /// Whether several operands are read.
@@ -151,13 +154,7 @@ impl<'a> Loops<'a> {
     /// The vectors along an axis; `None` where there are none.
     fn along(&self, axis: &Axis) -> Option<Vectors> {
         let n = axis.extent.estimate();
-        let is_even = |a: &Access| match Self::step(a, axis) {
-            Some(0 | 1) => true,
-            // What lies a few cells apart is shuffled.
-            Some(step) => self.op.is_some() && STRIDES.contains(&step),
-            None => false,
-        };
-        if !self.accesses.iter().all(is_even) {
+        if !self.accesses.iter().all(|a| self.is_even(a, axis)) {
             return None;
         }
         let (whole, rest) = (n / self.lanes, n % self.lanes);
@@ -176,29 +173,33 @@ impl<'a> Loops<'a> {
         (n >= fewest).then_some(Vectors { each, kind: axis.kind })
     }
 
+    fn is_even(&self, a: &Access, axis: &Axis) -> bool {
+        match Self::step(a, axis) {
+            Some(0 | 1) => true,
+            // What lies a few cells apart is shuffled.
+            Some(step) => self.op.is_some() && STRIDES.contains(&step),
+            None => false,
+        }
+    }
+
     /// What the accesses of a vector of elementwise work take.
     fn elementwise(&self, far: &Far, operands: &Operands) -> f64 {
         let costs = &self.target.costs;
         let loads = &self.accesses[..self.accesses.len() - 1];
-        let is_joined = |load: &Access| {
-            is_same_cell(load, &self.store) && !operands.apart.contains(&load.buffer)
-        };
-        let is_small = |load: &Access| {
-            let [all, own] = [&self.stage.buffer, &load.buffer].map(cells);
-            all.zip(own).is_some_and(|(all, own)| all >= own * SMALL)
-        };
         let access = |load: &Access| match operands.cold.contains(&load.buffer) {
-            _ if is_small(load) => costs.vector_kept,
+            _ if self.is_small(load) => costs.vector_kept,
             true => far.memory,
             false => far.here,
         };
         // What is read twice is loaded once.
-        let is_first = |k: usize| loads[..k].iter().all(|other| !is_same_load(other, &loads[k]));
-        let others = (0..loads.len()).filter(|k| !is_joined(&loads[*k]) && is_first(*k));
+        let others = (0..loads.len()).filter(|k| {
+            !self.is_joined(&loads[*k], operands)
+                && loads[..*k].iter().all(|other| !is_same_load(other, &loads[*k]))
+        });
         let loaded: f64 = others.map(|k| access(&loads[k])).sum();
         let stored = match self.value.kind() {
             _ if operands.reduced => 0.0,
-            _ if loads.iter().any(is_joined) => costs.joined,
+            _ if loads.iter().any(|load| self.is_joined(load, operands)) => costs.joined,
             // Padding is written first, over all of it: zeros at the speed of `memset`.
             ExprKind::IfThenElse(_, _, pad) if !is_zero(pad) => 2.0 * far.here,
             _ => far.here,
@@ -206,20 +207,31 @@ impl<'a> Loops<'a> {
         loaded + stored
     }
 
+    fn is_joined(&self, load: &Access, operands: &Operands) -> bool {
+        is_same_cell(load, &self.store) && !operands.apart.contains(&load.buffer)
+    }
+
+    fn is_small(&self, load: &Access) -> bool {
+        let [all, own] = [&self.stage.buffer, &load.buffer].map(cells);
+        all.zip(own).is_some_and(|(all, own)| all >= own * SMALL)
+    }
+
     /// Whether vectors are interleaved, or squares transposed.
     fn is_shuffled(&self) -> bool {
-        let beside =
-            |k: usize| self.accesses.iter().any(|a| Self::step(a, &self.axes[k]) == Some(1));
         let interleaved = match &self.axes[..] {
             [.., _, last] => {
-                last.extent.known().is_some_and(|n| n <= INTERLEAVED) && beside(self.axes.len() - 2)
+                last.extent.known().is_some_and(|n| n <= INTERLEAVED)
+                    && self
+                        .accesses
+                        .iter()
+                        .any(|a| Self::step(a, &self.axes[self.axes.len() - 2]) == Some(1))
             }
             _ => false,
         };
-        let crossed = || {
-            Square::of(self.stage, &self.value, &self.axes, &self.accesses, self.target).is_some()
-        };
-        self.op.is_none() && (interleaved || crossed())
+        self.op.is_none()
+            && (interleaved
+                || Square::of(self.stage, &self.value, &self.axes, &self.accesses, self.target)
+                    .is_some())
     }
 }
 
@@ -254,7 +266,13 @@ fn is_same_load(a: &Access, b: &Access) -> bool {
 /// Whether two accesses are certainly at the same place of their buffers, whatever the iteration.
 fn is_same_cell(a: &Access, b: &Access) -> bool {
     let (Some(a), Some(b)) = (&a.offset, &b.offset) else { return false };
-    let within = |a: &Affine, b: &Affine| a.vars().all(|(v, k)| b.coefficient(v) == Some(k));
-    let is_affine = |a: &Affine| a.opaque().next().is_none();
-    a.constant() == b.constant() && is_affine(a) && is_affine(b) && within(a, b) && within(b, a)
+    a.constant() == b.constant()
+        && is_affine(a)
+        && is_affine(b)
+        && a.vars().all(|(v, k)| b.coefficient(v) == Some(k))
+        && b.vars().all(|(v, k)| a.coefficient(v) == Some(k))
+}
+
+fn is_affine(a: &Affine) -> bool {
+    a.opaque().next().is_none()
 }

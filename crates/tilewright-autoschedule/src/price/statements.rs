@@ -117,23 +117,26 @@ impl Statements<'_> {
     /// Counts a value with its accesses.
     fn work(&mut self, value: &Expr, accesses: Vec<Access>) {
         let costs = &self.target.costs;
-        let step = |a: &Access| match (&a.offset, &self.at.innermost) {
-            (Some(offset), Some(var)) => offset.coefficient(var),
-            _ => None,
-        };
         let widest = accesses.iter().map(|a| a.buffer.dtype().bytes()).max().unwrap_or(1);
         let work = operations(value) * costs.operation;
         self.cycles += self.at.times
-            * match accesses.iter().all(|a| matches!(step(a), Some(0 | 1))) {
+            * match accesses.iter().all(|a| matches!(self.step_of(a), Some(0 | 1))) {
                 // What does not move is loaded before the loop.
                 true => {
-                    let moving = accesses.iter().filter(|a| step(a) == Some(1));
-                    let line = |a: &Access| access(bytes(&a.buffer).unwrap_or(0.0), self.target);
-                    let lines: f64 = moving.map(line).sum();
+                    let moving = accesses.iter().filter(|a| self.step_of(a) == Some(1));
+                    let lines: f64 =
+                        moving.map(|a| access(bytes(&a.buffer).unwrap_or(0.0), self.target)).sum();
                     let part = self.target.vectors.lanes(1) as f64 / LINE_BYTES;
                     (lines * part + work) / self.target.vectors.lanes(widest) as f64
                 }
                 false => accesses.len() as f64 * costs.element + work,
             };
+    }
+
+    fn step_of(&self, a: &Access) -> Option<i64> {
+        match (&a.offset, &self.at.innermost) {
+            (Some(offset), Some(var)) => offset.coefficient(var),
+            _ => None,
+        }
     }
 }

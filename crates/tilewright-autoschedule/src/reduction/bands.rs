@@ -169,14 +169,20 @@ impl Windows<'_> {
         };
         let mut inside = sch.get_block(self.pad.name(), &places.block.func)?;
         sch.compute_at(&inside, innermost, false, Position::default())?;
-        let has = |axis: &Axis| rows.is_some_and(|rows| axis.index.mentions(&rows.var));
-        let own = self.axes.iter().filter(|a| has(a) || !self.is_shared(a) && a.extent > 1);
+        let own = self
+            .axes
+            .iter()
+            .filter(|a| moves_with_rows(a, rows) || !self.is_shared(a) && a.extent > 1);
         let own: Vec<&Axis> = own.collect();
         // Rows of bands may be one.
         if sch.get_loops(&inside)?.len() != around + own.len() {
             return Ok(());
         }
-        for (k, axis) in own.iter().enumerate().filter(|(_, axis)| axis.is_padded() && !has(axis)) {
+        for (k, axis) in own
+            .iter()
+            .enumerate()
+            .filter(|(_, axis)| axis.is_padded() && !moves_with_rows(axis, rows))
+        {
             let Some((first, end)) = self.read(axis) else { continue };
             let (lo, hi) = (axis.inside.0.clamp(first, end), axis.inside.1.clamp(first, end));
             let sizes = [lo - first, hi - lo, end - hi];
@@ -199,4 +205,8 @@ impl Windows<'_> {
         }
         Some(read)
     }
+}
+
+fn moves_with_rows(axis: &Axis, rows: Option<&Rows>) -> bool {
+    rows.is_some_and(|rows| axis.index.mentions(&rows.var))
 }

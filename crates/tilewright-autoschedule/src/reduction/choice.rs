@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use tilewright_ir::index::affine::Affine;
-use tilewright_ir::{BinOp, IterKind, Var};
+use tilewright_ir::{BinOp, Expr, IterKind, Var};
 
 use super::stage::Reduction;
 use crate::axes::{Access, balanced};
@@ -66,8 +66,7 @@ impl Tiling {
 
     /// The axes in the order in which sums lie: rows and vectors last.
     pub(crate) fn of_sums(&self) -> Vec<usize> {
-        let inside = |k: &usize| *k == self.v || Some(*k) == self.u;
-        let outer = self.axes().into_iter().filter(|k| !inside(k));
+        let outer = self.axes().into_iter().filter(|k| !(*k == self.v || Some(*k) == self.u));
         outer.chain(self.u).chain([self.v]).collect()
     }
 }
@@ -156,41 +155,49 @@ impl Reduction<'_> {
         if !known || self.row_axis(v).is_some() {
             return None;
         }
-        let found = |rows: usize, window: usize| {
-            let both = self.loads.iter().map(|l| self.both_steps(l, rows, window));
-            let both = both.zip(self.steps(v));
-            let moving: Vec<_> = both.filter(|(_, along)| *along != Some(0)).map(|m| m.0).collect();
-            let &(Some(by), Some(step)) = moving.first()? else { return None };
-            let overlap = 0 < step && 0 < by && by < step * self.len(window);
-            let same = moving.iter().all(|m| *m == (Some(by), Some(step)));
-            let dense = by == step || matches!(self.op, BinOp::Add | BinOp::Mul);
-            (overlap && same && dense && by % step == 0).then(|| Overlap {
-                rows,
-                window,
-                by: by / step,
+        let rows: Vec<usize> = self
+            .spatial()
+            .filter(|u| {
+                *u != v
+                    && self.axes[*u].extent.known().is_none_or(|n| n > 1)
+                    && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
             })
-        };
-        let is_free = |u: &usize| {
-            *u != v
-                && self.axes[*u].extent.known().is_none_or(|n| n > 1)
-                && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
-        };
-        let rows: Vec<usize> = self.spatial().filter(is_free).collect();
-        rows.into_iter().find_map(|u| self.reduce().find_map(|k| found(u, k)))
+            .collect();
+        rows.into_iter().find_map(|u| self.reduce().find_map(|k| self.overlap_of(u, k, v)))
+    }
+
+    fn overlap_of(&self, rows: usize, window: usize, v: usize) -> Option<Overlap> {
+        let both = self.loads.iter().map(|l| self.both_steps(l, rows, window));
+        let both = both.zip(self.steps(v));
+        let moving: Vec<_> = both.filter(|(_, along)| *along != Some(0)).map(|m| m.0).collect();
+        let &(Some(by), Some(step)) = moving.first()? else { return None };
+        let overlap = 0 < step && 0 < by && by < step * self.len(window);
+        let same = moving.iter().all(|m| *m == (Some(by), Some(step)));
+        let dense = by == step || matches!(self.op, BinOp::Add | BinOp::Mul);
+        (overlap && same && dense && by % step == 0).then(|| Overlap {
+            rows,
+            window,
+            by: by / step,
+        })
     }
 
     /// By how much a load moves along two axes: in cells, or, where these are an open number apart, in indices of
     /// the one axis of its buffer along which both move it alone.
     fn both_steps(&self, load: &Access, a: usize, b: usize) -> (Option<i64>, Option<i64>) {
-        let step = |k: usize| load.offset.as_ref().and_then(|offset| self.axes[k].step(offset));
-        let (in_cells, parts) = ([step(a), step(b)], [a, b].map(|k| &self.axes[k].parts));
+        let (in_cells, parts) = (
+            [self.step_along(a, load), self.step_along(b, load)],
+            [a, b].map(|k| &self.axes[k].parts),
+        );
         let ([None, None], [[(x, _)], [(y, _)]]) = (in_cells, parts.map(|p| &p[..])) else {
             return in_cells.into();
         };
         let mut moving = load.indices.iter().filter(|i| i.mentions(x) || i.mentions(y));
         let (Some(index), None) = (moving.next(), moving.next()) else { return (None, None) };
-        let of = |v: &Var| Affine::of(index).and_then(|i| i.coefficient(v));
-        (of(x), of(y))
+        (coefficient_of(x, index), coefficient_of(y, index))
+    }
+
+    fn step_along(&self, k: usize, load: &Access) -> Option<i64> {
+        load.offset.as_ref().and_then(|offset| self.axes[k].step(offset))
     }
 
     /// Bytes that the loads which move along an axis touch while each axis goes so far.
@@ -234,12 +241,11 @@ impl Reduction<'_> {
             });
             read <= self.target.caches.l2 as i64
         };
-        let is_open = |axis: usize| self.axes[axis].extent.known().is_none();
         let per_row = match (u, &overlap) {
             // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
-            (_, Some(_)) if is_open(v) => 2,
-            (None, None) if is_open(v) => 4,
-            (Some(_), None) if is_open(v) => 2,
+            (_, Some(_)) if self.axes[v].extent.known().is_none() => 2,
+            (None, None) if self.axes[v].extent.known().is_none() => 4,
+            (Some(_), None) if self.axes[v].extent.known().is_none() => 2,
             (_, Some(_)) => balanced(vectors, 4),
             (Some(_), None) => balanced(vectors, (2..=4).rev().find(fits).unwrap_or(2)),
             (None, None) => balanced(vectors, budget.min(8)),
@@ -251,7 +257,11 @@ impl Reduction<'_> {
                 let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
                 // The rows that are left over of an open number are alone.
-                if is_open(u) { most.min(4) } else { balanced(self.len(u), most) }
+                if self.axes[u].extent.known().is_none() {
+                    most.min(4)
+                } else {
+                    balanced(self.len(u), most)
+                }
             }
             Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
             None => 1,
@@ -273,36 +283,43 @@ impl Reduction<'_> {
     /// decides the order.
     fn order(&self, v: usize, width: i64, u: Option<usize>, rows: i64) -> Vec<Level> {
         let others: Vec<usize> = self.spatial().filter(|&k| k != v && Some(k) != u).collect();
-        let moves = |k: usize, along: usize| {
-            self.steps(k).zip(self.steps(along)).any(|(a, b)| a != Some(0) && b != Some(0))
-        };
-        let with_u = |k: &usize| u.is_some_and(|u| moves(*k, u));
-        let (near_u, near_v): (Vec<usize>, Vec<usize>) = others.iter().partition(|k| with_u(k));
+        let (near_u, near_v): (Vec<usize>, Vec<usize>) =
+            others.iter().partition(|k| u.is_some_and(|u| self.moves_both(**k, u)));
         let (outer, near_u): (Vec<usize>, Vec<usize>) =
-            near_u.into_iter().partition(|k| moves(*k, v));
-        let along = |near: &[usize], tile| -> Vec<Level> {
-            near.iter().map(|&k| Level::Axis(k)).chain([tile]).collect()
-        };
-        let along_v = along(&near_v, Level::Vectors);
+            near_u.into_iter().partition(|k| self.moves_both(*k, v));
+        let along_v = levels_to(&near_v, Level::Vectors);
         let mut order: Vec<Level> = outer.iter().map(|&k| Level::Axis(k)).collect();
         let Some(u) = u else {
             order.extend(along_v);
             return order;
         };
-        let along_u = along(&near_u, Level::Rows);
-        // Bytes that are read if the tiles of one are inside of those of the other.
-        let read = |outside: (usize, i64), near: &[usize], inside: usize| {
-            let tiles = (self.len(outside.0) as u64).div_ceil(outside.1 as u64) as i64;
-            let count = self.count(near.iter().copied()).saturating_mul(tiles);
-            count.saturating_mul(self.footprint(inside, |k| self.len(k)))
-        };
-        if read((v, width), &near_v, u) <= read((u, rows), &near_u, v) {
+        let along_u = levels_to(&near_u, Level::Rows);
+        if self.cells_read((v, width), &near_v, u) <= self.cells_read((u, rows), &near_u, v) {
             order.extend(along_v.into_iter().chain(along_u))
         } else {
             order.extend(along_u.into_iter().chain(along_v))
         }
         order
     }
+
+    fn moves_both(&self, k: usize, along: usize) -> bool {
+        self.steps(k).zip(self.steps(along)).any(|(a, b)| a != Some(0) && b != Some(0))
+    }
+
+    /// Bytes that are read if the tiles of one are inside of those of the other.
+    fn cells_read(&self, outside: (usize, i64), near: &[usize], inside: usize) -> i64 {
+        let tiles = (self.len(outside.0) as u64).div_ceil(outside.1 as u64) as i64;
+        let count = self.count(near.iter().copied()).saturating_mul(tiles);
+        count.saturating_mul(self.footprint(inside, |k| self.len(k)))
+    }
+}
+
+fn coefficient_of(v: &Var, index: &Expr) -> Option<i64> {
+    Affine::of(index).and_then(|i| i.coefficient(v))
+}
+
+fn levels_to(near: &[usize], tile: Level) -> Vec<Level> {
+    near.iter().map(|&k| Level::Axis(k)).chain([tile]).collect()
 }
 
 /// Rows of a tile: an exact divisor near the limit, else a balanced number.

@@ -112,15 +112,9 @@ impl<'a> Reduction<'a> {
 
     /// Computes what makes the image right before it is read: in the loops over the images that it has.
     fn pad(&self, sch: &mut Schedule, places: &Places, tiling: &Tiling, pad: &Stage) -> Result<()> {
-        let alone = |v: &Var| {
-            let loads = self.loads.iter().filter(|l| l.buffer == pad.buffer);
-            loads.flat_map(|l| &l.indices).all(|i| i.as_var() == Some(v) || !i.mentions(v))
-        };
-        let is_image = |l: &&Level| match l {
-            Level::Axis(k) => self.axes[*k].parts.iter().all(|(v, _)| alone(v)),
-            Level::Vectors | Level::Rows => false,
-        };
-        let Some(images) = tiling.order.iter().take_while(is_image).count().checked_sub(1) else {
+        let Some(images) =
+            tiling.order.iter().take_while(|l| self.is_image(l, pad)).count().checked_sub(1)
+        else {
             return Ok(());
         };
         let depth = places.units + images;
@@ -141,6 +135,18 @@ impl<'a> Reduction<'a> {
             *sch = trial;
         }
         Ok(())
+    }
+
+    fn is_image(&self, l: &&Level, pad: &Stage) -> bool {
+        match l {
+            Level::Axis(k) => self.axes[*k].parts.iter().all(|(v, _)| self.is_alone(v, pad)),
+            Level::Vectors | Level::Rows => false,
+        }
+    }
+
+    fn is_alone(&self, v: &Var, pad: &Stage) -> bool {
+        let loads = self.loads.iter().filter(|l| l.buffer == pad.buffer);
+        loads.flat_map(|l| &l.indices).all(|i| i.as_var() == Some(v) || !i.mentions(v))
     }
 
     /// Results in vectors of partial ones along an axis of the reduction, or one by one.
@@ -175,24 +181,31 @@ impl<'a> Reduction<'a> {
         parts: Option<usize>,
     ) -> Result<()> {
         let head = sch.latest(places.block.clone());
-        let run = |sch: &mut Schedule, count: usize| match count {
-            0 => Ok(()),
-            _ => {
-                let loops = sch.get_loops(&head)?;
-                share(sch, &loops[units..units + count])
-            }
-        };
         let whole = parts.map_or(count, |at| count.min(at - units));
         if whole < count {
             let mut trial = sch.clone();
             let result = written(&trial, &places.finish)?;
             let parts = behind(&mut trial, &head, units + whole, &result)?;
-            if trial.join_loops(&parts).and_then(|_| run(&mut trial, whole + 1)).is_ok() {
+            if trial
+                .join_loops(&parts)
+                .and_then(|_| share_loops(&mut trial, whole + 1, &head, units))
+                .is_ok()
+            {
                 *sch = trial;
                 return Ok(());
             }
         }
-        run(sch, whole)
+        share_loops(sch, whole, &head, units)
+    }
+}
+
+fn share_loops(sch: &mut Schedule, count: usize, head: &BlockRef, units: usize) -> Result<()> {
+    match count {
+        0 => Ok(()),
+        _ => {
+            let loops = sch.get_loops(head)?;
+            share(sch, &loops[units..units + count])
+        }
     }
 }
 
@@ -217,7 +230,6 @@ struct Places {
 impl Places {
     /// Puts the sums of a reduction into registers, and what is made of them into a block of its own.
     fn of(r: &Reduction<'_>, sch: &mut Schedule, func: &Arc<str>) -> Result<Places> {
-        let unknown = || Error::internal("a stage that follows no longer does");
         let block = sch.get_block(r.stage.name(), func)?;
         let spatial = r.stage.dims().filter(|d| d.2 == IterKind::Spatial).map(|d| d.0.clone());
         let spatial: Vec<Var> = spatial.collect();
@@ -225,11 +237,13 @@ impl Places {
         let own: HashMap<Var, usize> = own.collect();
         let (finish, dims, last, ranks) = match (r.epilogue, r.stage.covers_buffer()) {
             (Some(next), Some(dims)) => {
-                let map = follows(r.stage, next).ok_or_else(unknown)?;
-                let of = |(k, (v, ..)): (usize, (&Var, Dim, IterKind))| {
-                    Some((map.get(v)?.as_var()?.clone(), k))
-                };
-                let last: HashMap<Var, usize> = next.dims().enumerate().filter_map(of).collect();
+                let map = follows(r.stage, next)
+                    .ok_or_else(|| Error::internal("a stage that follows no longer does"))?;
+                let last: HashMap<Var, usize> = next
+                    .dims()
+                    .enumerate()
+                    .filter_map(|(k, (v, ..))| Some((map.get(v)?.as_var()?.clone(), k)))
+                    .collect();
                 sch.set_scope(&block, 0usize, "local")?;
                 let numbered = dims.iter().enumerate().filter_map(|(d, v)| Some((v.clone()?, d)));
                 let ranks = [dims.len(), next.dims().count()];
@@ -270,11 +284,8 @@ impl Places {
         (levels, sums): (&[usize], &[usize]),
         reduce: &[usize],
     ) -> Result<usize> {
-        let axes = |all: &[usize]| -> Vec<Vec<(Var, i64)>> {
-            let part = |(v, n): &(Var, Dim)| (v.clone(), n.estimate());
-            all.iter().map(|k| r.axes[*k].parts.iter().map(part).collect()).collect()
-        };
-        let (spatial, in_order, reduced) = (axes(levels), axes(sums), axes(reduce));
+        let (spatial, in_order, reduced) =
+            (parts_of(levels, r), parts_of(sums, r), parts_of(reduce, r));
         let [rank, of_sums, of_result] = self.ranks;
         if let Some(sums) = layout(&in_order, of_sums, &self.dims, &HashSet::new()) {
             parts::lay_out(sch, &self.block, &sums)?;
@@ -307,6 +318,12 @@ impl Places {
     }
 }
 
+fn parts_of(all: &[usize], r: &Reduction<'_>) -> Vec<Vec<(Var, i64)>> {
+    all.iter()
+        .map(|k| r.axes[*k].parts.iter().map(|(v, n)| (v.clone(), n.estimate())).collect())
+        .collect()
+}
+
 /// The map that makes a variable of each group of variables, in their order, from `rank` indices; those that
 /// are in no group come before, or, if they are `reduced`, before the first group of these. `None` where it
 /// changes nothing.
@@ -319,16 +336,27 @@ fn layout(
     let at = |g: &Vec<(Var, i64)>| -> Vec<(usize, i64)> {
         g.iter().filter_map(|(v, n)| Some((*place.get(v)?, *n))).collect()
     };
-    let is_reduced = |g: &&Vec<(Var, i64)>| g.iter().any(|(v, _)| reduced.contains(v));
-    let of = |wanted: bool| groups.iter().filter(move |g| is_reduced(g) == wanted).map(at);
+    let of = |wanted: bool| {
+        groups.iter().filter(move |g| g.iter().any(|(v, _)| reduced.contains(v)) == wanted).map(at)
+    };
     let used: HashSet<usize> = groups.iter().flat_map(at).map(|(k, _)| k).collect();
     let last: HashSet<usize> = reduced.iter().filter_map(|v| place.get(v).copied()).collect();
-    let one = |wanted: bool| {
-        let units = (0..rank).filter(|k| !used.contains(k));
-        units.filter(|k| last.contains(k) == wanted).map(|k| vec![(k, 1)]).collect::<Vec<_>>()
-    };
-    let all: Vec<Vec<(usize, i64)>> =
-        one(false).into_iter().chain(of(false)).chain(one(true)).chain(of(true)).collect();
+    let all: Vec<Vec<(usize, i64)>> = unit_groups(false, rank, &used, &last)
+        .into_iter()
+        .chain(of(false))
+        .chain(unit_groups(true, rank, &used, &last))
+        .chain(of(true))
+        .collect();
     let same = all.iter().enumerate().all(|(k, g)| matches!(g[..], [(at, _)] if at == k));
     (!same).then(|| parts::in_groups(rank, all))
+}
+
+fn unit_groups(
+    wanted: bool,
+    rank: usize,
+    used: &HashSet<usize>,
+    last: &HashSet<usize>,
+) -> Vec<Vec<(usize, i64)>> {
+    let units = (0..rank).filter(|k| !used.contains(k));
+    units.filter(|k| last.contains(k) == wanted).map(|k| vec![(k, 1)]).collect::<Vec<_>>()
 }

@@ -100,13 +100,12 @@ impl Reduction<'_> {
         depth: usize,
     ) -> Result<()> {
         let lanes = self.lanes();
-        let number_of = |d: Dim| Some(d.typed(DType::I32));
         let others = sch.get_loops(block)?.len() - depth - 1;
         let along = innermost(sch, block)?;
         let [_, lane] = split(sch, &along, None, width)?;
         let update = sch.rfactor(&lane, -1)?;
         let init = sch.get_block(&format!("{}_init", update.name), &block.func)?;
-        let tiles = [number_of(extent.floordiv(width.dim())), None];
+        let tiles = [Some(extent.floordiv(width.dim()).typed(DType::I32)), None];
         let parts = cut(sch, &update, depth + others, &tiles)?;
         let around = depth + others + 1;
         for (block, around) in [(&init, depth), (&update, around)] {
@@ -131,7 +130,8 @@ impl Reduction<'_> {
         let vectors = left.floordiv(lanes.dim()) * lanes.dim();
         let vectors = (width > lanes).then_some(vectors);
         let sizes = vectors.into_iter().chain([left.modulo(lanes.dim())]);
-        let sizes: Vec<Option<Expr>> = sizes.map(number_of).chain([None]).collect();
+        let sizes: Vec<Option<Expr>> =
+            sizes.map(|d| Some(d.typed(DType::I32))).chain([None]).collect();
         let steps = loop_at(sch, last, around)?;
         let behind = copies(sch, &block.func, &steps, &sizes)?;
         let single = match vectors {

@@ -44,11 +44,10 @@ impl Piece {
 /// Tiles of a width along an open axis of vectors, then vectors, of which one is not full. Many whole ones among
 /// these have loops of their own.
 fn vectors_and_rest(extent: Dim, width: i64, lanes: i64) -> Vec<Piece> {
-    let whole = |of: Dim, size: i64| Piece { count: of.floordiv(size.dim()), size, masked: false };
-    let mut all = vec![whole(extent, width)];
+    let mut all = vec![whole_piece(extent, width)];
     let mut rest = extent.modulo(width.dim());
     if width > 2 * lanes {
-        all.push(whole(rest, lanes));
+        all.push(whole_piece(rest, lanes));
         rest = extent.modulo(lanes.dim());
     }
     all.push(Piece { count: rest.ceildiv(lanes.dim()), size: lanes, masked: true });
@@ -56,17 +55,20 @@ fn vectors_and_rest(extent: Dim, width: i64, lanes: i64) -> Vec<Piece> {
     all
 }
 
+fn whole_piece(of: Dim, size: i64) -> Piece {
+    Piece { count: of.floordiv(size.dim()), size, masked: false }
+}
+
 /// Tiles of one size along an axis, and smaller ones where it does not divide: those of an open rest have
 /// sizes of which each divides the one before, down to 1.
 pub(super) fn pieces(extent: Dim, size: i64, smaller: &[i64]) -> Vec<Piece> {
-    let tiles = |of: Dim, n: i64| (of.floordiv(n as usize), of.modulo(n as usize));
-    let (count, mut rest) = tiles(extent, size);
+    let (count, mut rest) = (extent.floordiv(size as usize), extent.modulo(size as usize));
     let mut all = vec![Piece { count, size, masked: false }];
     match rest.number() {
         Some(rest) => all.push(Piece { count: Dim::from(1), size: rest, masked: false }),
         None => {
             for &size in smaller.iter().filter(|n| **n < size) {
-                let (count, left) = tiles(rest, size);
+                let (count, left) = (rest.floordiv(size as usize), rest.modulo(size as usize));
                 all.push(Piece { count, size, masked: false });
                 rest = left;
             }
@@ -350,15 +352,18 @@ impl Reduction<'_> {
         tiling: &Tiling,
         made: &Made,
     ) -> Result<()> {
-        let extent = |l: &Level| {
-            let axis = self.axes[tiling.axis(l)].extent;
-            match l {
-                Level::Axis(_) => axis,
-                Level::Vectors => axis.ceildiv(tiling.width.dim()),
-                Level::Rows => axis.ceildiv(tiling.rows.dim()),
-            }
-        };
-        let extents: Vec<Dim> = tiling.order.iter().map(extent).collect();
+        let extents: Vec<Dim> = tiling
+            .order
+            .iter()
+            .map(|l| {
+                let axis = self.axes[tiling.axis(l)].extent;
+                match l {
+                    Level::Axis(_) => axis,
+                    Level::Vectors => axis.ceildiv(tiling.width.dim()),
+                    Level::Rows => axis.ceildiv(tiling.rows.dim()),
+                }
+            })
+            .collect();
         let count = shared(&extents, extents.len(), self.work());
         self.share(sch, places, made.units, count, made.parted)
     }

@@ -160,11 +160,13 @@ pub(crate) fn of<'a>(all: &'a Stages, reader: usize, target: &'a Target) -> Opti
 /// does without all of the padded image. Stages after the reduction are not looked at.
 pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize, Way)> {
     let Some(all) = Stages::of(func) else { return HashMap::new() };
-    let way = |(pad, reader): (usize, usize)| {
-        let windows = Windows::of(all.get(pad)?, all.get(reader)?, None, target)?;
-        Some((pad, (reader, windows.way()?)))
-    };
-    all.pairs().into_iter().filter_map(way).collect()
+    all.pairs()
+        .into_iter()
+        .filter_map(|(pad, reader)| {
+            let windows = Windows::of(all.get(pad)?, all.get(reader)?, None, target)?;
+            Some((pad, (reader, windows.way()?)))
+        })
+        .collect()
 }
 
 impl<'a> Windows<'a> {
@@ -175,14 +177,12 @@ impl<'a> Windows<'a> {
         epilogue: Option<&'a Stage>,
         target: &'a Target,
     ) -> Option<Self> {
-        let is_whole = |s: &Stage| s.is_fixed() && s.dims().all(|i| i.1 != 0);
-        if pad.is_reduction() || !is_whole(pad) || !is_whole(reader) {
+        if pad.is_reduction() || !is_fixed_and_whole(pad) || !is_fixed_and_whole(reader) {
             return None;
         }
         let (inside, value, outside) = padding(&iters(pad), &pad.value)?;
         let reduction = reader.reduction()?;
-        let of_padded = |(b, _): &(Buffer, Vec<Expr>)| *b == pad.buffer;
-        let mut loads = reader.loads().into_iter().filter(of_padded);
+        let mut loads = reader.loads().into_iter().filter(|(b, _)| *b == pad.buffer);
         let (Some((_, at)), None) = (loads.next(), loads.next()) else { return None };
         if reader.init.as_ref()?.loads_from(|b| *b == pad.buffer) {
             return None;
@@ -238,7 +238,6 @@ impl<'a> Windows<'a> {
     /// How the reduction does without the padded image; `None` where neither way serves: also where vectors
     /// run along an axis of which a band has one cell.
     fn plan(&self, padded: &Reduction<'a>) -> Option<Plan<'a>> {
-        let innermost = |r: &Reduction<'_>, k: usize| r.axes[k].parts.last().map(|p| p.0.clone());
         let of_padded = padded.vector_axis()?;
         if let Some((value, guards)) = self.guarded()
             && let Some(reduction) = self.with(&value, &guards)
@@ -247,14 +246,14 @@ impl<'a> Windows<'a> {
             // Vectors of the other loops would run along an axis that has bounds, or would be fuller.
             let (lanes, extent) = (reduction.lanes(), reduction.len(v));
             let is_full = extent % lanes == 0 || extent >= 3 * lanes;
-            let same = innermost(padded, of_padded) == innermost(&reduction, v)
+            let same = innermost_var(padded, of_padded) == innermost_var(&reduction, v)
                 && (is_full || padded.len(of_padded) == extent);
             if same && reduction.axes[v].kind == IterKind::Spatial {
                 return Some(Plan::Bounds { reduction: Box::new(reduction), v, guards });
             }
         }
         let split = self.split()?;
-        let along = innermost(padded, of_padded)?;
+        let along = innermost_var(padded, of_padded)?;
         (!split.shared.contains(&along)).then_some(Plan::Bands(split))
     }
 
@@ -277,11 +276,10 @@ impl<'a> Windows<'a> {
 
     /// The part of all steps that are inside of the image.
     fn inside(&self, guards: &[Guard]) -> f64 {
-        let extent = |v: &Var| self.reader.iters().find(|i| i.0 == v).map(|i| i.1);
         let share = |guard: &Guard| {
-            let steps = extent(&guard.var)?;
+            let steps = self.extent_of(&guard.var)?;
             let (place, by, start) = guard.place()?;
-            let places = extent(&place)?;
+            let places = self.extent_of(&place)?;
             let (first, end) = guard.inside;
             let count = |place: i64| {
                 let at = |step: i64| start + by * place + guard.step * step;
@@ -290,6 +288,10 @@ impl<'a> Windows<'a> {
             Some((0..places).map(count).sum::<f64>() / (places * steps) as f64)
         };
         guards.iter().map(|guard| share(guard).unwrap_or(1.0)).product()
+    }
+
+    fn extent_of(&self, v: &Var) -> Option<i64> {
+        self.reader.iters().find(|i| i.0 == v).map(|i| i.1)
     }
 
     /// What the reduction combines of the image itself, with bounds for its steps.
@@ -334,10 +336,9 @@ impl<'a> Windows<'a> {
                 }
             }
         }
-        let number = |e: &Expr| e.as_float().or_else(|| e.as_int().map(|n| n as f64));
         let value = Filled(self.padded, &self.outside).expr(&self.combined);
-        let Some(value) = number(&value) else { return false };
-        let start = self.reader.init.as_ref().and_then(number);
+        let Some(value) = number_of(&value) else { return false };
+        let start = self.reader.init.as_ref().and_then(number_of);
         match self.op {
             BinOp::Add => value == 0.0,
             BinOp::Mul => value == 1.0,
@@ -349,11 +350,12 @@ impl<'a> Windows<'a> {
 
     /// Whether what moves along an axis as the results do is no part of a band.
     pub(super) fn is_shared(&self, axis: &Axis) -> bool {
-        let of = |v: &Var| {
-            let found = self.reader.spatial().find(|(x, _)| *x == v);
-            found.is_some_and(|(_, n)| n == axis.extent)
-        };
-        !axis.is_padded() && (axis.extent == 1 || axis.index.as_var().is_some_and(of))
+        !axis.is_padded()
+            && (axis.extent == 1
+                || axis.index.as_var().is_some_and(|v| {
+                    let found = self.reader.spatial().find(|(x, _)| *x == v);
+                    found.is_some_and(|(_, n)| n == axis.extent)
+                }))
     }
 
     /// How the image is taken in bands, if it is.
@@ -407,4 +409,16 @@ impl<'a> Windows<'a> {
         let rows = Rows { var, count, each };
         (each > 0 && 2 * padded <= 3 * each * step).then_some(Some(rows))
     }
+}
+
+fn is_fixed_and_whole(s: &Stage) -> bool {
+    s.is_fixed() && s.dims().all(|i| i.1 != 0)
+}
+
+fn innermost_var(r: &Reduction<'_>, k: usize) -> Option<Var> {
+    r.axes[k].parts.last().map(|p| p.0.clone())
+}
+
+fn number_of(e: &Expr) -> Option<f64> {
+    e.as_float().or_else(|| e.as_int().map(|n| n as f64))
 }

@@ -376,11 +376,10 @@ impl Writer {
     fn of_integers(&mut self, op: Intrin, x: &[String], dtype: DType) -> Result<String> {
         let ty = types::value(dtype)?;
         let a = &x[0];
-        let infix = |op: &str| format!("(({ty})({a} {op} {}))", x[1]);
         Ok(match op {
-            Intrin::BitAnd => infix("&"),
-            Intrin::BitOr => infix("|"),
-            Intrin::BitXor => infix("^"),
+            Intrin::BitAnd => infix("&", x, a, ty),
+            Intrin::BitOr => infix("|", x, a, ty),
+            Intrin::BitXor => infix("^", x, a, ty),
             Intrin::BitNot if dtype.is_bool() => format!("(!{a})"),
             Intrin::BitNot => format!("(({ty})~{a})"),
             Intrin::Shl | Intrin::Shr => {
@@ -450,4 +449,8 @@ impl Writer {
             None => cell,
         })
     }
+}
+
+fn infix(op: &str, x: &[String], a: &str, ty: &str) -> String {
+    format!("(({ty})({a} {op} {}))", x[1])
 }

@@ -232,8 +232,14 @@ fn image(buffer: &Buffer, func: &TensorFunc, param: Option<usize>) -> Result<Ima
         }
     };
     let (reads, writes) = accessed(&func.body);
-    let among = |all: &[Buffer]| all.iter().any(|b| b.data == buffer.data);
-    Ok(Image { param, rows, columns, half, reads: among(&reads), writes: among(&writes) })
+    Ok(Image {
+        param,
+        rows,
+        columns,
+        half,
+        reads: reads.iter().any(|b| b.data == buffer.data),
+        writes: writes.iter().any(|b| b.data == buffer.data),
+    })
 }
 
 /// A function while it is cut.
@@ -264,8 +270,9 @@ fn has_kernels(s: &Stmt) -> bool {
 /// Whether a statement reads a texture that it writes.
 fn mixes_textures(s: &Stmt) -> bool {
     let (read, written) = accessed(s);
-    let is_read = |b: &Buffer| read.iter().any(|r| r.data == b.data);
-    written.iter().any(|b| b.scope.starts_with("global.texture") && is_read(b))
+    written
+        .iter()
+        .any(|b| b.scope.starts_with("global.texture") && read.iter().any(|r| r.data == b.data))
 }
 
 impl Cut<'_> {
@@ -367,15 +374,14 @@ impl Cut<'_> {
         let (mut params, mut arguments, mut heads) = (Vec::new(), Vec::new(), Vec::new());
         let nothing = Var::index("none");
         let (read, written) = accessed(s);
-        let among = |all: &[Buffer], var: &Var| all.iter().any(|b| b.data == *var);
         for var in captured(&nothing, s) {
             if let Some((memory, buffer)) = self.places.get(&var) {
                 let ty = types::memory(buffer.dtype()).map_err(|e| e.at(s.span()))?;
                 let name = w.name(&buffer.name);
                 arguments.push(Argument::Memory(*memory));
                 if matches!(self.memory[*memory], Memory::Image(_)) {
-                    let writes = among(&written, &var);
-                    if writes && among(&read, &var) {
+                    let writes = names_data(&written, &var);
+                    if writes && names_data(&read, &var) {
                         return Err(Error::unsupported(format!(
                             "one kernel reads and writes the texture `{}`",
                             buffer.name
@@ -472,4 +478,8 @@ impl Cut<'_> {
         found.into_iter().for_each(|(b, value)| self.add(&b, Memory::Constant(value)));
         vars
     }
+}
+
+fn names_data(all: &[Buffer], var: &Var) -> bool {
+    all.iter().any(|b| b.data == *var)
 }

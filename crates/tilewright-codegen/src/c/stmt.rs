@@ -157,13 +157,10 @@ impl Writer {
             return Ok(());
         }
         // All lanes are read before one is written.
-        let own = |b: &Buffer, at: &[Expr]| {
-            at.len() == indices.len()
-                && b == buffer
-                && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
-        };
         let mut overlaps = false;
-        value.for_each_load(|b, at| overlaps |= b.data == buffer.data && !own(b, at));
+        value.for_each_load(|b, at| {
+            overlaps |= b.data == buffer.data && !is_own_cell(b, at, indices, buffer)
+        });
         if !overlaps {
             return self.each_lane(lanes, |w, _| {
                 let text = w.stored(buffer, indices, value)?;
@@ -408,6 +405,10 @@ impl Writer {
             lanes => self.each_lane(lanes, |w, _| check(w)),
         }
     }
+}
+
+fn is_own_cell(b: &Buffer, at: &[Expr], indices: &[Expr], buffer: &Buffer) -> bool {
+    at.len() == indices.len() && b == buffer && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
 }
 
 /// Whether a statement does something by itself: it writes or checks.

@@ -30,10 +30,9 @@ pub(super) enum Axis {
 impl Axis {
     /// The axis of a name such as `threadIdx.x`.
     pub fn named(name: &str) -> Result<Axis> {
-        let find = |axis: &str| AXES.iter().position(|a| *a == axis);
         let axis = match name.split_once('.') {
-            Some(("blockIdx", axis)) => find(axis).map(Axis::Group),
-            Some(("threadIdx", axis)) => find(axis).map(Axis::Thread),
+            Some(("blockIdx", axis)) => axis_number(axis).map(Axis::Group),
+            Some(("threadIdx", axis)) => axis_number(axis).map(Axis::Thread),
             _ => None,
         };
         axis.ok_or_else(|| {
@@ -51,6 +50,10 @@ impl Axis {
             Axis::Thread(k) => format!("get_local_id({k})"),
         }
     }
+}
+
+fn axis_number(axis: &str) -> Option<usize> {
+    AXES.iter().position(|a| *a == axis)
 }
 
 /// The extents of the axes of a kernel.
@@ -77,8 +80,7 @@ impl Extents {
             }
         });
         for (name, extent, s) in loops {
-            let differs = |e: Error| e.at(s.span());
-            match Axis::named(&name).map_err(differs)? {
+            match Axis::named(&name).map_err(|e| e.at(s.span()))? {
                 Axis::Thread(k) => {
                     let n = extent.as_int().filter(|n| *n > 0).ok_or_else(|| {
                         Error::unsupported(format!(

@@ -118,8 +118,11 @@ impl Writer {
 
     /// A name that nothing else has, with a hint in it.
     pub fn name(&mut self, hint: &str) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let hint: String = hint.chars().map(plain).take(24).collect();
+        let hint: String = hint
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .take(24)
+            .collect();
         let front = if hint.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "v" };
         self.count += 1;
         format!("{front}{hint}_{}", self.count)

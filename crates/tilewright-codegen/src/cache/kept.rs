@@ -81,8 +81,12 @@ impl Kept {
     /// Remembers that all checksums are right.
     pub fn confirm(&self) {
         let name = name(&self.key, ENTRY);
-        let same = |file: File| Identity::of(&file).is_ok_and(|now| now == self.identity);
-        if self.is_settled && self.directory.read(&name).is_ok_and(same) {
+        if self.is_settled
+            && self
+                .directory
+                .read(&name)
+                .is_ok_and(|file| Identity::of(&file).is_ok_and(|now| now == self.identity))
+        {
             let stamp = stamp(&self.identity, &self.key, &[]);
             let _ = replace(&self.directory, &self::name(&self.key, STAMP), |file| {
                 file.write_all(&stamp)
@@ -419,13 +423,14 @@ mod tests {
     #[test]
     fn a_write_that_fails_leaves_nothing() {
         let place = place();
-        let full = |out: &mut dyn Write| {
-            out.write_all(b"some")?;
-            Err(io::ErrorKind::StorageFull.into())
-        };
-        assert!(place.cache.keep(&key("a"), 10, full).is_none());
+        assert!(place.cache.keep(&key("a"), 10, write_then_fail).is_none());
         assert!(place.cache.keep(&key("a"), u64::MAX, |_| Ok(())).is_none());
         assert_eq!(fs::read_dir(place.directory.path()).expect("it is there").count(), 0);
+    }
+
+    fn write_then_fail(out: &mut dyn Write) -> Result<(), io::Error> {
+        out.write_all(b"some")?;
+        Err(io::ErrorKind::StorageFull.into())
     }
 
     #[test]

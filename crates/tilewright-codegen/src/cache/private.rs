@@ -29,15 +29,12 @@ impl Identity {
     /// That of an open file.
     pub fn of(file: &File) -> io::Result<Identity> {
         let found = file.metadata()?;
-        let time = |seconds: i64, nanos: i64| {
-            seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos).cast_unsigned()
-        };
         Ok(Identity([
             found.dev(),
             found.ino(),
             found.len(),
-            time(found.mtime(), found.mtime_nsec()),
-            time(found.ctime(), found.ctime_nsec()),
+            file_time(found.mtime(), found.mtime_nsec()),
+            file_time(found.ctime(), found.ctime_nsec()),
         ]))
     }
 
@@ -50,6 +47,10 @@ impl Identity {
             .and_then(|time| time.elapsed().ok());
         !changed.is_multiple_of(1_000_000_000) && since.is_some_and(|since| since > least)
     }
+}
+
+fn file_time(seconds: i64, nanos: i64) -> u64 {
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos).cast_unsigned()
 }
 
 /// Permission to write for a group or for everybody.
@@ -70,18 +71,25 @@ impl From<io::Error> for Refused {
 /// Whether what was opened is this user's alone.
 fn check(file: &File, directory: bool) -> Result<(), Refused> {
     let found = file.metadata()?;
-    let because = |text: String| Err(Refused::Because(text));
     match directory {
-        true if !found.is_dir() => return because("it is not a directory".into()),
-        false if !found.is_file() => return because("it is not a regular file".into()),
+        true if !found.is_dir() => return Err(Refused::Because("it is not a directory".into())),
+        false if !found.is_file() => {
+            return Err(Refused::Because("it is not a regular file".into()));
+        }
         _ => {}
     }
     let me = rustix::process::geteuid().as_raw();
     if found.uid() != me {
-        return because(format!("it belongs to user {}, and this is user {me}", found.uid()));
+        return Err(Refused::Because(format!(
+            "it belongs to user {}, and this is user {me}",
+            found.uid()
+        )));
     }
     if found.mode() & OTHERS_WRITE != 0 {
-        return because(format!("others may write it (mode {:o})", found.mode() & 0o7777));
+        return Err(Refused::Because(format!(
+            "others may write it (mode {:o})",
+            found.mode() & 0o7777
+        )));
     }
     Ok(())
 }
@@ -143,9 +151,10 @@ impl Directory {
     /// The names in the directory that are text.
     pub fn names(&self) -> Vec<String> {
         let Ok(list) = Dir::read_from(&self.0) else { return Vec::new() };
-        let name = |entry: rustix::fs::DirEntry| {
-            OsString::from_vec(entry.file_name().to_bytes().to_vec()).into_string().ok()
-        };
-        list.flatten().filter_map(name).collect()
+        list.flatten()
+            .filter_map(|entry| {
+                OsString::from_vec(entry.file_name().to_bytes().to_vec()).into_string().ok()
+            })
+            .collect()
     }
 }

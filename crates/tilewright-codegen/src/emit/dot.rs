@@ -65,8 +65,12 @@ impl Func<'_> {
         if dtype.lanes == 1 || self.mask.is_some() {
             return None;
         }
-        let fits = |d: &&Dot| d.lanes == dtype.lanes && d.sum == dtype.scalar();
-        let dots: Vec<Dot> = machine.dots.iter().filter(fits).copied().collect();
+        let dots: Vec<Dot> = machine
+            .dots
+            .iter()
+            .filter(|d| d.lanes == dtype.lanes && d.sum == dtype.scalar())
+            .copied()
+            .collect();
         let mut terms = Vec::new();
         if dots.is_empty() || !addends(e, MOST, &mut terms) {
             return None;
@@ -182,21 +186,19 @@ fn elements(e: &Expr) -> Option<Access<'_>> {
 /// The position of the first of the products that an instruction adds up, where these are all there are.
 fn group(d: &Dot, all: &[Product<'_>]) -> Option<usize> {
     let head = all.first()?;
-    let same = |a: &Access<'_>, b: &Access<'_>| a.buffer == b.buffer && a.step == b.step;
     let fits = head.one.buffer.dtype() == d.a
         && head.lanes.buffer.dtype() == d.b
         && usize::try_from(head.lanes.step) == Ok(d.group)
         && all.len() == d.group
-        && all.iter().all(|p| same(&p.one, &head.one) && same(&p.lanes, &head.lanes));
+        && all.iter().all(|p| same_stream(&p.one, &head.one) && same_stream(&p.lanes, &head.lanes));
     if !fits {
         return None;
     }
     // By how much each is behind the first: the same in both operands.
-    let behind = |a: &Expr, from: &Expr| Linear::of(a)?.plus(&Linear::of(from)?, -1)?.as_constant();
     let mut order = Vec::new();
     for (at, p) in all.iter().enumerate() {
-        let by = behind(p.lanes.at, head.lanes.at)?;
-        if behind(p.one.at, head.one.at)? != by {
+        let by = distance(p.lanes.at, head.lanes.at)?;
+        if distance(p.one.at, head.one.at)? != by {
             return None;
         }
         order.push((by, at));
@@ -205,4 +207,12 @@ fn group(d: &Dot, all: &[Product<'_>]) -> Option<usize> {
     let (least, first) = *order.first()?;
     let beside = order.iter().zip(0..).all(|((by, _), k)| by - least == k);
     beside.then_some(first)
+}
+
+fn same_stream(a: &Access<'_>, b: &Access<'_>) -> bool {
+    a.buffer == b.buffer && a.step == b.step
+}
+
+fn distance(a: &Expr, from: &Expr) -> Option<i128> {
+    Linear::of(a)?.plus(&Linear::of(from)?, -1)?.as_constant()
 }

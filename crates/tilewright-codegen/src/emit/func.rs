@@ -203,8 +203,9 @@ pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
     let mut seen: HashSet<(Arc<str>, usize, Option<Span>)> = HashSet::new();
     let mut list = Vec::new();
     func.body.for_each(|s| {
-        let new = |a: &Assertion| seen.insert((a.message.clone(), a.values, a.span));
-        list.extend(Assertion::of(s).filter(new));
+        list.extend(
+            Assertion::of(s).filter(|a| seen.insert((a.message.clone(), a.values, a.span))),
+        );
     });
     list
 }
@@ -230,17 +231,11 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
     let aligned = matches!(func.attrs.get(ALIGNED), Some(Attr::Int(1) | Attr::Bool(true)));
 
     let shapes = func.shape_vars();
-    let scalar = |var: &Var, inner: &mut Func<'_>, outer: &mut Code<'_>, slot: usize| {
-        let value = unpack(outer, slot, var.dtype())?;
-        let name = Val::new(value.ty, format!("%p{slot}"));
-        inner.bind(var, name.clone());
-        Ok::<_, Error>((name.to_string(), value.to_string()))
-    };
     for (slot, param) in func.params.iter().enumerate() {
         let (param, arg) = match param {
             Param::Scalar(var) => {
                 inner.ranges.bind(var, Interval::all(var.dtype()));
-                scalar(var, &mut inner, &mut outer, slot)?
+                scalar_argument(var, &mut inner, &mut outer, slot)?
             }
             Param::Buffer { handle, buffer } => {
                 let value = unpack(&mut outer, slot, DType::HANDLE)?;
@@ -265,7 +260,7 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
     }
     inner.ranges.bind_sizes(func);
     for (k, var) in shapes.iter().enumerate() {
-        let (param, arg) = scalar(var, &mut inner, &mut outer, func.params.len() + k)?;
+        let (param, arg) = scalar_argument(var, &mut inner, &mut outer, func.params.len() + k)?;
         params.push(param);
         args.push(arg);
     }
@@ -299,6 +294,18 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
     let result = outer.emit(Ty::I32, call);
     outer.line(format_args!("ret {result}"));
     Ok(outer.finish(&format!("define hidden i32 @{symbol}(ptr %ctx, ptr %args) #0")))
+}
+
+fn scalar_argument(
+    var: &Var,
+    inner: &mut Func<'_>,
+    outer: &mut Code<'_>,
+    slot: usize,
+) -> Result<(String, String)> {
+    let value = unpack(outer, slot, var.dtype())?;
+    let name = Val::new(value.ty, format!("%p{slot}"));
+    inner.bind(var, name.clone());
+    Ok((name.to_string(), value.to_string()))
 }
 
 /// The value of one slot of the argument array.

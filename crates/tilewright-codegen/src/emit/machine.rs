@@ -23,8 +23,11 @@ pub(super) struct Machine {
 impl Machine {
     pub fn new(target: &Target) -> Machine {
         let features = target.known_features();
-        let is = |arch: Arch| features.arch() == arch;
-        let (arm, x86, riscv) = (is(Arch::Aarch64), is(Arch::X86_64), is(Arch::Riscv64));
+        let (arm, x86, riscv) = (
+            features.arch() == Arch::Aarch64,
+            features.arch() == Arch::X86_64,
+            features.arch() == Arch::Riscv64,
+        );
         Machine {
             half: arm || (x86 && features.has("f16c")) || (riscv && features.has("zfhmin")),
             nan_min_max: arm,

@@ -191,8 +191,7 @@ impl Func<'_> {
                 stride: product(&mut self.code, &stride, k, false),
             },
             Addresses::Lanes { base, apart } => {
-                let times = |k: i64| apart.iter().map(|a| a.checked_mul(k)).collect();
-                match constant(k).and_then(times) {
+                match constant(k).and_then(|k| apart.iter().map(|a| a.checked_mul(k)).collect()) {
                     Some(apart) => {
                         Addresses::Lanes { base: self.code.mul_index(&base, k, stays), apart }
                     }
@@ -562,12 +561,18 @@ fn constant_lanes(e: &Expr) -> Option<Vec<i64>> {
         }
         ExprKind::Binary(op, a, b) if lanes > 1 => {
             let dtype = a.dtype().scalar();
-            let of = |v: i64| scalar::Scalar::int(v, dtype);
-            let at = |(a, b): (&i64, &i64)| {
-                let value = scalar::Scalar::binary(*op, of(*a), of(*b));
-                i64::try_from(value.ok()?.as_i128()).ok()
-            };
-            constant_lanes(a)?.iter().zip(&constant_lanes(b)?).map(at).collect()
+            constant_lanes(a)?
+                .iter()
+                .zip(&constant_lanes(b)?)
+                .map(|(a, b)| {
+                    let value = scalar::Scalar::binary(
+                        *op,
+                        scalar::Scalar::int(*a, dtype),
+                        scalar::Scalar::int(*b, dtype),
+                    );
+                    i64::try_from(value.ok()?.as_i128()).ok()
+                })
+                .collect()
         }
         _ => None,
     }
@@ -575,8 +580,11 @@ fn constant_lanes(e: &Expr) -> Option<Vec<i64>> {
 
 /// Whether all lanes lie as far apart as the first two.
 fn is_progression(lanes: &[i64]) -> bool {
-    let step = |w: &[i64]| w[1].wrapping_sub(w[0]);
-    lanes.windows(2).all(|w| step(w) == step(lanes))
+    lanes.windows(2).all(|w| step_of(w) == step_of(lanes))
+}
+
+fn step_of(w: &[i64]) -> i64 {
+    w[1].wrapping_sub(w[0])
 }
 
 /// The first place, and how far the lanes lie from it, where that is constant.

@@ -54,12 +54,11 @@ impl Func<'_> {
         }
         for &(first, count) in others {
             let next = self.run(b, base, (first, count), ty)?;
-            let here = |at: i64| -> Option<usize> {
-                let place = usize::try_from(at.checked_sub(first)?).ok()?;
-                (place < usize::from(count)).then_some(lanes + place)
-            };
-            let order: Vec<usize> =
-                apart.iter().zip(places).map(|(at, place)| here(*at).unwrap_or(place)).collect();
+            let order: Vec<usize> = apart
+                .iter()
+                .zip(places)
+                .map(|(at, place)| lane_at(*at, first, count, lanes).unwrap_or(place))
+                .collect();
             all = self.code.shuffle(&all, &next, &order);
             places = (0..lanes).collect();
         }
@@ -76,6 +75,11 @@ impl Func<'_> {
             _ => self.code.resized(&run, ty.lanes),
         })
     }
+}
+
+fn lane_at(at: i64, first: i64, count: u16, lanes: usize) -> Option<usize> {
+    let place = usize::try_from(at.checked_sub(first)?).ok()?;
+    (place < usize::from(count)).then_some(lanes + place)
 }
 
 #[cfg(test)]

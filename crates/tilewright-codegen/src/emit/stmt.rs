@@ -159,17 +159,16 @@ impl Func<'_> {
             let taken = if cond.is_true() { Some(then) } else { otherwise };
             return taken.map_or(Ok(()), |s| self.stmt(s));
         }
-        if let Some(first) = first_lane(cond).filter(|_| cond.dtype().lanes > 1) {
-            let then_masked = |f: &mut Self| {
+        if let Some(first) = first_lane(cond).filter(|_| cond.dtype().lanes > 1)
+            && otherwise.is_none()
+        {
+            return self.only_if(&first, |f| {
                 let c = f.expr(cond)?;
                 f.masked(&c, |f| {
                     f.some_lane = true;
                     f.stmt(then)
                 })
-            };
-            if otherwise.is_none() {
-                return self.only_if(&first, then_masked);
-            }
+            });
         }
         let c = self.expr(cond)?;
         if c.ty.scalar != Scalar::I1 {
@@ -425,22 +424,25 @@ const ROW: i64 = 8;
 /// The condition that holds where one of lanes does that holds for the first lanes alone: the value of the first lane.
 /// `None` where it may hold for others.
 fn first_lane(cond: &Expr) -> Option<Expr> {
-    let upwards = |e: &Expr| match e.kind() {
-        ExprKind::Ramp(base, step) if step.as_int().is_some_and(|k| k >= 0) => Some(base.clone()),
-        ExprKind::Broadcast(value) => Some(value.clone()),
-        _ => None,
-    };
     match cond.kind() {
         ExprKind::Broadcast(value) => Some(value.clone()),
         ExprKind::Binary(BinOp::And, a, b) => Some(first_lane(a)?.and(first_lane(b)?)),
         ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) => match b.kind() {
-            ExprKind::Broadcast(b) => Some(Expr::binary(*op, upwards(a)?, b.clone())),
+            ExprKind::Broadcast(b) => Some(Expr::binary(*op, lowest_lane(a)?, b.clone())),
             _ => None,
         },
         ExprKind::Binary(op @ (BinOp::Gt | BinOp::Ge), a, b) => match a.kind() {
-            ExprKind::Broadcast(a) => Some(Expr::binary(*op, a.clone(), upwards(b)?)),
+            ExprKind::Broadcast(a) => Some(Expr::binary(*op, a.clone(), lowest_lane(b)?)),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+fn lowest_lane(e: &Expr) -> Option<Expr> {
+    match e.kind() {
+        ExprKind::Ramp(base, step) if step.as_int().is_some_and(|k| k >= 0) => Some(base.clone()),
+        ExprKind::Broadcast(value) => Some(value.clone()),
         _ => None,
     }
 }
@@ -449,8 +451,8 @@ fn first_lane(cond: &Expr) -> Option<Expr> {
 fn writes_rows(s: &Stmt) -> bool {
     let StmtKind::For { var, range, body, .. } = s.kind() else { return false };
     let StmtKind::Store { indices, .. } = body.kind() else { return false };
-    let beside = |i: &Expr| Linear::of(i).and_then(|i| i.coefficient(var)) == Some(1);
-    range.extent.as_int().is_none_or(|n| n >= ROW) && indices.last().is_some_and(beside)
+    range.extent.as_int().is_none_or(|n| n >= ROW)
+        && indices.last().is_some_and(|i| Linear::of(i).and_then(|i| i.coefficient(var)) == Some(1))
 }
 
 /// Whether an annotation is there and does not say no.

@@ -35,12 +35,13 @@ impl Func<'_> {
                 None => self.load_lanes(b, &cells, ty.lanes),
             };
             let here = |lane: usize| (start..start + lanes).contains(&(lane * step));
-            let place = |lane: usize| match &all {
-                None if here(lane) => lane * step,
-                Some(_) if lane >= done && here(lane) => lanes + lane * step - start,
-                _ => lane,
-            };
-            let order: Vec<usize> = (0..lanes).map(place).collect();
+            let order: Vec<usize> = (0..lanes)
+                .map(|lane| match &all {
+                    None if here(lane) => lane * step,
+                    Some(_) if lane >= done && here(lane) => lanes + lane * step - start,
+                    _ => lane,
+                })
+                .collect();
             let new = self.code.shuffle(all.as_ref().unwrap_or(&next), &next, &order);
             done = (0..lanes).take_while(|l| *l < done || here(*l)).count();
             all = Some(new);
@@ -53,8 +54,9 @@ impl Func<'_> {
     fn load_cells_of(&mut self, cells: &Cells, mask: &Val, step: usize, start: usize) -> Val {
         let lanes = usize::from(mask.lanes());
         let nothing = Val::zero(mask.ty);
-        let of = |cell: usize| if cell.is_multiple_of(step) { cell / step } else { lanes };
-        let order: Vec<usize> = (start..start + lanes).map(of).collect();
+        let order: Vec<usize> = (start..start + lanes)
+            .map(|cell| if cell.is_multiple_of(step) { cell / step } else { lanes })
+            .collect();
         let mask = self.code.shuffle(mask, &nothing, &order);
         let zero = Val::zero(mask.ty.of(cells.element));
         self.code.load_masked(cells, &mask, &zero)

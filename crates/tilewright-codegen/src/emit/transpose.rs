@@ -94,11 +94,13 @@ impl Func<'_> {
                 }
             }
         }
-        let column = |j: usize| {
-            let is = |l: &Vec<(usize, usize)>| l.iter().copied().eq((0..lanes).map(|r| (r, j)));
-            from.iter().position(is).map(|k| columns[k].clone())
-        };
-        let all: Option<Vec<Val>> = (0..lanes).map(column).collect();
+        let all: Option<Vec<Val>> = (0..lanes)
+            .map(|j| {
+                from.iter()
+                    .position(|l| l.iter().copied().eq((0..lanes).map(|r| (r, j))))
+                    .map(|k| columns[k].clone())
+            })
+            .collect();
         all.map(Some)
             .ok_or_else(|| tilewright_ir::Error::internal("shuffles that do not transpose"))
     }
@@ -135,10 +137,9 @@ fn across<'e>(e: &'e Expr, var: &Var, to: &Buffer, found: &mut Vec<Across<'e>>) 
 
 /// The first lane of an index, and how far the next one is from it.
 fn first_and_step(index: &Expr) -> Option<(Expr, Expr)> {
-    let zero = |e: &Expr| Expr::int(0, e.dtype().scalar());
     Some(match index.kind() {
-        _ if index.dtype().lanes == 1 => (index.clone(), zero(index)),
-        ExprKind::Broadcast(x) => (x.clone(), zero(index)),
+        _ if index.dtype().lanes == 1 => (index.clone(), zero_like(index)),
+        ExprKind::Broadcast(x) => (x.clone(), zero_like(index)),
         ExprKind::Ramp(first, step) => (first.clone(), step.clone()),
         ExprKind::Cast(x) if index.dtype().bits >= x.dtype().bits => {
             let (first, step) = first_and_step(x)?;
@@ -162,6 +163,10 @@ fn first_and_step(index: &Expr) -> Option<(Expr, Expr)> {
     })
 }
 
+fn zero_like(e: &Expr) -> Expr {
+    Expr::int(0, e.dtype().scalar())
+}
+
 /// Which vectors meet in each round, by the bit in which their numbers differ, and the lanes of the two
 /// that come of them. Neighbours in the 16 bytes that instructions shuffle within come first, then
 /// these 16 bytes as wholes.
@@ -171,30 +176,33 @@ fn rounds(lanes: usize, bytes: usize) -> Vec<(usize, [Vec<usize>; 2])> {
     let mut pair = 1;
     let mut run = 1;
     while run < within {
-        // In every 16 bytes, runs of the lower or upper half of one and of the other in turn.
-        let half = |upper: usize| -> Vec<usize> {
-            let groups = (0..lanes).step_by(within);
-            let runs = |g: usize| {
-                (0..within / 2).step_by(run).flat_map(move |r| {
-                    let at = g + upper * within / 2 + r;
-                    [at, lanes + at].into_iter().flat_map(move |at| at..at + run)
-                })
-            };
-            groups.flat_map(runs).collect()
-        };
-        rounds.push((pair, [half(0), half(1)]));
+        rounds.push((pair, [halves(0, lanes, within, run), halves(1, lanes, within, run)]));
         (pair, run) = (2 * pair, 2 * run);
     }
     while pair < lanes {
-        // Every second 16 bytes of one, then of the other.
-        let every = |odd: usize| -> Vec<usize> {
-            let starts = (0..2 * lanes).step_by(2 * within).map(|s| s + odd * within);
-            starts.flat_map(|s| s..s + within).collect()
-        };
-        rounds.push((pair, [every(0), every(1)]));
+        rounds.push((pair, [every_other(0, lanes, within), every_other(1, lanes, within)]));
         pair *= 2;
     }
     rounds
+}
+
+/// In every 16 bytes, runs of the lower or upper half of one and of the other in turn.
+fn halves(upper: usize, lanes: usize, within: usize, run: usize) -> Vec<usize> {
+    let groups = (0..lanes).step_by(within);
+    groups
+        .flat_map(|g| {
+            (0..within / 2).step_by(run).flat_map(move |r| {
+                let at = g + upper * within / 2 + r;
+                [at, lanes + at].into_iter().flat_map(move |at| at..at + run)
+            })
+        })
+        .collect()
+}
+
+/// Every second 16 bytes of one, then of the other.
+fn every_other(odd: usize, lanes: usize, within: usize) -> Vec<usize> {
+    let starts = (0..2 * lanes).step_by(2 * within).map(|s| s + odd * within);
+    starts.flat_map(|s| s..s + within).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use tilewright_ir::{
 use tilewright_runtime::plan::program::{self, Block, Operation, Register, What};
 use tilewright_runtime::{MemoryPlan, OpenPort};
 
-use super::given::{Control, Library, Program};
+use super::given::{Control, Library};
 use crate::entry::Planned;
 
 /// Inputs and outputs of a program, for [`Library::program`](super::Library::program). Outputs whose sizes data decide are not
@@ -97,8 +97,8 @@ pub(super) fn code(
     }
     let body = w.block(&control.program.body)?;
     let run = w.run(body, &control.program.body)?;
-    let count = |p: &Program<'_>| p.plan.shapes().map_or(0, |s| s.count);
-    let shapes = control.pieces.iter().map(count).max().unwrap_or(0);
+    let shapes =
+        control.pieces.iter().map(|p| p.plan.shapes().map_or(0, |s| s.count)).max().unwrap_or(0);
     let mut functions = format!(
         "typedef struct {{
     void *arena; /* for the piece that runs */
@@ -275,9 +275,6 @@ impl<'a> Writer<'a> {
             }
             What::Copy(from, to) => Self::copy(&[*from], &[*to], out),
             What::Piece { piece, args, sizes, outs } => {
-                let list = |all: Vec<String>| -> String {
-                    all.into_iter().chain(["0".to_owned()]).collect::<Vec<_>>().join(", ")
-                };
                 let given = args.iter().map(|r| format!("m->r[{r}]")).collect();
                 let told = sizes.iter().map(|s| format!("m->s[{s}]")).collect();
                 let _ = write!(
@@ -288,9 +285,9 @@ impl<'a> Writer<'a> {
         int failed = piece_{piece}(m, in, told, made);
         if (failed != 0) return failed;
 ",
-                    list(given),
+                    initialiser(given),
                     outs.len().max(1),
-                    list(told),
+                    initialiser(told),
                 );
                 for (k, r) in outs.iter().enumerate() {
                     let _ = writeln!(out, "        set(&m->r[{r}], made[{k}]);");
@@ -372,10 +369,11 @@ impl<'a> Writer<'a> {
 
     /// A size as an expression of slots.
     fn size(&self, e: &Expr) -> Result<String> {
-        let unfit = || Error::unsupported(format!("the size `{e}` in a shared library"));
         Ok(match e.kind() {
             ExprKind::Int(n) => format!("INT64_C({n})"),
-            ExprKind::Var(v) => format!("m->s[{}]", self.program.slot(v).ok_or_else(unfit)?),
+            ExprKind::Var(v) => {
+                format!("m->s[{}]", self.program.slot(v).ok_or_else(|| no_size(e))?)
+            }
             ExprKind::Cast(a) => self.size(a)?,
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.size(a)?, self.size(b)?);
@@ -387,10 +385,10 @@ impl<'a> Writer<'a> {
                     BinOp::FloorMod => format!("rest({a}, {b})"),
                     BinOp::Min => format!("smaller({a}, {b})"),
                     BinOp::Max => format!("larger({a}, {b})"),
-                    _ => return Err(unfit()),
+                    _ => return Err(no_size(e)),
                 }
             }
-            _ => return Err(unfit()),
+            _ => return Err(no_size(e)),
         })
     }
 
@@ -402,13 +400,17 @@ impl<'a> Writer<'a> {
         to: Register,
         out: &mut String,
     ) {
-        let arg = |k: usize| args.get(k).map_or("NULL".to_owned(), |r| format!("m->r[{r}]"));
         let given = |k: usize| usize::from(args.len() > k);
-        let (a, b, c, axis) = (arg(0), arg(1), arg(2), attr(attrs, "axis", 0));
+        let (a, b, c, axis) = (
+            register_of(0, args),
+            register_of(1, args),
+            register_of(2, args),
+            attr(attrs, "axis", 0),
+        );
         let position = "there is no such position in the list";
         let (call, reason) = match op {
             ListOp::Of => {
-                let items: Vec<String> = (0..args.len()).map(arg).collect();
+                let items: Vec<String> = (0..args.len()).map(|k| register_of(k, args)).collect();
                 let items = if items.is_empty() {
                     "NULL".to_owned()
                 } else {
@@ -485,10 +487,12 @@ impl<'a> Writer<'a> {
         for (list, r) in lists.iter().zip(&next[carried.len()..]) {
             let _ = writeln!(out, "        TRY(append(m->r[{list}], m->r[{r}]), 0);");
         }
-        let is_own = |r: &&Register| {
-            params.contains(r) || body.operations.iter().any(|o| o.what.writes().contains(r))
-        };
-        Self::clear(body.results.iter().filter(is_own), out);
+        Self::clear(
+            body.results.iter().filter(|r| {
+                params.contains(r) || body.operations.iter().any(|o| o.what.writes().contains(r))
+            }),
+            out,
+        );
         *out += "    }\n";
         Self::copy(&held, &outs[..carried.len()], out);
         for ((list, (dtype, shape)), to) in lists.iter().zip(stacked).zip(&outs[carried.len()..]) {
@@ -515,4 +519,16 @@ impl<'a> Writer<'a> {
         *out += "    }\n";
         Ok(())
     }
+}
+
+fn initialiser(all: Vec<String>) -> String {
+    all.into_iter().chain(["0".to_owned()]).collect::<Vec<_>>().join(", ")
+}
+
+fn no_size(e: &Expr) -> Error {
+    Error::unsupported(format!("the size `{e}` in a shared library"))
+}
+
+fn register_of(k: usize, args: &[usize]) -> String {
+    args.get(k).map_or("NULL".to_owned(), |r| format!("m->r[{r}]"))
 }

@@ -261,16 +261,6 @@ impl<'a> Machine<'a> {
         };
         let features = c_string("the list of CPU features", features.trim_matches(','))?;
         llvm.check_target(target)?;
-        let unsupported = |reason: &str| {
-            Error::unsupported(format!("no code generator for target `{}`", target.triple))
-                .note(reason.trim_end())
-                .note(format!(
-                    "{} (LLVM {}) is set up for {}",
-                    llvm.path().display(),
-                    llvm.version(),
-                    llvm.families().join(", ")
-                ))
-        };
         let (mut entry, mut message) = (null_mut(), null_mut());
         // SAFETY: all texts end with a zero and outlive the calls; the message is taken once.
         unsafe {
@@ -278,7 +268,7 @@ impl<'a> Machine<'a> {
                 (f.LLVMGetTargetFromTriple)(triple.as_ptr(), &mut entry, &mut message) != 0;
             let message = llvm.take_message(message);
             if failed || entry.is_null() {
-                return Err(unsupported(&message));
+                return Err(no_code_generator(&message, target, llvm));
             }
             let raw = (f.LLVMCreateTargetMachine)(
                 entry,
@@ -290,7 +280,11 @@ impl<'a> Machine<'a> {
                 api::CODE_MODEL_DEFAULT,
             );
             if raw.is_null() {
-                return Err(unsupported("LLVM knows the target but cannot generate code for it"));
+                return Err(no_code_generator(
+                    "LLVM knows the target but cannot generate code for it",
+                    target,
+                    llvm,
+                ));
             }
             Ok(Machine { llvm, raw, triple })
         }
@@ -328,6 +322,17 @@ impl<'a> Machine<'a> {
     }
 }
 
+fn no_code_generator(reason: &str, target: &Target, llvm: &Llvm) -> Error {
+    Error::unsupported(format!("no code generator for target `{}`", target.triple))
+        .note(reason.trim_end())
+        .note(format!(
+            "{} (LLVM {}) is set up for {}",
+            llvm.path().display(),
+            llvm.version(),
+            llvm.families().join(", ")
+        ))
+}
+
 impl Drop for Machine<'_> {
     fn drop(&mut self) {
         // SAFETY: made in `new`.
@@ -338,24 +343,26 @@ impl Drop for Machine<'_> {
 /// The error for IR that LLVM does not take. A message about a place reads `module.ll:3:7: error:
 /// ...`, followed by the line and a caret; then the error points there itself.
 fn rejected(ir: &str, message: &str) -> Error {
-    let error = |text: &str| {
-        Error::internal(format!("LLVM rejects the generated code: {}", text.trim_end()))
-    };
-    let place = || {
-        let name = MODULE_NAME.to_str().ok()?;
-        let (line, rest) = message.strip_prefix(name)?.strip_prefix(':')?.split_once(':')?;
-        let (column, rest) = rest.split_once(':')?;
-        let text = rest.trim_start().strip_prefix("error: ")?.lines().next()?;
-        let line: usize = line.parse().ok()?;
-        let column: usize = column.parse().ok()?;
-        let line = ir.split_inclusive('\n').nth(line.checked_sub(1)?)?;
-        // The text is one allocation, so the difference of the addresses is the offset.
-        let start = line.as_ptr().addr() - ir.as_ptr().addr();
-        let at = start + column.saturating_sub(1).min(line.trim_end().len());
-        let at = u32::try_from(at).ok()?;
-        Some(error(text).at(Span::new(at, at)).in_source(&Source::new(name, ir)))
-    };
-    place().unwrap_or_else(|| error(message))
+    located_error(message, ir).unwrap_or_else(|| rejected_code(message))
+}
+
+fn located_error(message: &str, ir: &str) -> Option<Error> {
+    let name = MODULE_NAME.to_str().ok()?;
+    let (line, rest) = message.strip_prefix(name)?.strip_prefix(':')?.split_once(':')?;
+    let (column, rest) = rest.split_once(':')?;
+    let text = rest.trim_start().strip_prefix("error: ")?.lines().next()?;
+    let line: usize = line.parse().ok()?;
+    let column: usize = column.parse().ok()?;
+    let line = ir.split_inclusive('\n').nth(line.checked_sub(1)?)?;
+    // The text is one allocation, so the difference of the addresses is the offset.
+    let start = line.as_ptr().addr() - ir.as_ptr().addr();
+    let at = start + column.saturating_sub(1).min(line.trim_end().len());
+    let at = u32::try_from(at).ok()?;
+    Some(rejected_code(text).at(Span::new(at, at)).in_source(&Source::new(name, ir)))
+}
+
+fn rejected_code(text: &str) -> Error {
+    Error::internal(format!("LLVM rejects the generated code: {}", text.trim_end()))
 }
 
 #[cfg(test)]
@@ -474,25 +481,30 @@ exit:
     #[test]
     fn a_nul_is_refused_wherever_it_is() {
         let host = llvm().host();
-        let check = |ir: &str, target: &Target, what: &str| {
-            let error =
-                llvm().compile(ir, target, OptLevel::Full, Emit::Object).expect_err("it has a NUL");
-            assert!(matches!(error, Error::Input(_)));
-            assert!(error.to_string().starts_with(what), "{error}");
-        };
-        check("define\0", &host, "the LLVM IR contains a NUL character, at byte 6");
+        check_nul("define\0", &host, "the LLVM IR contains a NUL character, at byte 6");
         let with = |edit: fn(&mut Target)| {
             let mut target = host.clone();
             edit(&mut target);
             target
         };
-        check(SUM, &with(|t| t.triple.push('\0')), "the target triple contains a NUL character");
-        check(SUM, &with(|t| t.cpu.push('\0')), "the name of the CPU contains a NUL character");
-        check(
+        check_nul(
+            SUM,
+            &with(|t| t.triple.push('\0')),
+            "the target triple contains a NUL character",
+        );
+        check_nul(SUM, &with(|t| t.cpu.push('\0')), "the name of the CPU contains a NUL character");
+        check_nul(
             SUM,
             &with(|t| t.features.push('\0')),
             "the list of CPU features contains a NUL character",
         );
+    }
+
+    fn check_nul(ir: &str, target: &Target, what: &str) {
+        let error =
+            llvm().compile(ir, target, OptLevel::Full, Emit::Object).expect_err("it has a NUL");
+        assert!(matches!(error, Error::Input(_)));
+        assert!(error.to_string().starts_with(what), "{error}");
     }
 
     #[test]

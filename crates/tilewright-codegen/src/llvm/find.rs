@@ -121,8 +121,12 @@ impl Search {
     /// A search of these directories only, in this order.
     #[cfg(test)]
     pub(super) fn directories(dirs: impl IntoIterator<Item = PathBuf>) -> Search {
-        let place = |dir| SearchPath::Directory("given directory", dir);
-        Search { places: dirs.into_iter().map(place).collect() }
+        Search {
+            places: dirs
+                .into_iter()
+                .map(|dir| SearchPath::Directory("given directory", dir))
+                .collect(),
+        }
     }
 
     /// The file that the user demanded through [`OVERRIDE`], if one is.
@@ -305,8 +309,10 @@ mod tests {
                 .unwrap_or_else(|| panic!("{path:?} was not looked at"))
         };
         // A real directory where such a package is installed, a pattern where none is.
-        let is_versioned = |place: &PathBuf| place.to_string_lossy().starts_with("/usr/lib/llvm-");
-        let versioned = looked.iter().position(is_versioned).expect("they are looked at");
+        let versioned = looked
+            .iter()
+            .position(|place| place.to_string_lossy().starts_with("/usr/lib/llvm-"))
+            .expect("they are looked at");
         let order = [
             at(Path::new("/opt/py/lib")),
             at(Path::new("/opt/tw/bin")),

@@ -181,11 +181,11 @@ impl Linked {
             let lookup = self.llvm.functions().LLVMOrcLLJITLookup;
             self.llvm.check(lookup(self.raw.as_ptr(), &mut address, c_name.as_ptr()))
         };
-        let what = || format!("cannot link `{name}`");
-        found.map_err(|text| self.error(&what(), text))?;
+        found.map_err(|text| self.error(&format!("cannot link `{name}`"), text))?;
         let address = usize::try_from(address).unwrap_or(0);
-        NonNull::new(std::ptr::with_exposed_provenance_mut(address))
-            .ok_or_else(|| self.error(&what(), "its address is null".into()))
+        NonNull::new(std::ptr::with_exposed_provenance_mut(address)).ok_or_else(|| {
+            self.error(&format!("cannot link `{name}`"), "its address is null".into())
+        })
     }
 
     /// The one symbol table. It belongs to the JIT.

@@ -129,14 +129,17 @@ fn examine(
     seen: &mut HashMap<PathBuf, PathBuf>,
     mut status: impl FnMut(&Path) -> Status,
 ) -> SearchedPath {
-    let judge = |file: PathBuf| {
-        let status = match first_name(&file, seen) {
-            Some(first) => Status::SameAs(first),
-            None => status(&file),
-        };
-        (file, status)
-    };
-    let files = looked.found.into_iter().map(judge).collect();
+    let files = looked
+        .found
+        .into_iter()
+        .map(|file| {
+            let status = match first_name(&file, seen) {
+                Some(first) => Status::SameAs(first),
+                None => status(&file),
+            };
+            (file, status)
+        })
+        .collect();
     SearchedPath { origin: looked.origin, place: looked.place, files }
 }
 
@@ -166,8 +169,11 @@ mod tests {
     }
 
     fn demand(file: &Path) -> Loading<Llvm> {
-        let var = |name: &str| (name == OVERRIDE).then(|| OsString::from(file));
-        Loading::llvm(Search::new(var, None, None))
+        Loading::llvm(Search::new(
+            |name| (name == OVERRIDE).then(|| OsString::from(file)),
+            None,
+            None,
+        ))
     }
 
     /// A file that looks like a library from outside and is none.

@@ -164,19 +164,20 @@ impl Llvm {
 
     /// The machine that this process runs on.
     pub fn host(&self) -> Target {
-        let ask = || {
-            let f = self.functions();
-            // SAFETY: the three functions return a message each, which `take_message` frees.
-            let [triple, cpu, features] = unsafe {
-                [
-                    self.take_message((f.LLVMGetDefaultTargetTriple)()),
-                    self.take_message((f.LLVMGetHostCPUName)()),
-                    self.take_message((f.LLVMGetHostCPUFeatures)()),
-                ]
-            };
-            Target::new(triple, cpu, sorted(&features)).with_host()
+        self.host.get_or_init(|| self.ask_host()).clone()
+    }
+
+    fn ask_host(&self) -> Target {
+        let f = self.functions();
+        // SAFETY: the three functions return a message each, which `take_message` frees.
+        let [triple, cpu, features] = unsafe {
+            [
+                self.take_message((f.LLVMGetDefaultTargetTriple)()),
+                self.take_message((f.LLVMGetHostCPUName)()),
+                self.take_message((f.LLVMGetHostCPUFeatures)()),
+            ]
         };
-        self.host.get_or_init(ask).clone()
+        Target::new(triple, cpu, sorted(&features)).with_host()
     }
 
     /// Refuses the CPUs and features that LLVM does not know.
@@ -204,21 +205,22 @@ impl Llvm {
         self.check_target(target)?;
         let host = self.host();
         let (have, need) = (host.known_features(), target.known_features());
-        let refused = |why: String| {
-            Err(Error::unsupported(why)
-                .note(format!("this is {} ({})", host.cpu, host.triple))
-                .help("compile to a file (.so, .o) for that machine, or run for `native`"))
-        };
         if have.arch() != need.arch() {
-            return refused(format!("this machine cannot run code for {}", target.triple));
+            return refused_host(
+                format!("this machine cannot run code for {}", target.triple),
+                &host,
+            );
         }
         match need.missing_in(have) {
             missing if missing.is_empty() => Ok(()),
-            missing => refused(format!(
-                "this machine cannot run code for {}: it lacks {}",
-                if target.cpu.is_empty() { "these features" } else { &target.cpu },
-                missing.join(", ")
-            )),
+            missing => refused_host(
+                format!(
+                    "this machine cannot run code for {}: it lacks {}",
+                    if target.cpu.is_empty() { "these features" } else { &target.cpu },
+                    missing.join(", ")
+                ),
+                &host,
+            ),
         }
     }
 
@@ -258,6 +260,12 @@ impl Llvm {
             Err(text)
         }
     }
+}
+
+fn refused_host(why: String, host: &Target) -> Result<()> {
+    Err(Error::unsupported(why)
+        .note(format!("this is {} ({})", host.cpu, host.triple))
+        .help("compile to a file (.so, .o) for that machine, or run for `native`"))
 }
 
 /// A list of features in a fixed order: LLVM gives that of a hash table. What the CPU lacks comes

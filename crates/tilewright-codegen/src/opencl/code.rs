@@ -76,13 +76,20 @@ unsafe impl Code for OnDevice {
         run.all().map_err(named)?;
         let mut words = [0u8; FAILURE_BYTES];
         failure.read(0, &mut words)?;
-        let word = |k: usize| i64::from_ne_bytes(std::array::from_fn(|b| words[8 * k + b]));
-        if word(0) == 0 {
+        if word_at(0, words) == 0 {
             return Ok(());
         }
         failure.write(0, &[0; FAILURE_BYTES])?;
-        Err(self.failed(f, word(0), &std::array::from_fn::<i64, MAX_VALUES, _>(|k| word(k + 1))))
+        Err(self.failed(
+            f,
+            word_at(0, words),
+            &std::array::from_fn::<i64, MAX_VALUES, _>(|k| word_at(k + 1, words)),
+        ))
     }
+}
+
+fn word_at(k: usize, words: [u8; 72]) -> i64 {
+    i64::from_ne_bytes(std::array::from_fn(|b| words[8 * k + b]))
 }
 
 impl OnDevice {

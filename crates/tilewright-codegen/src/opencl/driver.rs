@@ -165,31 +165,30 @@ pub fn choose(which: &str) -> Result<DeviceInfo> {
              (Debian: apt-get install pocl-opencl-icd)",
         ));
     }
-    let listed = |error: Error| {
-        let names = all.iter().enumerate().map(|(k, d)| format!("{k}: {} ({})", d.name, d.driver));
-        error.note(format!("the devices are: {}", names.collect::<Vec<_>>().join(", ")))
-    };
     if which.is_empty() {
         return Ok(all[0].clone());
     }
     if let Ok(number) = which.parse::<usize>() {
-        return all
-            .get(number)
-            .cloned()
-            .ok_or_else(|| listed(Error::input(format!("there is no device number {number}"))));
+        return all.get(number).cloned().ok_or_else(|| {
+            with_devices(Error::input(format!("there is no device number {number}")), all)
+        });
     }
     let wanted = which.to_lowercase();
-    let fits = |d: &&DeviceInfo| {
+    let mut found = all.iter().filter(|d| {
         d.name.to_lowercase().contains(&wanted) || d.driver.to_lowercase().contains(&wanted)
-    };
-    let mut found = all.iter().filter(fits);
+    });
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one.clone()),
         (Some(_), Some(_)) => {
-            Err(listed(Error::input(format!("several devices are called `{which}`"))))
+            Err(with_devices(Error::input(format!("several devices are called `{which}`")), all))
         }
-        _ => Err(listed(Error::input(format!("there is no device called `{which}`")))),
+        _ => Err(with_devices(Error::input(format!("there is no device called `{which}`")), all)),
     }
+}
+
+fn with_devices(error: Error, all: &[DeviceInfo]) -> Error {
+    let names = all.iter().enumerate().map(|(k, d)| format!("{k}: {} ({})", d.name, d.driver));
+    error.note(format!("the devices are: {}", names.collect::<Vec<_>>().join(", ")))
 }
 
 /// Opens a context on a device, and a queue that runs what it is asked in order.

@@ -84,8 +84,8 @@ fn initialised<'a>(
 fn apart(stage: &Stage) -> Vec<Stmt> {
     let block = &stage.block;
     let Some(init) = &block.init else { return vec![stage.stmt.clone()] };
-    let spatial = |k: &usize| block.iters[*k].kind != IterKind::Reduce;
-    let kept: Vec<usize> = (0..block.iters.len()).filter(spatial).collect();
+    let kept: Vec<usize> =
+        (0..block.iters.len()).filter(|k| block.iters[*k].kind != IterKind::Reduce).collect();
     let iters: Vec<IterVar> = kept
         .iter()
         .map(|k| IterVar { var: block.iters[*k].var.fresh(), ..block.iters[*k].clone() })

@@ -57,18 +57,19 @@ impl Cut {
 /// * `Input` where a size is not known.
 pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
     let func = module.graph(entry)?;
-    let made = || {
-        let (resolved, params) = resolve::resolve(module, entry, func)?;
-        let mut pieces = module.clone();
-        pieces.functions.retain(|_, f| match f {
-            Function::Tensor(_) => true,
-            Function::Graph(f) => f.attrs.contains_key(PIECE),
-        });
-        let resolved = pieces::cut(&mut pieces, entry, &params, resolved)?;
-        let entry_func = write::write(func, params, resolved);
-        Ok(Cut { module: pieces, name: entry.into(), entry: entry_func })
-    };
-    located(module, made())
+    located(module, try_cut(module, entry, func))
+}
+
+fn try_cut(module: &Module, entry: &str, func: &Arc<GraphFunc>) -> Result<Cut> {
+    let (resolved, params) = resolve::resolve(module, entry, func)?;
+    let mut pieces = module.clone();
+    pieces.functions.retain(|_, f| match f {
+        Function::Tensor(_) => true,
+        Function::Graph(f) => f.attrs.contains_key(PIECE),
+    });
+    let resolved = pieces::cut(&mut pieces, entry, &params, resolved)?;
+    let entry_func = write::write(func, params, resolved);
+    Ok(Cut { module: pieces, name: entry.into(), entry: entry_func })
 }
 
 /// Whether a module was made by [`cut`].

@@ -169,11 +169,10 @@ impl Cutter<'_> {
         }
         let mut nodes = Vec::new();
         for (level, (calls, control)) in at.into_iter().enumerate() {
-            let outside = |v: &GraphVar| {
+            nodes.extend(self.piece(calls, |v| {
                 let all = readers.get(&v.id());
                 all.is_some_and(|all| all.iter().any(|reader| *reader != Some(level)))
-            };
-            nodes.extend(self.piece(calls, outside)?);
+            })?);
             for node in control {
                 let kind = self.control(node.kind).map_err(|e| e.at(node.span))?;
                 self.known.extend(found(&kind));
@@ -265,8 +264,11 @@ impl Cutter<'_> {
         for ty in params.iter().filter_map(|p| p.ty().as_tensor()) {
             derived.exprs(ty.shape.iter().filter(|e| e.as_var().is_none()));
         }
-        let needed = |v: &Var| !plain.contains(v) || derived.sizes.contains(v);
-        let mut given: Vec<Var> = reads.sizes.into_iter().filter(|v| needed(v)).collect();
+        let mut given: Vec<Var> = reads
+            .sizes
+            .into_iter()
+            .filter(|v| !plain.contains(v) || derived.sizes.contains(v))
+            .collect();
         given.sort();
         if let Some(v) = given.iter().find(|v| !self.known.contains(v)) {
             return Err(Error::input(format!("nothing says how large `{}` is", v.name())));

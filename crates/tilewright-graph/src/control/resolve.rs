@@ -372,8 +372,11 @@ pub fn several(
     let types = outs.iter().map(|v| v.ty().clone()).collect();
     let all = GraphVar::new(name.clone(), GraphType::Tuple(types));
     to.push(Binding { var: all.clone(), value, span });
-    let item = |(k, var)| Binding { var, value: GraphExpr::Item(Box::new(all.expr()), k), span };
-    to.extend(outs.into_iter().enumerate().map(item));
+    to.extend(outs.into_iter().enumerate().map(|(k, var)| Binding {
+        var,
+        value: GraphExpr::Item(Box::new(all.expr()), k),
+        span,
+    }));
 }
 
 /// Variables for the values of a type, and the value that is made of them.

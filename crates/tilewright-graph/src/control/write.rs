@@ -32,26 +32,28 @@ fn body(resolved: ResolvedBody, ret: impl Fn(Vec<GraphExpr>) -> GraphExpr) -> Bo
 }
 
 fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
-    let call = |op: &str, args| GraphExpr::Call { op: op.into(), args, attrs: Attrs::new() };
-    let one = |var, value| Binding { var, value, span };
     match kind {
         Kind::Call(bindings) => to.extend(bindings),
         Kind::Piece { name, sizes, mut args, outs } => {
             if !sizes.is_empty() {
                 args.insert(0, GraphExpr::shape(sizes));
             }
-            bind_results(&name, call(&graph::call_of(&name), args), outs, span, to);
+            bind_results(&name, call_of(&graph::call_of(&name), args), outs, span, to);
         }
         Kind::Cast { of, to: var, attrs } => {
             let value = GraphExpr::Call { op: MATCH_CAST.into(), args: vec![of], attrs };
-            to.push(one(var, value));
+            to.push(Binding { var, value, span });
         }
         Kind::Sizes { of, name, shape } => {
-            let value = call(MATCH_CAST, vec![call(TENSOR_TO_SHAPE, vec![of])]);
-            to.push(one(GraphVar::new(name, GraphType::Shape(shape)), value));
+            let value = call_of(MATCH_CAST, vec![call_of(TENSOR_TO_SHAPE, vec![of])]);
+            to.push(Binding { var: GraphVar::new(name, GraphType::Shape(shape)), value, span });
         }
         Kind::List { op, attrs, args, to: var } => {
-            to.push(one(var, GraphExpr::Call { op: op.name().into(), args, attrs }));
+            to.push(Binding {
+                var,
+                value: GraphExpr::Call { op: op.name().into(), args, attrs },
+                span,
+            });
         }
         Kind::If { name, cond, then, otherwise, outs } => {
             let (then, otherwise) = (body(then, tuple), body(otherwise, tuple));
@@ -64,6 +66,10 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
             several(&name, value, outs, span, to);
         }
     }
+}
+
+fn call_of(op: &str, args: Vec<GraphExpr>) -> GraphExpr {
+    GraphExpr::Call { op: op.into(), args, attrs: Attrs::new() }
 }
 
 /// Binds the one value of a node, or a tuple and each of its values.

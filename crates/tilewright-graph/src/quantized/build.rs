@@ -57,8 +57,10 @@ pub(super) fn sums(func: &TensorFunc, p: &Product, of: &[Integers; 2]) -> Option
             }
         };
         let value = source.load(o.at.clone()).cast(DType::I32);
-        let own = |z: Buffer| z.load(i.axis.map(|d| o.at[d].clone())).cast(DType::I32);
-        Some(zero.into_iter().fold(value, |v, z| v - own(z)))
+        Some(
+            zero.into_iter()
+                .fold(value, |v, z| v - z.load(i.axis.map(|d| o.at[d].clone())).cast(DType::I32)),
+        )
     };
     let [left, right] = [0, 1].map(|k: usize| factor(&p.operands[k], &of[k]));
     let stage = p.stage();
@@ -96,7 +98,7 @@ impl Addend {
             return None;
         }
         let mut found = None;
-        let mut look = |e: &Expr| {
+        next.value.any(|e| {
             if let ExprKind::Binary(BinOp::Add, a, b) = e.kind()
                 && let (ExprKind::Load(x, at), ExprKind::Load(y, list)) = (a.kind(), b.kind())
                 && x == sums
@@ -104,8 +106,7 @@ impl Addend {
                 found = Some((at.clone(), y.clone(), list.clone()));
             }
             false
-        };
-        next.value.any(&mut look);
+        });
         let (at, addend, list) = found?;
         let axes: Vec<Var> = at.iter().map(|i| i.as_var().cloned()).collect::<Option<_>>()?;
         let distinct = (0..axes.len()).all(|k| !axes[..k].contains(&axes[k]));
@@ -183,15 +184,17 @@ pub(super) fn rescaled(
     let new = Stage::build("rescaled", &iters, &target, at, value, None);
     let mut body = vec![fresh(&new)];
     body.extend(rest.iter().map(|s| s.stmt.clone()));
-    let read = |b: &Buffer| rest.iter().any(|s| s.loads().iter().any(|l| l.0 == *b));
-    let (kept, given) = kept(func, read)?;
+    let (kept, given) = kept(func, |b| rest.iter().any(|s| s.loads().iter().any(|l| l.0 == *b)))?;
     params.extend(given);
     params.push(result.clone());
     let pads: Vec<&Buffer> =
         p.operands.iter().filter(|o| o.pad.is_some()).map(|o| &o.buffer).collect();
     let (allocs, _) = func.root_parts();
-    let stays = |b: &&Buffer| !pads.contains(b) && (**b != stage.buffer || target == stage.buffer);
-    let allocs = allocs.iter().filter(stays).cloned().collect();
+    let allocs = allocs
+        .iter()
+        .filter(|b| !pads.contains(b) && (**b != stage.buffer || target == stage.buffer))
+        .cloned()
+        .collect();
     Some((function(func, &params, allocs, body), kept, rest.is_empty()))
 }
 
@@ -255,11 +258,15 @@ pub(super) fn dequantised(
     let zero = zero.then(|| Buffer::with_extents("zero_point", &extents, dtype));
     let iters = cells("v", &dim::of_shape(&of.shape)?);
     let at = at(&iters);
-    let wide = |e: Expr| e.cast(DType::I32);
-    let own = |b: &Buffer| b.load(axis.map(|d| at[d].clone()));
-    let value = zero.iter().fold(wide(x.load(at.clone())), |v, z| v - wide(own(z)));
-    let value = value.cast(DType::F32) * own(&scale);
+    let value = zero.iter().fold(x.load(at.clone()).cast(DType::I32), |v, z| {
+        v - own_value(z, axis, &at).cast(DType::I32)
+    });
+    let value = value.cast(DType::F32) * own_value(&scale, axis, &at);
     let stage = Stage::build("dequantised", &iters, &out, at.clone(), value, None);
     let params: Vec<Buffer> = [x, scale].into_iter().chain(zero).chain([out]).collect();
     Some(function(func, &params, Vec::new(), vec![fresh(&stage)]))
+}
+
+fn own_value(b: &Buffer, axis: Option<usize>, at: &[Expr]) -> Expr {
+    b.load(axis.map(|d| at[d].clone()))
 }

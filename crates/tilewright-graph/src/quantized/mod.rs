@@ -276,18 +276,22 @@ impl State<'_, '_> {
                 None => None,
                 Some(d) => {
                     let at = o.at.get(d).filter(|at| o.pad.is_none() && p.is_outside(at))?;
-                    let same = |i: &&tilewright_ir::Expr| tilewright_ir::equal::same_expr(i, at);
-                    Some(p.stage().indices.iter().position(|i| same(&i))?)
+                    Some(
+                        p.stage()
+                            .indices
+                            .iter()
+                            .position(|i| tilewright_ir::equal::same_expr(i, at))?,
+                    )
                 }
             };
-            let fits = |t: &Tensor| n.axis.is_some() || t.len() == 1;
-            if !fits(&n.scale) || !n.zero.as_ref().is_none_or(fits) {
+            if !(n.axis.is_some() || n.scale.len() == 1)
+                || !n.zero.as_ref().is_none_or(|t| n.axis.is_some() || t.len() == 1)
+            {
                 return None;
             }
-            let count = |t: &Tensor| n.axis.map(|_| t.len());
             operands.push(Integers {
                 dtype: n.dtype,
-                zero: n.zero.as_ref().map(count),
+                zero: n.zero.as_ref().map(|t| n.axis.map(|_| t.len())),
                 axis: n.axis,
             });
             given.push(n.integers);
@@ -427,17 +431,18 @@ fn undone(g: &Graph, q: &Quantise, call: &Call) -> Option<GraphExpr> {
 /// is common, is none then.
 fn signed(g: &Graph, n: &Numbers) -> Option<Numbers> {
     let integers = g.constants.get(&n.integers).filter(|t| t.dtype() == DType::U8)?;
-    let less = |t: &Tensor| {
-        let values: Vec<i8> = t.bytes().iter().map(|v| (v ^ 128) as i8).collect();
-        Tensor::from_slice(t.shape(), &values).ok()
-    };
     let zero = match &n.zero {
         Some(zero) => zero.clone(),
         None => Tensor::zeros(DType::U8, n.scale.shape()).ok()?,
     };
-    let zero = less(&zero).filter(|z| !is_zero(z));
-    let integers = GraphExpr::Const(less(integers)?);
+    let zero = as_signed(&zero).filter(|z| !is_zero(z));
+    let integers = GraphExpr::Const(as_signed(integers)?);
     Some(Numbers { integers, dtype: DType::I8, zero, ..n.clone() })
+}
+
+fn as_signed(t: &Tensor) -> Option<Tensor> {
+    let values: Vec<i8> = t.bytes().iter().map(|v| (v ^ 128) as i8).collect();
+    Tensor::from_slice(t.shape(), &values).ok()
 }
 
 /// A constant as one number, or as a list.
@@ -451,8 +456,8 @@ fn merged(
     mut all: Vec<(Option<usize>, Tensor)>,
     (axis, factor): (Option<usize>, Tensor),
 ) -> Option<Vec<(Option<usize>, Tensor)>> {
-    let fits = |f: &&mut (Option<usize>, Tensor)| f.0 == axis || f.0.is_none() || axis.is_none();
-    let Some(other) = all.iter_mut().find(fits) else {
+    let Some(other) = all.iter_mut().find(|f| f.0 == axis || f.0.is_none() || axis.is_none())
+    else {
         all.push((axis, factor));
         return Some(all);
     };

@@ -72,35 +72,41 @@ impl Dequantise {
     pub fn of(func: &TensorFunc) -> Option<Dequantise> {
         let stage = map(func)?;
         let ExprKind::Binary(BinOp::Mul, a, b) = stage.value.kind() else { return None };
-        let with = |wide: &Expr, scale: &Expr| {
-            let (list, at) = load(scale)?;
-            let integers = match wide.kind() {
-                ExprKind::Cast(e) if e.dtype() == DType::I32 => e,
-                _ => return None,
-            };
-            if wide.dtype() != DType::F32 || list.dtype() != DType::F32 {
-                return None;
-            }
-            let axis = list_axis(&stage, list, at)?;
-            let (x, zero) = match integers.kind() {
-                ExprKind::Binary(BinOp::Sub, x, zero) => (x, Some(load(uncast(zero))?)),
-                _ => (integers, None),
-            };
-            let (x, at) = load(uncast(x))?;
-            let whole = same_all(at, &stage.indices) && x.shape.len() == stage.buffer.shape.len();
-            let zero = match zero {
-                None => None,
-                Some((list, at)) => {
-                    let same = list_axis(&stage, list, at)? == axis && list.dtype() == x.dtype();
-                    Some(param(func, list).filter(|_| same)?)
-                }
-            };
-            let (x, is_int) = (param(func, x)?, x.dtype().is_int());
-            let scale = param(func, list)?;
-            (whole && is_int).then_some(Dequantise { x, scale, zero, axis })
-        };
-        with(a, b).or_else(|| with(b, a))
+        dequantise_of(a, b, &stage, func).or_else(|| dequantise_of(b, a, &stage, func))
     }
+}
+
+fn dequantise_of(
+    wide: &Expr,
+    scale: &Expr,
+    stage: &Stage,
+    func: &TensorFunc,
+) -> Option<Dequantise> {
+    let (list, at) = load(scale)?;
+    let integers = match wide.kind() {
+        ExprKind::Cast(e) if e.dtype() == DType::I32 => e,
+        _ => return None,
+    };
+    if wide.dtype() != DType::F32 || list.dtype() != DType::F32 {
+        return None;
+    }
+    let axis = list_axis(stage, list, at)?;
+    let (x, zero) = match integers.kind() {
+        ExprKind::Binary(BinOp::Sub, x, zero) => (x, Some(load(uncast(zero))?)),
+        _ => (integers, None),
+    };
+    let (x, at) = load(uncast(x))?;
+    let whole = same_all(at, &stage.indices) && x.shape.len() == stage.buffer.shape.len();
+    let zero = match zero {
+        None => None,
+        Some((list, at)) => {
+            let same = list_axis(stage, list, at)? == axis && list.dtype() == x.dtype();
+            Some(param(func, list).filter(|_| same)?)
+        }
+    };
+    let (x, is_int) = (param(func, x)?, x.dtype().is_int());
+    let scale = param(func, list)?;
+    (whole && is_int).then_some(Dequantise { x, scale, zero, axis })
 }
 
 /// A function `round(x / scale) + zero`, saturated to all values of a type of 8 bits, with one scale.
@@ -124,11 +130,7 @@ impl Quantise {
             DType::U8 => (0.0, 255.0),
             _ => return None,
         };
-        let number = |e: &Expr| match e.kind() {
-            ExprKind::Cast(of) => Some(Scalar::constant(of)?.as_f64()),
-            _ => Some(Scalar::constant(e)?.as_f64()),
-        };
-        if (number(low)?, number(high)?) != range {
+        if (constant_number(low)?, constant_number(high)?) != range {
             return None;
         }
         let (rounded, zero) = match value.kind() {
@@ -140,19 +142,29 @@ impl Quantise {
         };
         let ExprKind::Binary(BinOp::Div, x, scale) = ratio.first()?.kind() else { return None };
         let ((x, at), (scale, scale_at)) = (load(x)?, load(scale)?);
-        let one = |list: &Buffer, at: &[Expr]| list_axis(&stage, list, at) == Some(None);
         let zero = match zero {
             None => None,
-            Some((list, at)) => {
-                Some(param(func, list).filter(|_| one(list, at) && list.dtype() == to)?)
-            }
+            Some((list, at)) => Some(
+                param(func, list).filter(|_| is_scalar(list, at, &stage) && list.dtype() == to)?,
+            ),
         };
         let fits = same_all(at, &stage.indices)
-            && one(scale, scale_at)
+            && is_scalar(scale, scale_at, &stage)
             && [x, scale].iter().all(|b| b.dtype() == DType::F32);
         let (x, scale) = (param(func, x)?, param(func, scale)?);
         fits.then_some(Quantise { x, scale, zero, to })
     }
+}
+
+fn constant_number(e: &Expr) -> Option<f64> {
+    match e.kind() {
+        ExprKind::Cast(of) => Some(Scalar::constant(of)?.as_f64()),
+        _ => Some(Scalar::constant(e)?.as_f64()),
+    }
+}
+
+fn is_scalar(list: &Buffer, at: &[Expr], stage: &Stage) -> bool {
+    list_axis(stage, list, at) == Some(None)
 }
 
 /// A factor of a sum of products.
@@ -189,8 +201,9 @@ impl Product {
             }
             let mut makers = (0..stages.len()).filter(|k| stages[*k].buffer == buffer);
             let (Some(pad), None) = (makers.next(), makers.next()) else { return None };
-            let reads = |s: &&Stage| s.value.loads_from(|from| *from == buffer);
-            let alone = pad < sum && stages.iter().filter(reads).count() == 1;
+            let alone = pad < sum
+                && stages.iter().filter(|s| s.value.loads_from(|from| *from == buffer)).count()
+                    == 1;
             let ExprKind::IfThenElse(_, inside, zero) = stages[pad].value.kind() else {
                 return None;
             };
@@ -239,35 +252,39 @@ pub(super) fn selects(func: &TensorFunc) -> bool {
     let Some(stages) = open_stages(func).filter(|_| plain) else { return false };
     let (allocs, _) = func.root_parts();
     let floats = func.buffers().chain(allocs).all(|b| b.dtype() == DType::F32);
-    // Elements, and the places of conditions on indices.
-    fn moves(e: &Expr, least: bool) -> bool {
-        match e.kind() {
-            ExprKind::Load(_, at) => !at.iter().any(|i| i.effects().loads),
-            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
-                !c.effects().loads && moves(t, least) && moves(f, least)
-            }
-            _ => least && is_least(e),
-        }
-    }
     let padded: Vec<&Buffer> =
         stages.iter().filter(|s| !moves(&s.value, false)).map(|s| &s.buffer).collect();
-    let fits = |s: &Stage| match s.reduction() {
+    floats && stages.iter().all(|s| is_selection(s, &padded, &stages, allocs))
+}
+
+/// Whether an expression gives elements, and the places of conditions on indices; the least number as
+/// well, where that counts as one.
+fn moves(e: &Expr, least: bool) -> bool {
+    match e.kind() {
+        ExprKind::Load(_, at) => !at.iter().any(|i| i.effects().loads),
+        ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+            !c.effects().loads && moves(t, least) && moves(f, least)
+        }
+        _ => least && is_least(e),
+    }
+}
+
+fn is_selection(s: &Stage, padded: &[&Buffer], stages: &[Stage], allocs: &[Buffer]) -> bool {
+    match s.reduction() {
         Some(r) => {
             let starts = s.init.as_ref().is_some_and(is_least);
-            let inside = |b: &&Buffer| reaches_inside(&stages, s, b);
             let reads = padded.iter().filter(|b| r.value.loads_from(|l| l == **b));
             r.op == BinOp::Max
                 && starts
                 && moves(&r.value, false)
-                && reads.copied().all(|b| inside(&b))
+                && reads.copied().all(|b| reaches_inside(stages, s, b))
         }
         None => {
             let reads_padding = s.loads().iter().any(|l| padded.contains(&&l.0));
             let inner = allocs.contains(&s.buffer);
             !s.is_reduction() && moves(&s.value, inner) && !reads_padding
         }
-    };
-    floats && stages.iter().all(fits)
+    }
 }
 
 /// The least number of `float32`.
@@ -302,15 +319,16 @@ fn reaches_inside(stages: &[Stage], stage: &Stage, padded: &Buffer) -> bool {
     let mut makers = stages.iter().filter(|s| s.buffer == *padded);
     let (Some(maker), None) = (makers.next(), makers.next()) else { return false };
     let Some(padding) = padding(maker) else { return false };
-    let along = |at: &[Expr], d: usize| {
-        let runs = |(v, n): (&Var, i64)| {
+    let reads = stage.loads().into_iter().filter(|l| l.0 == *padded);
+    reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| slides_along(&at, d, &padding, stage)))
+}
+
+fn slides_along(at: &[Expr], d: usize, padding: &[i64], stage: &Stage) -> bool {
+    padding[d] == 0
+        || stage.reduce().any(|(v, n)| {
             let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
             step == Some(1) && n > padding[d]
-        };
-        padding[d] == 0 || stage.reduce().any(runs)
-    };
-    let reads = stage.loads().into_iter().filter(|l| l.0 == *padded);
-    reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| along(&at, d)))
+        })
 }
 
 /// A function that computes `x / scale` of an element, with one scale, and reads both nowhere else.
@@ -324,7 +342,7 @@ impl Division {
     pub fn of(func: &TensorFunc) -> Option<Division> {
         let stage = map(func)?;
         let mut found = None;
-        let mut look = |e: &Expr| {
+        stage.value.any(|e| {
             if let ExprKind::Binary(BinOp::Div, a, b) = e.kind()
                 && let (Some((x, at)), Some((scale, one))) = (load(a), load(b))
                 && same_all(at, &stage.indices)
@@ -334,8 +352,7 @@ impl Division {
                 found = found.take().or_else(|| Some((x.clone(), scale.clone())));
             }
             false
-        };
-        stage.value.any(&mut look);
+        });
         let (x, scale) = found?;
         let once = |b: &Buffer| stage.loads().iter().filter(|l| l.0 == *b).count() == 1;
         let (once, x, scale) = (once(&x) && once(&scale), param(func, &x)?, param(func, &scale)?);

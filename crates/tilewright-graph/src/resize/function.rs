@@ -63,8 +63,11 @@ impl<'a> Resize<'a> {
     pub fn new(func: &'a TensorFunc, given: &[(Buffer, Vec<Growth>)]) -> Result<Resize<'a>> {
         let stages = stages(func).ok_or_else(|| refused("it is not in canonical form"))?;
         let (allocs, _) = func.root_parts();
-        let none = |b: &Buffer| (b.clone(), vec![Growth::default(); b.shape.len()]);
-        let mut axes: Axes = func.buffers().chain(allocs).map(none).collect();
+        let mut axes: Axes = func
+            .buffers()
+            .chain(allocs)
+            .map(|b| (b.clone(), vec![Growth::default(); b.shape.len()]))
+            .collect();
         for (b, growth) in given {
             axes.insert(b.clone(), growth.clone());
         }
@@ -165,16 +168,18 @@ impl<'a> Resize<'a> {
 
     fn grow(&mut self, v: &Var, place: i64, by: i64) -> Result<()> {
         let known = self.vars.entry(v.clone()).or_default();
-        let two = || refused(format!("`{}` would have two sizes", v.name()));
-        self.changed |= known.add(place, by).ok_or_else(two)?;
+        self.changed |= known
+            .add(place, by)
+            .ok_or_else(|| refused(format!("`{}` would have two sizes", v.name())))?;
         Ok(())
     }
 
     fn grow_axis(&mut self, b: &Buffer, d: usize, place: i64, by: i64) -> Result<()> {
         let known = self.axes.get_mut(b).and_then(|axes| axes.get_mut(d));
         let known = known.ok_or_else(|| Error::internal("an access of no buffer"))?;
-        let two = || refused(format!("axis {d} of `{}` would have two sizes", b.name));
-        self.changed |= known.add(place, by).ok_or_else(two)?;
+        self.changed |= known
+            .add(place, by)
+            .ok_or_else(|| refused(format!("axis {d} of `{}` would have two sizes", b.name)))?;
         Ok(())
     }
 
@@ -268,15 +273,9 @@ impl<'a> Resize<'a> {
 
     /// The function with its new sizes.
     pub fn build(&self) -> TensorFunc {
-        let new = |b: &Buffer| {
-            let shape = b.const_shape().unwrap_or_default();
-            let growth = self.growth(b).iter().map(Growth::sum);
-            let shape: Vec<i64> = shape.iter().zip(growth).map(|(n, by)| n + by).collect();
-            Buffer::with_extents(b.name.clone(), &shape, b.dtype())
-        };
         let (allocs, _) = self.func.root_parts();
         let buffers: HashMap<Buffer, Buffer> =
-            self.func.buffers().chain(allocs).map(|b| (b.clone(), new(b))).collect();
+            self.func.buffers().chain(allocs).map(|b| (b.clone(), self.grown_buffer(b))).collect();
         let bodies = self.stages.iter().map(|stage| {
             let mut rewrite = Rewrite { resize: self, stage, buffers: &buffers };
             let iters: Vec<(Var, i64, IterKind)> = stage
@@ -298,6 +297,13 @@ impl<'a> Resize<'a> {
         let bare = TensorFunc { params: params.collect(), ..self.func.clone() };
         bare.with_root(allocs, Stmt::seq(bodies))
     }
+
+    fn grown_buffer(&self, b: &Buffer) -> Buffer {
+        let shape = b.const_shape().unwrap_or_default();
+        let growth = self.growth(b).iter().map(Growth::sum);
+        let shape: Vec<i64> = shape.iter().zip(growth).map(|(n, by)| n + by).collect();
+        Buffer::with_extents(b.name.clone(), &shape, b.dtype())
+    }
 }
 
 /// Expressions of a stage with its new sizes.
@@ -311,22 +317,24 @@ impl Rewrite<'_> {
     fn indices(&mut self, b: &Buffer, at: &[Expr]) -> Vec<Expr> {
         let growth = self.resize.growth(b).to_vec();
         let shape = b.const_shape().unwrap_or_default();
-        let index =
-            |(e, (growth, extent)): (&Expr, (Growth, i64))| match form(self.stage, e, extent) {
-                Form::Number(n) => Expr::int(n + growth.shift(n), e.dtype()),
-                Form::Shifted(v, c) => {
-                    // By what the first cell that is accessed moves away from its index.
-                    let first = c.max(0);
-                    let moved = growth.shift(first) - self.resize.of_var(&v).shift(first - c);
-                    match (moved, c + moved) {
-                        (0, _) => e.clone(),
-                        (_, c) if c < 0 => v.expr().cast(e.dtype()) - -c,
-                        (_, c) => v.expr().cast(e.dtype()) + c,
-                    }
+        at.iter().zip(growth.into_iter().zip(shape)).map(|index| self.new_index(index)).collect()
+    }
+
+    fn new_index(&self, (e, (growth, extent)): (&Expr, (Growth, i64))) -> Expr {
+        match form(self.stage, e, extent) {
+            Form::Number(n) => Expr::int(n + growth.shift(n), e.dtype()),
+            Form::Shifted(v, c) => {
+                // By what the first cell that is accessed moves away from its index.
+                let first = c.max(0);
+                let moved = growth.shift(first) - self.resize.of_var(&v).shift(first - c);
+                match (moved, c + moved) {
+                    (0, _) => e.clone(),
+                    (_, c) if c < 0 => v.expr().cast(e.dtype()) - -c,
+                    (_, c) => v.expr().cast(e.dtype()) + c,
                 }
-                _ => e.clone(),
-            };
-        at.iter().zip(growth.into_iter().zip(shape)).map(index).collect()
+            }
+            _ => e.clone(),
+        }
     }
 }
 
@@ -375,8 +383,7 @@ fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
         return Form::Number(n);
     }
     let mut vars: Vec<Var> = free_vars(e).into_iter().collect();
-    let own = |v: &Var| s.iters().any(|i| i.0 == v);
-    if !vars.iter().all(own) {
+    if !vars.iter().all(|v| s.iters().any(|i| i.0 == v)) {
         return Form::Other;
     }
     if let [v] = &vars[..]
@@ -408,41 +415,44 @@ fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
         return Form::Other;
     }
     terms.sort_by_key(|t| std::cmp::Reverse(t.0));
-    let span = |terms: &[(i64, Var)]| -> i64 {
-        terms.iter().map(|(k, v)| k * (extent_of(s, v) - 1)).sum()
-    };
     if let [(k, v), inner @ ..] = &terms[..]
         && c == 0
-        && span(inner) + 1 == *k
+        && span_of(inner, s) + 1 == *k
         && k * extent_of(s, v) == extent
     {
         return Form::Joined(v.clone(), *k);
     }
-    let spatial = |v: &Var| s.spatial().any(|i| i.0 == v);
-    let mut sliding = terms.iter().filter(|(_, v)| spatial(v));
+    let mut sliding = terms.iter().filter(|(_, v)| s.spatial().any(|i| i.0 == v));
     match (sliding.next(), sliding.next()) {
         (Some((k, v)), None) => Form::Window(v.clone(), *k),
         _ => Form::Other,
     }
 }
 
+fn span_of(terms: &[(i64, Var)], s: &Stage) -> i64 {
+    terms.iter().map(|(k, v)| k * (extent_of(s, v) - 1)).sum()
+}
+
 /// A digit of a variable: `v // k`, `v // k % r`, `v % r`.
 fn digit(s: &Stage, e: &Expr, v: &Var, extent: i64) -> Option<Form> {
-    let divided = |e: &Expr| match e.kind() {
-        ExprKind::Binary(BinOp::FloorDiv, a, k) if a.as_var() == Some(v) => k.as_int(),
-        _ if e.as_var() == Some(v) => Some(1),
-        _ => None,
-    };
     match e.kind() {
         ExprKind::Binary(BinOp::FloorMod, a, r) => {
-            let (k, r) = (divided(a)?, r.as_int()?);
+            let (k, r) = (divisor_of(a, v)?, r.as_int()?);
             Some(Form::Digit(v.clone(), k.checked_mul(r)?))
         }
         ExprKind::Binary(BinOp::FloorDiv, ..) => {
-            let k = divided(e).filter(|k| *k > 0)?;
+            let k = divisor_of(e, v).filter(|k| *k > 0)?;
             let exact = extent.checked_mul(k) == Some(extent_of(s, v));
             exact.then(|| Form::First(v.clone(), k))
         }
+        _ => None,
+    }
+}
+
+fn divisor_of(e: &Expr, v: &Var) -> Option<i64> {
+    match e.kind() {
+        ExprKind::Binary(BinOp::FloorDiv, a, k) if a.as_var() == Some(v) => k.as_int(),
+        _ if e.as_var() == Some(v) => Some(1),
         _ => None,
     }
 }

@@ -74,12 +74,14 @@ impl Allowed {
         if !free.get(conv.param).copied().unwrap_or(false) {
             return None;
         }
-        let cost = |tile: &usize| {
-            let f = Matrices::of_three(*tile);
-            Some(Winograd::of(&Tiles::new(func, &conv, &f))?.cost(free, price))
-        };
         let tiles = self.of.get(name).unwrap_or(&self.others);
-        tiles.iter().filter_map(cost).min_by(f64::total_cmp)
+        tiles
+            .iter()
+            .filter_map(|tile| {
+                let f = Matrices::of_three(*tile);
+                Some(Winograd::of(&Tiles::new(func, &conv, &f))?.cost(free, price))
+            })
+            .min_by(f64::total_cmp)
     }
 }
 
@@ -91,11 +93,10 @@ fn tiles(
     among: &[usize],
     noise: &mut dyn FnMut() -> f64,
 ) -> Vec<usize> {
-    let mut is_within = |tile: &usize| {
+    // Fewer results of a tile take fewer steps: where the most are within the error, all are.
+    let first = among.iter().position(|tile| {
         error::measured(conv, &Matrices::of_three(*tile), weights, noise)
             .is_some_and(|e| e <= budget)
-    };
-    // Fewer results of a tile take fewer steps: where the most are within the error, all are.
-    let first = among.iter().position(&mut is_within);
+    });
     first.map_or(Vec::new(), |first| among[first..].to_vec())
 }

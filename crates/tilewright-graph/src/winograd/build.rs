@@ -54,8 +54,6 @@ fn buffer(name: &str, shape: &[Dim]) -> Buffer {
 
 /// The sum of some terms by their coefficients.
 fn combination(row: &[f64], term: impl Fn(usize) -> Expr) -> Expr {
-    let scaled =
-        |c: f64, term: Expr| if c == 1.0 { term } else { Expr::float(c, DType::F32) * term };
     let terms = || (0..row.len()).map(|k| (row[k], k)).filter(|t| t.0 != 0.0);
     // One that is added comes first, so that nothing has to be negated.
     let first = terms().find(|t| t.0 > 0.0).or_else(|| terms().next());
@@ -65,12 +63,17 @@ fn combination(row: &[f64], term: impl Fn(usize) -> Expr) -> Expr {
     })
 }
 
+fn scaled(c: f64, term: Expr) -> Expr {
+    if c == 1.0 { term } else { Expr::float(c, DType::F32) * term }
+}
+
 /// The first of some rows where a variable is zero, the next where it is one, and so on.
 fn choice(v: &Var, rows: Vec<Expr>) -> Expr {
     let mut all: Vec<(usize, Expr)> = rows.into_iter().enumerate().collect();
     let Some((_, last)) = all.pop() else { return Expr::float(0.0, DType::F32) };
-    let select = |rest, (k, row): (usize, Expr)| Expr::select(v.expr().equal(k as i64), row, rest);
-    all.into_iter().rev().fold(last, select)
+    all.into_iter()
+        .rev()
+        .fold(last, |rest, (k, row)| Expr::select(v.expr().equal(k as i64), row, rest))
 }
 
 impl<'a> Tiles<'a> {
@@ -126,14 +129,6 @@ impl<'a> Tiles<'a> {
         let n = self.products();
         let planes = (self.f.products() * self.f.products()) as i64;
         let tiles = self.as_one(&self.data_tiles()?, |a, b| *a * *b);
-        let bytes = |shape: &[Dim]| dim::product(shape.iter().copied()).estimate() * 4;
-        let crowded = |shape: &[Dim]| {
-            let mut lines = HashMap::new();
-            for k in 0..planes {
-                *lines.entry(k * bytes(shape) % PAGE / LINE).or_insert(0) += 1;
-            }
-            lines.into_values().max().unwrap_or(0) > WAYS
-        };
         let mut all = vec![tiles.clone()];
         for d in 0..tiles.len() {
             let more = size(if d + 1 == tiles.len() { LINE / 4 } else { 1 });
@@ -142,9 +137,9 @@ impl<'a> Tiles<'a> {
                 shape
             }));
         }
-        let most = bytes(&tiles) / 4 * 5;
-        all.retain(|shape| bytes(shape) <= most && !crowded(shape));
-        let best = all.into_iter().min_by_key(|shape| bytes(shape)).unwrap_or(tiles);
+        let most = byte_count(&tiles) / 4 * 5;
+        all.retain(|shape| byte_count(shape) <= most && !is_crowded(shape, planes));
+        let best = all.into_iter().min_by_key(|shape| byte_count(shape)).unwrap_or(tiles);
         Some(buffer("transformed", &[&[n, n][..], &best].concat()))
     }
 
@@ -190,19 +185,48 @@ impl<'a> Tiles<'a> {
         };
         let rows = self.f.data.iter().map(|row| combination(row, |i| tile(i, &y.0.expr())));
         let value = choice(&x.0, rows.collect());
-        let name = |what: &str| format!("{}_{what}", conv.stage().name());
-        body.push(fresh(&Stage::build(name("half"), &iters, &half, at(&iters), value, None)));
+        body.push(fresh(&Stage::build(
+            stage_name("half", conv),
+            &iters,
+            &half,
+            at(&iters),
+            value,
+            None,
+        )));
         allocs.push(half.clone());
         let result = self.transformed()?;
-        let row = |row: &&[f64]| {
-            let inside = |j: usize| [x.0.expr(), Expr::i32(j as i32)];
-            combination(row, |j| half.load(Self::inserted(&at(&outer), places, inside(j))))
-        };
-        let value = choice(&y.0, self.f.data.iter().map(row).collect());
+        let value = choice(
+            &y.0,
+            self.f
+                .data
+                .iter()
+                .map(|row| {
+                    combination(row, |j| {
+                        half.load(Self::inserted(
+                            &at(&outer),
+                            places,
+                            [x.0.expr(), Expr::i32(j as i32)],
+                        ))
+                    })
+                })
+                .collect(),
+        );
         let store = [vec![x.0.expr(), y.0.expr()], self.place(&at(&outer))].concat();
-        body.push(fresh(&Stage::build(name("transformed"), &iters, &result, store, value, None)));
-        let read = |b: &Buffer| *b == conv.data.0 || before.iter().any(|s| reads(s, b));
-        self.part(Vec::new(), read, allocs, body, result)
+        body.push(fresh(&Stage::build(
+            stage_name("transformed", conv),
+            &iters,
+            &result,
+            store,
+            value,
+            None,
+        )));
+        self.part(
+            Vec::new(),
+            |b| *b == conv.data.0 || before.iter().any(|s| reads(s, b)),
+            allocs,
+            body,
+            result,
+        )
     }
 
     /// The data with what tiles read beyond them, which are zeros.
@@ -218,9 +242,11 @@ impl<'a> Tiles<'a> {
             None => self.conv.data.0.load(at(&iters)),
             Some(maker) => {
                 let axes = maker.covers_buffer()?;
-                let of = |(v, i): (Option<Var>, &Iter)| v.map(|v| (v, i.0.expr()));
-                let mut map: HashMap<Var, Expr> =
-                    axes.into_iter().zip(&iters).filter_map(of).collect();
+                let mut map: HashMap<Var, Expr> = axes
+                    .into_iter()
+                    .zip(&iters)
+                    .filter_map(|(v, i)| v.map(|v| (v, i.0.expr())))
+                    .collect();
                 for (v, ..) in maker.dims() {
                     map.entry(v.clone()).or_insert_with(|| Expr::int(0, v.dtype()));
                 }
@@ -248,13 +274,12 @@ impl<'a> Tiles<'a> {
         let (conv, n) = (self.conv, self.products());
         let stage = conv.stage();
         let planes = [spatial("vx", n), spatial("vy", n)];
-        let plane = || at(&planes);
-        let window = |v: &Var| conv.windows.iter().find(|w| w.pixel == *v);
-        let is_tap = |v: &Var| conv.windows.iter().any(|w| w.tap == *v);
-        let dims = stage.dims().filter(|d| !is_tap(d.0)).map(|(v, extent, kind)| {
-            let extent = window(v).map_or(extent, |w| size(self.count(w)));
-            (v.clone(), extent, kind)
-        });
+        let dims = stage.dims().filter(|d| !conv.windows.iter().any(|w| w.tap == *d.0)).map(
+            |(v, extent, kind)| {
+                let extent = window_of(v, conv).map_or(extent, |w| size(self.count(w)));
+                (v.clone(), extent, kind)
+            },
+        );
         let iters: Vec<Iter> = planes.iter().cloned().chain(dims).collect();
         let data = self.transformed()?;
         let mut data_at = conv.data.1.clone();
@@ -262,10 +287,11 @@ impl<'a> Tiles<'a> {
         let (weights, weights_at) = (self.weights()?, self.without_taps(&conv.weights.1));
         let sums = self.sums()?;
         let data_at = self.place(&data_at);
-        let store = [plane(), self.order().iter().map(|d| stage.indices[*d].clone()).collect()];
+        let store = [at(&planes), self.order().iter().map(|d| stage.indices[*d].clone()).collect()];
         let store = store.concat();
         let value = sums.load(store.clone())
-            + data.load([plane(), data_at].concat()) * weights.load([plane(), weights_at].concat());
+            + data.load([at(&planes), data_at].concat())
+                * weights.load([at(&planes), weights_at].concat());
         let zero = Some(Expr::float(0.0, DType::F32));
         let stage = Stage::build("products", &iters, &sums, store, value, zero);
         Some(function(self.func, &[data, weights, sums], Vec::new(), vec![fresh(&stage)]))
@@ -298,13 +324,17 @@ impl<'a> Tiles<'a> {
     /// Where the axes of pixels are in that order.
     fn places(&self) -> [usize; 2] {
         let order = self.order();
-        let at = |w: &Window| order.iter().position(|d| *d == w.sums).unwrap_or(w.sums);
-        self.conv.windows.each_ref().map(at)
+        self.conv
+            .windows
+            .each_ref()
+            .map(|w| order.iter().position(|d| *d == w.sums).unwrap_or(w.sums))
     }
 
     fn without_taps<T: Clone>(&self, list: &[T]) -> Vec<T> {
-        let is_tap = |d: &usize| self.conv.windows.iter().any(|w| w.weights == *d);
-        (0..list.len()).filter(|d| !is_tap(d)).map(|d| list[d].clone()).collect()
+        (0..list.len())
+            .filter(|d| !self.conv.windows.iter().any(|w| w.weights == *d))
+            .map(|d| list[d].clone())
+            .collect()
     }
 
     fn weights(&self) -> Option<Buffer> {
@@ -332,18 +362,16 @@ impl<'a> Tiles<'a> {
         }
         let rest = &rest[usize::from(next.is_some())..];
         body.extend(rest.iter().map(fresh));
-        let own = |b: &Buffer| param(self.func, b).is_some();
         let written = rest.iter().map(|s| &s.buffer).chain(next.as_ref().map(|n| &n.stage.buffer));
         let sums_of = next.is_none().then_some(&conv.stage().buffer);
-        for b in written.chain(sums_of).filter(|b| !own(b)) {
+        for b in written.chain(sums_of).filter(|b| param(self.func, b).is_none()) {
             if !allocs.contains(b) {
                 allocs.push(b.clone());
             }
         }
         let result = self.func.buffers().last()?.clone();
         let after = &conv.stages[conv.sum + 1..];
-        let read = |b: &Buffer| after.iter().any(|s| reads(s, b));
-        self.part(vec![sums], read, allocs, body, result)
+        self.part(vec![sums], |b| after.iter().any(|s| reads(s, b)), allocs, body, result)
     }
 
     /// A part of the result, of so many tiles from the first one on, of so many pixels each.
@@ -370,8 +398,6 @@ impl<'a> Tiles<'a> {
                 list[places[k]] = list[places[k]].clone() + part.0;
             }
         };
-        let pixel =
-            |k: usize, tile: Expr, inside: Expr| (tile + parts[k].0) * self.results() + inside;
         let iters = Self::inserted(&outer, places, [y.clone(), j.clone()]);
         let half = buffer("half", &iters.iter().map(|i| i.1).collect::<Vec<_>>());
         let rows = self.f.result.iter().take(parts[0].2 as usize).map(|row| {
@@ -394,14 +420,16 @@ impl<'a> Tiles<'a> {
         allocs.push(half.clone());
         let iters = Self::inserted(&outer, places, [y.clone(), x.clone()]);
         let rows = self.f.result.iter().take(parts[1].2 as usize).map(|row| {
-            let inside = |j: usize| [y.0.expr(), Expr::i32(j as i32)];
-            combination(row, |j| half.load(Self::inserted(&at(&outer), places, inside(j))))
+            combination(row, |j| {
+                half.load(Self::inserted(&at(&outer), places, [y.0.expr(), Expr::i32(j as i32)]))
+            })
         });
         let value = choice(&x.0, rows.collect());
         let Some(next) = next else {
             let mut store = at(&outer);
             for (k, inside) in [(0, &y), (1, &x)] {
-                store[places[k]] = pixel(k, store[places[k]].clone(), inside.0.expr());
+                store[places[k]] =
+                    (store[places[k]].clone() + parts[k].0) * self.results() + inside.0.expr();
             }
             let name = format!("{}{end}", stage.name());
             body.push(fresh(&Stage::build(name, &iters, &stage.buffer, store, value, None)));
@@ -410,7 +438,14 @@ impl<'a> Tiles<'a> {
         let results = buffer(&stage.buffer.name, &iters.iter().map(|i| i.1).collect::<Vec<_>>());
         body.push(fresh(&Stage::build(name("results"), &iters, &results, at(&iters), value, None)));
         allocs.push(results.clone());
-        body.push(fresh(&next.tiled(self, parts, &results, [y, x], pixel, end)?));
+        body.push(fresh(&next.tiled(
+            self,
+            parts,
+            &results,
+            [y, x],
+            |k, tile, inside| (tile + parts[k].0) * self.results() + inside,
+            end,
+        )?));
         Some(())
     }
 
@@ -421,16 +456,19 @@ impl<'a> Tiles<'a> {
         let (stage, others) = self.conv.stages[self.conv.sum + 1..].split_first()?;
         let alone = !own && !stage.is_reduction() && !others.iter().any(|s| reads(s, sums));
         let loads: Vec<_> = stage.loads().into_iter().filter(|l| l.0 == *sums).collect();
-        let pixels = |at: &[Expr]| -> Option<[Var; 2]> {
-            let [a, b] = self.conv.windows.each_ref().map(|w| at.get(w.sums)?.as_var().cloned());
-            Some([a?, b?])
-        };
-        let found = pixels(&loads.first()?.1)?;
-        let same = loads.iter().all(|l| pixels(&l.1).as_ref() == Some(&found));
-        let extent = |v: &Var| stage.dims().find(|d| d.0 == v).map(|d| d.1);
-        let whole = (0..2).all(|k| extent(&found[k]) == Some(size(self.conv.windows[k].extent)));
+        let found = self.pixels_of(&loads.first()?.1)?;
+        let same = loads.iter().all(|l| self.pixels_of(&l.1).as_ref() == Some(&found));
+        let whole = (0..2).all(|k| {
+            stage.dims().find(|d| d.0 == &found[k]).map(|d| d.1)
+                == Some(size(self.conv.windows[k].extent))
+        });
         let fits = alone && same && whole && found[0] != found[1];
         fits.then(|| Next { stage: stage.clone(), pixels: found, sums: sums.clone() })
+    }
+
+    fn pixels_of(&self, at: &[Expr]) -> Option<[Var; 2]> {
+        let [a, b] = self.conv.windows.each_ref().map(|w| at.get(w.sums)?.as_var().cloned());
+        Some([a?, b?])
     }
 
     /// A function of what was made before, of the arguments that are read, and of what it makes.
@@ -466,8 +504,8 @@ impl<'a> Tiles<'a> {
         let mut place = vec![0usize; others.len()];
         for k in 0..plane {
             let first: usize = others.iter().zip(&place).map(|(d, i)| strides[*d] * i).sum();
-            let window = |r: usize, s: usize| f64::from(given[first + r * rows + s * columns]);
-            let transformed = sandwich(self.f.taps, &window);
+            let transformed =
+                sandwich(self.f.taps, &|r, s| f64::from(given[first + r * rows + s * columns]));
             for (p, value) in transformed.into_iter().enumerate() {
                 made[p * plane + k] = value as f32;
             }
@@ -475,6 +513,26 @@ impl<'a> Tiles<'a> {
         }
         Tensor::from_slice(&[&[n, n][..], &extents].concat(), &made).ok()
     }
+}
+
+fn byte_count(shape: &[Dim]) -> i64 {
+    dim::product(shape.iter().copied()).estimate() * 4
+}
+
+fn is_crowded(shape: &[Dim], planes: i64) -> bool {
+    let mut lines = HashMap::new();
+    for k in 0..planes {
+        *lines.entry(k * byte_count(shape) % PAGE / LINE).or_insert(0) += 1;
+    }
+    lines.into_values().max().unwrap_or(0) > WAYS
+}
+
+fn stage_name(what: &str, conv: &Convolution) -> String {
+    format!("{}_{what}", conv.stage().name())
+}
+
+fn window_of<'a>(v: &Var, conv: &'a Convolution) -> Option<&'a Window> {
+    conv.windows.iter().find(|w| w.pixel == *v)
 }
 
 /// `G g G^T` by rows, for a square `g` of [`TAPS`].

@@ -43,16 +43,19 @@ impl Places {
         let step = |v: &Var| -> Option<i128> {
             index.iter().zip(strides).map(|(i, s)| Some(i.coefficient(v)? * *s as i128)).sum()
         };
-        let is_tap = |v: &Var| conv.windows.iter().any(|w| w.tap == *v);
         let first = index.iter().zip(strides).map(|(i, s)| i.constant * *s as i128).sum();
         let (mut channels, mut depth) = (Vec::new(), vec![0i128]);
-        for (v, extent, kind) in conv.stage().dims().filter(|d| !is_tap(d.0)) {
+        for (v, extent, kind) in
+            conv.stage().dims().filter(|d| !conv.windows.iter().any(|w| w.tap == *d.0))
+        {
             let step = step(v)?;
             match (kind, step) {
                 (IterKind::Reduce, _) => {
                     let count = extent.known()? as i128;
-                    let along = |at: &i128| (0..count).map(|k| at + k * step).collect::<Vec<_>>();
-                    depth = depth.iter().flat_map(along).collect();
+                    depth = depth
+                        .iter()
+                        .flat_map(|at| (0..count).map(|k| at + k * step).collect::<Vec<_>>())
+                        .collect();
                 }
                 (_, 0) => {}
                 _ => channels.push((step, extent.known()? as i128)),
@@ -138,14 +141,19 @@ pub(super) fn limit(
     let mut most = largest * largest;
     let mut firsts = vec![first];
     for (step, extent) in channels {
-        let along = |at: &i128| (0..extent).map(|k| at + k * step).collect::<Vec<_>>();
-        firsts = firsts.iter().flat_map(along).collect();
+        firsts = firsts
+            .iter()
+            .flat_map(|at| (0..extent).map(|k| at + k * step).collect::<Vec<_>>())
+            .collect();
     }
     for first in firsts {
         let sum = |(p, data): (usize, f64)| -> Option<f64> {
             let cells = depth.iter().map(|at| usize::try_from(first + at).ok());
-            let weight = |at: Option<usize>| given.get(p * plane + at?).map(|w| f64::from(w.abs()));
-            Some(data * cells.map(weight).sum::<Option<f64>>()?)
+            Some(
+                data * cells
+                    .map(|at| given.get(p * plane + at?).map(|w| f64::from(w.abs())))
+                    .sum::<Option<f64>>()?,
+            )
         };
         let scales = data.iter().flat_map(|a| data.iter().map(move |b| a * b));
         let sums: Vec<f64> = scales.enumerate().map(sum).collect::<Option<_>>()?;
@@ -165,10 +173,11 @@ fn sum_of_absolutes(row: &[f64]) -> f64 {
 
 /// `M d M^T` in 32 bits, for a square `d` of `n` rows.
 fn both_sides(by: &[&[f64]], n: usize, d: &[f32]) -> Vec<f32> {
-    let combined = |row: &[f64], of: &dyn Fn(usize) -> f32| {
-        row.iter().enumerate().fold(0f32, |sum, (k, c)| (*c as f32).mul_add(of(k), sum))
-    };
     let half: Vec<Vec<f32>> =
         by.iter().map(|row| (0..n).map(|j| combined(row, &|i| d[i * n + j])).collect()).collect();
     half.iter().flat_map(|half| by.iter().map(move |row| combined(row, &|j| half[j]))).collect()
+}
+
+fn combined(row: &[f64], of: &dyn Fn(usize) -> f32) -> f32 {
+    row.iter().enumerate().fold(0f32, |sum, (k, c)| (*c as f32).mul_add(of(k), sum))
 }

@@ -22,13 +22,14 @@ impl Winograd {
 
     /// What they cost together; `free` says which arguments of the convolution are constants.
     pub fn cost(&self, free: &[bool], price: &dyn Fn(&TensorFunc, &[bool]) -> f64) -> f64 {
-        let free = |first: usize, kept: &[usize]| -> Vec<bool> {
-            let given = kept.iter().map(|k| free.get(*k).copied().unwrap_or(false));
-            vec![false; first].into_iter().chain(given).collect()
-        };
         let Winograd { input, products, output } = self;
-        price(&input.func, &free(0, &input.kept))
+        price(&input.func, &free_behind(0, &input.kept, free))
             + price(products, &[false, true])
-            + price(&output.func, &free(1, &output.kept))
+            + price(&output.func, &free_behind(1, &output.kept, free))
     }
+}
+
+fn free_behind(first: usize, kept: &[usize], free: &[bool]) -> Vec<bool> {
+    let given = kept.iter().map(|k| free.get(*k).copied().unwrap_or(false));
+    vec![false; first].into_iter().chain(given).collect()
 }

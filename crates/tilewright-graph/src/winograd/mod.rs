@@ -80,7 +80,9 @@ pub struct Chosen {
 
 /// The convolutions of a module's graph functions that are computed by transforms.
 pub fn chosen(module: &Module) -> Vec<Chosen> {
-    let of = |a: &Attr| {
+    let lists = module.graphs().filter_map(|(_, g)| g.attrs.get(WINOGRAD));
+    let all = lists.flat_map(|a| if let Attr::List(list) = a { &list[..] } else { &[] });
+    all.filter_map(|a| {
         let Attr::List(list) = a else { return None };
         let [Attr::Str(value), Attr::Int(tile), Attr::Float(error), Attr::Float(limit)] = &list[..]
         else {
@@ -88,10 +90,8 @@ pub fn chosen(module: &Module) -> Vec<Chosen> {
         };
         let (value, tile) = (value.clone(), usize::try_from(*tile).ok()?);
         Some(Chosen { value, tile, error: *error, limit: *limit })
-    };
-    let lists = module.graphs().filter_map(|(_, g)| g.attrs.get(WINOGRAD));
-    let all = lists.flat_map(|a| if let Attr::List(list) = a { &list[..] } else { &[] });
-    all.filter_map(of).collect()
+    })
+    .collect()
 }
 
 /// Computes convolutions by transforms in every graph function of a module. What stays is said in
@@ -144,12 +144,7 @@ impl State<'_, '_, '_> {
         if list.is_empty() {
             return Ok(new);
         }
-        let entry = |c: Chosen| {
-            let numbers = [c.error, c.limit].map(Attr::Float);
-            let what = [Attr::Str(c.value), Attr::Int(c.tile as i64)];
-            Attr::List(what.into_iter().chain(numbers).collect())
-        };
-        new.attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry).collect()));
+        new.attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry_of).collect()));
         Ok(new)
     }
 
@@ -284,4 +279,10 @@ impl State<'_, '_, '_> {
         bindings.push(self.functions.made((func.clone(), name), args, &var, None)?);
         Ok(var.expr())
     }
+}
+
+fn entry_of(c: Chosen) -> Attr {
+    let numbers = [c.error, c.limit].map(Attr::Float);
+    let what = [Attr::Str(c.value), Attr::Int(c.tile as i64)];
+    Attr::List(what.into_iter().chain(numbers).collect())
 }

@@ -81,20 +81,19 @@ impl Convolution {
 
     /// Whether what is around the sums can be around their transforms.
     fn checked(&self) -> Result<(), Missing> {
-        let because = |text: &str| Err(Missing::Because(text.to_owned()));
         let stage = self.stage();
         let floats = [&stage.buffer, &self.data.0, &self.weights.0];
         if floats.iter().any(|b| b.dtype() != DType::F32) {
-            return because("it is not computed in float32");
+            return missing("it is not computed in float32");
         }
         if self.stages.iter().filter(|s| s.buffer == stage.buffer).count() > 1 {
-            return because("its sums are written more than once");
+            return missing("its sums are written more than once");
         }
         // A stage writes different cells for different results: as many as there are is all.
         let spatial = stage.dims().filter(|d| d.2 == IterKind::Spatial).map(|d| d.1);
         let cells = dim::of_shape(&stage.buffer.shape).map(dim::product);
         if cells != Some(dim::product(spatial)) {
-            return because("its sums do not cover their buffer");
+            return missing("its sums do not cover their buffer");
         }
         let makers: Vec<&Stage> = self.stages.iter().filter(|s| s.buffer == self.data.0).collect();
         let one = match &makers[..] {
@@ -104,18 +103,16 @@ impl Convolution {
         };
         let before = |s: &Stage| self.stages[..self.sum].iter().any(|o| o.stmt.ptr_eq(&s.stmt));
         if !one || !makers.iter().all(|s| before(s)) {
-            return because("its data are made in more than one step");
+            return missing("its data are made in more than one step");
         }
-        let read = |s: &Stage, b: &Buffer| s.value.loads_from(|from| from == b);
-        let shared = |s: &Stage| {
-            let before = self.stages[..self.sum].iter().map(|o| &o.buffer);
-            before.chain([&self.weights.0]).any(|b| read(s, b))
-        };
         let others = self.stages.iter().enumerate().filter(|(k, _)| *k != self.sum);
-        if others.clone().any(|(_, s)| read(s, &self.weights.0))
-            || self.stages[self.sum + 1..].iter().any(shared)
+        if others.clone().any(|(_, s)| s.value.loads_from(|from| from == &self.weights.0))
+            || self.stages[self.sum + 1..].iter().any(|s| {
+                let before = self.stages[..self.sum].iter().map(|o| &o.buffer);
+                before.chain([&self.weights.0]).any(|b| s.value.loads_from(|from| from == b))
+            })
         {
-            return because("what it reads is read again after it");
+            return missing("what it reads is read again after it");
         }
         Ok(())
     }
@@ -136,6 +133,10 @@ impl Convolution {
     }
 }
 
+fn missing(text: &str) -> Result<(), Missing> {
+    Err(Missing::Because(text.to_owned()))
+}
+
 /// The two innermost axes of the data that windows of [`TAPS`] pixels move along, by one pixel.
 fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2], Missing> {
     let mut found = Vec::new();
@@ -144,10 +145,11 @@ fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2]
         // What slides is a tap and a pixel in one index.
         let Some(at) = alone(&data.1, tap) else { continue };
         let Some(index) = Linear::of(&data.1[at]) else { continue };
-        let of = |v: &Var| index.coefficient(v).filter(|c| *c != 0);
         let pixels: Vec<(&Var, Dim)> = stage
             .dims()
-            .filter(|(v, _, kind)| *kind == IterKind::Spatial && of(v).is_some())
+            .filter(|(v, _, kind)| {
+                *kind == IterKind::Spatial && index.coefficient(v).filter(|c| *c != 0).is_some()
+            })
             .map(|(v, n, _)| (v, n))
             .collect();
         let [(pixel, count)] = pixels[..] else { continue };
@@ -158,7 +160,10 @@ fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2]
         if extent != Dim::from(TAPS as usize) {
             continue;
         }
-        let stride = (of(pixel), of(tap));
+        let stride = (
+            index.coefficient(pixel).filter(|c| *c != 0),
+            index.coefficient(tap).filter(|c| *c != 0),
+        );
         if stride != (Some(1), Some(1)) {
             why = Some("its windows move by more than a pixel, or have gaps".to_owned());
             continue;
@@ -167,8 +172,7 @@ fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2]
             why = Some(format!("its results are {count} pixels long, which is open"));
             continue;
         };
-        let plain = |at: &[Expr], v: &Var| alone(at, v).filter(|d| at[*d].as_var() == Some(v));
-        let places = (plain(&weights.1, tap), plain(&stage.indices, pixel));
+        let places = (plain_axis(&weights.1, tap), plain_axis(&stage.indices, pixel));
         let (Some(in_weights), Some(sums)) = places else { continue };
         let offset = i64::try_from(index.constant).ok().filter(|_| index.terms.len() == 2);
         let pixel_is_elsewhere = weights.1.iter().any(|e| e.mentions(pixel));
@@ -188,11 +192,19 @@ fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2]
     }
     found.sort_by_key(|w| w.data);
     let shape = dim::of_shape(&data.0.shape).unwrap_or_default();
-    let known = |w: &Window| shape.get(w.data).is_some_and(|d| d.known().is_some());
     match (found.pop(), found.pop()) {
-        (Some(second), Some(first)) if known(&first) && known(&second) => Ok([first, second]),
+        (Some(second), Some(first))
+            if shape.get(first.data).is_some_and(|d| d.known().is_some())
+                && shape.get(second.data).is_some_and(|d| d.known().is_some()) =>
+        {
+            Ok([first, second])
+        }
         _ => Err(why.map_or(Missing::Other, Missing::Because)),
     }
+}
+
+fn plain_axis(at: &[Expr], v: &Var) -> Option<usize> {
+    alone(at, v).filter(|d| at[*d].as_var() == Some(v))
 }
 
 /// The one index that has a variable.

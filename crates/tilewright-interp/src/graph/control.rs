@@ -121,8 +121,12 @@ impl GraphRun<'_, '_> {
             };
             let parts = scanned.get(k).map_or(&[][..], Vec::as_slice);
             // Without iterations, what is not known counts as zero.
-            let size = |e: &Expr| self.shape(std::slice::from_ref(e)).map_or(0, |n| n[0]);
-            let shape: Vec<usize> = ty.shape.iter().skip(1).map(size).collect();
+            let shape: Vec<usize> = ty
+                .shape
+                .iter()
+                .skip(1)
+                .map(|e| self.shape(std::slice::from_ref(e)).map_or(0, |n| n[0]))
+                .collect();
             carried.push(GraphValue::Tensor(list::stack(parts, ty.dtype, &shape)?, None));
         }
         Ok(GraphValue::Tuple(carried))

@@ -33,13 +33,15 @@ pub(super) fn operator(op: &str, args: Vec<GraphValue>, attrs: &Attrs) -> Result
                 Some(GraphValue::Tensor(t, None)) => t,
                 _ => return Err(Error::input("a shape is made of integers that are written")),
             };
-            let size = |k| {
-                i64::try_from(t.get_i128(k))
-                    .ok()
-                    .filter(|n| *n >= 0)
-                    .ok_or_else(|| Error::execution(format!("{} is no size", t.get_i128(k))))
-            };
-            (0..t.len()).map(size).collect::<Result<_>>().map(GraphValue::Shape)
+            (0..t.len())
+                .map(|k| {
+                    i64::try_from(t.get_i128(k))
+                        .ok()
+                        .filter(|n| *n >= 0)
+                        .ok_or_else(|| Error::execution(format!("{} is no size", t.get_i128(k))))
+                })
+                .collect::<Result<_>>()
+                .map(GraphValue::Shape)
         }
         None => Err(Error::internal(format!("`{op}` is no operator on lists"))),
     }

@@ -61,20 +61,18 @@ impl Dim {
     /// to the size, where its [`demands`](Dim::demands) have such bounds too: below 2^62, 64 bits
     /// hold them all.
     pub fn ceiling(self) -> Expr {
-        let number = |n: f64| Expr::float(n, DType::F64);
-        let size = |v: &Var| v.expr().cast(DType::F64);
         let form = self.form();
         let terms = form.0.iter().map(|(atoms, c)| {
-            atoms.iter().fold(number(c.unsigned_abs() as f64), |product, atom| {
+            atoms.iter().fold(Expr::float(c.unsigned_abs() as f64, DType::F64), |product, atom| {
                 product
                     * match atom {
-                        Atom::Var(v) => size(v),
+                        Atom::Var(v) => v.expr().cast(DType::F64),
                         Atom::Div(a, _) => a.ceiling(),
                         Atom::Max(a, b) | Atom::Min(a, b) => a.ceiling().max(b.ceiling()),
                     }
             })
         });
-        terms.reduce(|sum, term| sum + term).unwrap_or_else(|| number(0.0))
+        terms.reduce(|sum, term| sum + term).unwrap_or_else(|| Expr::float(0.0, DType::F64))
     }
 
     fn build(self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
@@ -138,10 +136,15 @@ impl Form {
             let by =
                 b.known().and_then(|b| i128::try_from(b).ok()).filter(|b| *c < 0 && c % b == 0)?;
             let (times, of) = (-c / by, a.form());
-            let has = |t: &Vec<Atom>, k: i128| t.is_empty() || self.coefficient(t) >= times * k;
-            let all = of.0.iter().all(|(t, k)| has(t, *k));
-            let rest = || self.plus(&of, -times).plus(&Form::atom(Atom::Div(*a, *b)), times * by);
-            all.then(|| (times, *a, *b, rest()))
+            let all = of.0.iter().all(|(t, k)| t.is_empty() || self.coefficient(t) >= times * *k);
+            all.then(|| {
+                (
+                    times,
+                    *a,
+                    *b,
+                    self.plus(&of, -times).plus(&Form::atom(Atom::Div(*a, *b)), times * by),
+                )
+            })
         })
     }
 }
@@ -160,7 +163,6 @@ impl Atom {
 
 /// The form of an expression of integers; `None` for loads and what is no arithmetic.
 pub(super) fn form_of(e: &Expr) -> Option<Form> {
-    let size = |e: &Expr| Dim::of(e);
     Some(match e.kind() {
         ExprKind::Int(v) => Form::number(i128::from(*v)),
         ExprKind::Var(v) if v.dtype().is_int() => Form::atom(Atom::Var(v.clone())),
@@ -170,9 +172,11 @@ pub(super) fn form_of(e: &Expr) -> Option<Form> {
             BinOp::Sub => form_of(a)?.plus(&form_of(b)?, -1),
             BinOp::Mul => form_of(a)?.times(&form_of(b)?),
             BinOp::FloorDiv | BinOp::TruncDiv => {
-                size(a)?.floordiv(size(b)?).form().as_ref().clone()
+                Dim::of(a)?.floordiv(Dim::of(b)?).form().as_ref().clone()
             }
-            BinOp::FloorMod | BinOp::TruncMod => size(a)?.modulo(size(b)?).form().as_ref().clone(),
+            BinOp::FloorMod | BinOp::TruncMod => {
+                Dim::of(a)?.modulo(Dim::of(b)?).form().as_ref().clone()
+            }
             BinOp::Max => form_of(a)?.choice(&form_of(b)?, true),
             BinOp::Min => form_of(a)?.choice(&form_of(b)?, false),
             _ => return None,

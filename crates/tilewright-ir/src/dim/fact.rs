@@ -26,17 +26,8 @@ impl Fact {
         if a == b {
             return None;
         }
-        let vars = || {
-            let mut all = a.vars();
-            all.extend(b.vars());
-            all.sort();
-            all.dedup();
-            // The later one goes, where there is a choice.
-            all.reverse();
-            all
-        };
         let apart = a.form().plus(&b.form(), -1);
-        let free: Vec<Var> = vars().into_iter().filter(|v| of(v)).collect();
+        let free: Vec<Var> = all_vars(a, b).into_iter().filter(|v| of(v)).collect();
         let solved = || free.iter().filter_map(|v| Some((v, apart.solved_for(v)?)));
         // One without differences, where there is a choice.
         let plain = solved().find(|(_, d)| d.form().0.iter().all(|t| t.1 > 0));
@@ -51,6 +42,16 @@ impl Fact {
     }
 }
 
+fn all_vars(a: Dim, b: Dim) -> Vec<Var> {
+    let mut all = a.vars();
+    all.extend(b.vars());
+    all.sort();
+    all.dedup();
+    // The later one goes, where there is a choice.
+    all.reverse();
+    all
+}
+
 impl Form {
     /// The size that a variable is where the form is zero, if it is that for certain and for no other one.
     fn solved_for(&self, v: &Var) -> Option<Dim> {
@@ -63,9 +64,9 @@ impl Form {
             }
         }
         let value = rest.exact_quotient(&factor)?;
-        let known = |f: Form| f.dim().vars().contains(v);
         let is_size = value.as_number().is_none_or(|n| n > 0);
-        (is_size && !known(value.clone()) && !known(factor)).then(|| value.dim())
+        (is_size && !value.clone().dim().vars().contains(v) && !factor.dim().vars().contains(v))
+            .then(|| value.dim())
     }
 }
 
@@ -103,22 +104,25 @@ fn within(a: Dim, b: Dim) -> Option<Fact> {
 /// The number of which a variable must be a multiple for two sizes to be equal, where they differ at all
 /// others.
 fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
-    let at = |d: Dim, n: usize, more: usize| {
-        d.substitute(&|w| (w == v).then(|| Dim::open(v) * n + more))
-    };
-    let differ = |n: usize, more: usize| {
-        let apart = at(a, n, more).form().plus(&at(b, n, more).form(), -1);
-        let one = Form::number(1);
-        apart.plus(&one, -1).is_never_negative()
-            || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative()
-    };
     // Quotients by numbers are where remainders matter.
     let mut divisors = 1;
     a.collect_divisors(&mut divisors);
     b.collect_divisors(&mut divisors);
     let candidates = (2..=MOST_MULTIPLE).filter(|n| divisors.is_multiple_of(*n));
-    let n = candidates.into_iter().find(|n| at(a, *n, 0) == at(b, *n, 0))?;
-    (1..n).all(|more| differ(n, more)).then(|| Fact::Multiple(v.clone(), n))
+    let n =
+        candidates.into_iter().find(|n| substituted(a, *n, 0, v) == substituted(b, *n, 0, v))?;
+    (1..n).all(|more| differ_for(n, more, a, v, b)).then(|| Fact::Multiple(v.clone(), n))
+}
+
+fn differ_for(n: usize, more: usize, a: Dim, v: &Var, b: Dim) -> bool {
+    let apart = substituted(a, n, more, v).form().plus(&substituted(b, n, more, v).form(), -1);
+    let one = Form::number(1);
+    apart.plus(&one, -1).is_never_negative()
+        || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative()
+}
+
+fn substituted(d: Dim, n: usize, more: usize, v: &Var) -> Dim {
+    d.substitute(&|w| (w == v).then(|| Dim::open(v) * n + more))
 }
 
 impl Dim {
@@ -178,30 +182,32 @@ mod tests {
 
     #[test]
     fn what_two_equal_sizes_say() {
-        let var = |name: &str| Var::new(name, DType::I64);
-        let [v, w, x] = ["v", "w", "x"].map(var);
+        let [v, w, x] = ["v", "w", "x"].map(|name| Var::new(name, DType::I64));
         let [n, m, k] = [&v, &w, &x].map(Dim::open);
-        let fact = |a: Dim, b: Dim| Fact::of_equal(a, b, &|_| true);
-        assert_eq!(fact(n, m), Some(Fact::Is(w.clone(), n)));
-        assert_eq!(fact(n + 1, m + 1), Some(Fact::Is(w.clone(), n)));
-        assert_eq!(fact(n * k * 12, m * k * 4 * 3), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact_of(n, m), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact_of(n + 1, m + 1), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact_of(n * k * 12, m * k * 4 * 3), Some(Fact::Is(w.clone(), n)));
         // A sum rather than a difference.
-        assert_eq!(fact(n + m, k), Some(Fact::Is(x.clone(), n + m)));
-        assert_eq!(fact(n * 3, m * 3 + 2), None);
-        assert_eq!(fact(n, n), None);
-        assert_eq!(fact(n, n + 2), None);
+        assert_eq!(fact_of(n + m, k), Some(Fact::Is(x.clone(), n + m)));
+        assert_eq!(fact_of(n * 3, m * 3 + 2), None);
+        assert_eq!(fact_of(n, n), None);
+        assert_eq!(fact_of(n, n + 2), None);
         // A table of positions.
-        assert_eq!(fact(n.min(512), n), Some(Fact::Within(v.clone(), 1, 512)));
+        assert_eq!(fact_of(n.min(512), n), Some(Fact::Within(v.clone(), 1, 512)));
         assert_eq!(
-            fact((n - 3).max(0) * 2, n * 2 - 6),
+            fact_of((n - 3).max(0) * 2, n * 2 - 6),
             Some(Fact::Within(v.clone(), 3, MAX_CELLS))
         );
-        assert_eq!(fact(n.min(512), m.min(512)), None);
+        assert_eq!(fact_of(n.min(512), m.min(512)), None);
         // Halved, rounded up, and doubled again.
-        assert_eq!(fact(n.ceildiv(2) * 2, n), Some(Fact::Multiple(v.clone(), 2)));
-        assert_eq!(fact(n.ceildiv(8) * 8 * m, n * m), Some(Fact::Multiple(v.clone(), 8)));
+        assert_eq!(fact_of(n.ceildiv(2) * 2, n), Some(Fact::Multiple(v.clone(), 2)));
+        assert_eq!(fact_of(n.ceildiv(8) * 8 * m, n * m), Some(Fact::Multiple(v.clone(), 8)));
         // Equal for some sizes that are no multiples, too.
-        assert_eq!(fact(n.floordiv(2), n.floordiv(3)), None);
+        assert_eq!(fact_of(n.floordiv(2), n.floordiv(3)), None);
         assert_eq!(Fact::of_equal(n, m, &|x| *x == w), Some(Fact::Is(w.clone(), n)));
+    }
+
+    fn fact_of(a: Dim, b: Dim) -> Option<Fact> {
+        Fact::of_equal(a, b, &|_| true)
     }
 }

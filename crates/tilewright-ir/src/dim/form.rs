@@ -157,8 +157,7 @@ impl Form {
             let mut left = t.clone();
             common.retain(|a| take(&mut left, a));
         }
-        let divide = |(t, c): &Term| Some((without(t, &common)?, c.div_euclid(factor)));
-        let rest = self.mapped(divide);
+        let rest = self.mapped(|(t, c)| Some((without(t, &common)?, c.div_euclid(factor))));
         (rest, Form(vec![(without(atoms, &common).unwrap_or_default(), d / factor)]))
     }
 
@@ -201,8 +200,7 @@ impl Form {
         if other.plus(self, -1).is_never_negative() {
             return if larger { other.clone() } else { self.clone() };
         }
-        let less = |t: &Term| Some((t.0.clone(), t.1.min(other.coefficient(&t.0))));
-        let common = self.mapped(less);
+        let common = self.mapped(|t| Some((t.0.clone(), t.1.min(other.coefficient(&t.0)))));
         let only = other
             .mapped(|t| Some((t.0.clone(), t.1.min(0))).filter(|_| self.coefficient(&t.0) == 0));
         let common = common.plus(&only, 1);

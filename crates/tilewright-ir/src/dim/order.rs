@@ -46,8 +46,7 @@ impl Form {
     }
 
     fn shown(&self, steps: &mut usize) -> bool {
-        let negative = |f: &Form| f.0.iter().any(|t| t.1 < 0);
-        if !negative(self) {
+        if !is_negative(self) {
             return true;
         }
         if self.bounds().is_some_and(|(low, _)| low >= 0) {
@@ -58,7 +57,7 @@ impl Form {
         };
         *steps = left;
         let rest = self.outweighed();
-        if !negative(&rest) || rest.bounds().is_some_and(|(low, _)| low >= 0) {
+        if !is_negative(&rest) || rest.bounds().is_some_and(|(low, _)| low >= 0) {
             return true;
         }
         let Some(atom) = rest.compound() else { return false };
@@ -125,8 +124,7 @@ impl Form {
         let of_atom: Vec<&Term> = self.0.iter().filter(|t| t.0.contains(atom)).collect();
         // The larger one is at least each of both, the smaller one at most.
         let bounded = of_atom.iter().all(|t| (t.1 > 0) == larger);
-        let by = |side: &Form| self.replaced(atom, side);
-        if bounded && (by(a).shown(steps) || by(b).shown(steps)) {
+        if bounded && (self.replaced(atom, a).shown(steps) || self.replaced(atom, b).shown(steps)) {
             return true;
         }
         let most = of_atom.iter().map(|t| t.1.abs()).max().unwrap_or(1);
@@ -135,8 +133,12 @@ impl Form {
         let mut side = |value: Form, sign: i128| {
             value.shown(steps) || value.plus(&apart, -sign * most).shown(steps)
         };
-        side(by(a), 1) && side(by(b), -1)
+        side(self.replaced(atom, a), 1) && side(self.replaced(atom, b), -1)
     }
+}
+
+fn is_negative(f: &Form) -> bool {
+    f.0.iter().any(|t| t.1 < 0)
 }
 
 /// The least that a product of atoms can be.
@@ -171,31 +173,31 @@ impl Dim {
 impl Atom {
     /// How deep quotients, larger and smaller ones are in each other.
     fn depth(&self) -> usize {
-        let of = |d: &Dim| d.extremes().depth;
         match self {
             Atom::Var(_) => 0,
-            Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => 1 + of(a).max(of(b)),
+            Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
+                1 + a.extremes().depth.max(b.extremes().depth)
+            }
         }
     }
 
     /// The least and the most that it can be.
     fn bounds(&self) -> Option<(i128, i128)> {
-        let of = |d: &Dim| d.extremes().bounds;
         Some(match self {
             Atom::Var(v) => {
                 let range: SizeRange = v.range();
                 (range.least() as i128, range.most() as i128)
             }
             Atom::Div(a, b) => {
-                let ((low, high), (by, most)) = (of(a)?, of(b)?);
+                let ((low, high), (by, most)) = (a.extremes().bounds?, b.extremes().bounds?);
                 (low.max(0) / most.max(1), high.max(0) / by.max(1))
             }
             Atom::Max(a, b) => {
-                let ((a, b), (c, d)) = (of(a)?, of(b)?);
+                let ((a, b), (c, d)) = (a.extremes().bounds?, b.extremes().bounds?);
                 (a.max(c), b.max(d))
             }
             Atom::Min(a, b) => {
-                let ((a, b), (c, d)) = (of(a)?, of(b)?);
+                let ((a, b), (c, d)) = (a.extremes().bounds?, b.extremes().bounds?);
                 (a.min(c), b.min(d))
             }
         })

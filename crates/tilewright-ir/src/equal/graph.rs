@@ -26,13 +26,9 @@ impl Matcher<'_> {
 
     fn binding_blocks(&mut self, a: &[BindingBlock], b: &[BindingBlock]) -> Check {
         for (x, y) in pairs("binding blocks", a, b)? {
-            let text =
-                |d: &bool| if *d { "a dataflow region" } else { "plain bindings" }.to_owned();
-            agree("binding block", &x.dataflow, &y.dataflow, text)?;
-            let ends = |n: Option<&Binding>| match n {
-                Some(n) => format!("`{} = {}`", n.var.name(), graph_text(&n.value)),
-                None => "nothing more".to_owned(),
-            };
+            agree("binding block", &x.dataflow, &y.dataflow, |d| {
+                if *d { "a dataflow region" } else { "plain bindings" }.to_owned()
+            })?;
             for (n, m) in x.bindings.iter().zip(&y.bindings) {
                 self.binding(n, m)
                     .within(format_args!("binding `{}`", n.var.name()))
@@ -40,7 +36,7 @@ impl Matcher<'_> {
             }
             if x.bindings.len() != y.bindings.len() {
                 let n = x.bindings.len().min(y.bindings.len());
-                return differ(ends(x.bindings.get(n)), ends(y.bindings.get(n)));
+                return differ(binding_text(x.bindings.get(n)), binding_text(y.bindings.get(n)));
             }
             let mut outputs = pairs("outputs", &x.outputs, &y.outputs)?;
             outputs.try_for_each(|(x, y)| self.graph_var(x, y)).within("outputs")?;
@@ -55,8 +51,7 @@ impl Matcher<'_> {
     }
 
     fn graph_loop(&mut self, a: &Loop, b: &Loop) -> Check {
-        let given = |l: &Loop| (l.trip.is_some(), l.cond.is_some(), l.carried.len());
-        agree("operands", &given(a), &given(b), |n| format!("{n:?}"))?;
+        agree("operands", &parts_given(a), &parts_given(b), |n| format!("{n:?}"))?;
         a.operands().zip(b.operands()).try_for_each(|(x, y)| self.graph_expr(x, y))?;
         for (x, y) in pairs("parameters", &a.params, &b.params)? {
             self.defining(|m| m.graph_var_def(x, y))?;
@@ -108,7 +103,6 @@ impl Matcher<'_> {
     }
 
     fn graph_expr(&mut self, a: &GraphExpr, b: &GraphExpr) -> Check {
-        let whole = || differ(graph_text(a), graph_text(b));
         match (a, b) {
             (GraphExpr::Var(x), GraphExpr::Var(y)) => self.graph_var(x, y),
             (GraphExpr::Const(x), GraphExpr::Const(y)) => tensors(x, y),
@@ -117,7 +111,7 @@ impl Matcher<'_> {
                 GraphExpr::CallTir { func: g, args: y, outs: q, scalars: t },
             ) => {
                 if !self.same_function(f, g) || x.len() != y.len() || p.len() != q.len() {
-                    return whole();
+                    return differ(graph_text(a), graph_text(b));
                 }
                 self.graph_exprs(x, y)?;
                 p.iter().zip(q).try_for_each(|(x, y)| self.tensor_type(x, y))?;
@@ -132,7 +126,7 @@ impl Matcher<'_> {
                     _ => f == g,
                 };
                 if !same || x.len() != y.len() {
-                    return whole();
+                    return differ(graph_text(a), graph_text(b));
                 }
                 self.graph_exprs(x, y)?;
                 self.attrs(m, n, "attribute", "")
@@ -147,7 +141,7 @@ impl Matcher<'_> {
                 self.body(&x.otherwise, &y.otherwise, "other branch")
             }
             (GraphExpr::Loop(x), GraphExpr::Loop(y)) => self.graph_loop(x, y),
-            _ => whole(),
+            _ => differ(graph_text(a), graph_text(b)),
         }
     }
 
@@ -164,6 +158,17 @@ impl Matcher<'_> {
     }
 }
 
+fn binding_text(n: Option<&Binding>) -> String {
+    match n {
+        Some(n) => format!("`{} = {}`", n.var.name(), graph_text(&n.value)),
+        None => "nothing more".to_owned(),
+    }
+}
+
+fn parts_given(l: &Loop) -> (bool, bool, usize) {
+    (l.trip.is_some(), l.cond.is_some(), l.carried.len())
+}
+
 pub(super) fn tensors(a: &Tensor, b: &Tensor) -> Check {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return differ(tensor_text(a), tensor_text(b));
@@ -178,12 +183,13 @@ pub(super) fn tensors(a: &Tensor, b: &Tensor) -> Check {
         x[bytes.clone()] != y[bytes]
             && !(a.dtype().is_float() && a.get_f64(i).is_nan() && b.get_f64(i).is_nan())
     });
-    let text = |t: &Tensor, i| {
-        if t.dtype().is_float() { format!("{:?}", t.get_f64(i)) } else { t.get_i128(i).to_string() }
-    };
     at.map_or(Ok(()), |i| {
-        differ(text(a, i), text(b, i)).within(format_args!("constant, element {i}"))
+        differ(element_text(a, i), element_text(b, i)).within(format_args!("constant, element {i}"))
     })
+}
+
+fn element_text(t: &Tensor, i: usize) -> String {
+    if t.dtype().is_float() { format!("{:?}", t.get_f64(i)) } else { t.get_i128(i).to_string() }
 }
 
 fn tensor_text(t: &Tensor) -> String {

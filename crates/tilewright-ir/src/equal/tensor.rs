@@ -35,12 +35,10 @@ impl Matcher<'_> {
 
     pub(super) fn var_def(&mut self, a: &Var, b: &Var) -> Check {
         if a.dtype() != b.dtype() {
-            let text = |v: &Var| format!("`{}` of {}", v.name(), v.dtype());
-            return differ(text(a), text(b));
+            return differ(typed_name(a), typed_name(b));
         }
         if a.range() != b.range() {
-            let text = |v: &Var| format!("the size `{}` in {}", v.name(), v.range());
-            return differ(text(a), text(b));
+            return differ(sized_name(a), sized_name(b));
         }
         if self.vars.define(a, b) {
             self.same.clear();
@@ -85,14 +83,10 @@ impl Matcher<'_> {
         agree("type", &a.dtype(), &b.dtype(), |t| t.to_string())?;
         self.expr_list("shape", &a.shape, &b.shape)?;
         self.expr_list("strides", &a.strides, &b.strides)?;
-        let offset = |x: &Buffer| x.elem_offset.clone().filter(|e| e.as_int() != Some(0));
-        match (offset(a), offset(b)) {
+        match (offset_of(a), offset_of(b)) {
             (Some(x), Some(y)) => self.expr(&x, &y),
             (None, None) => Ok(()),
-            (x, y) => {
-                let text = |e: Option<Expr>| quoted(&e.map_or("0".into(), |e| brief(&e)));
-                differ(text(x), text(y))
-            }
+            (x, y) => differ(offset_text(x), offset_text(y)),
         }
         .within("offset")?;
         agree("scope", &a.scope, &b.scope, |s| quoted(s))?;
@@ -104,13 +98,12 @@ impl Matcher<'_> {
             Some(true) => Ok(()),
             None => self.var_def(&a.data, &b.data),
             Some(false) => {
-                let text = |shared| if shared { "a view of other memory" } else { "own memory" };
                 let (x, y) = (&a.data, &b.data);
                 let (x, y) = (self.vars.forth.contains_key(x), self.vars.back.contains_key(y));
                 if x == y {
                     differ("a view of one memory", "a view of another")
                 } else {
-                    differ(text(x), text(y))
+                    differ(memory_text(x), memory_text(y))
                 }
             }
         }
@@ -118,7 +111,6 @@ impl Matcher<'_> {
     }
 
     pub(super) fn buffer(&mut self, a: &Buffer, b: &Buffer) -> Check {
-        let text = |x: &Buffer| format!("buffer `{}`", x.name);
         match self.buffers.paired(a, b) {
             Some(true) => Ok(()),
             None if a == b => {
@@ -126,15 +118,16 @@ impl Matcher<'_> {
                 Ok(())
             }
             None if self.pairing => self.buffer_def(a, b),
-            _ if a.name == b.name => differ(text(a), format!("another buffer `{}`", b.name)),
-            _ => differ(text(a), text(b)),
+            _ if a.name == b.name => {
+                differ(format!("buffer `{}`", a.name), format!("another buffer `{}`", b.name))
+            }
+            _ => differ(format!("buffer `{}`", a.name), format!("buffer `{}`", b.name)),
         }
     }
 
     pub(super) fn expr_list(&mut self, what: &str, a: &[Expr], b: &[Expr]) -> Check {
-        let text = |items: &[Expr]| format!("`({})`", commas(items.iter().map(brief)));
         if a.len() != b.len() {
-            return differ(text(a), text(b)).within(what);
+            return differ(list_text(a), list_text(b)).within(what);
         }
         self.exprs(a, b).within(what)
     }
@@ -167,18 +160,10 @@ impl Matcher<'_> {
     }
 
     fn expr_parts(&mut self, a: &Expr, b: &Expr) -> Check {
-        let whole = || {
-            let (x, y) = (brief(a), brief(b));
-            if x == y && a.dtype() != b.dtype() {
-                differ(format!("`{x}` of {}", a.dtype()), format!("`{y}` of {}", b.dtype()))
-            } else {
-                differ(quoted(&x), quoted(&y))
-            }
-        };
         if a.dtype() != b.dtype() {
             return match (a.kind(), b.kind()) {
                 (ExprKind::Var(x), ExprKind::Var(y)) => self.var(x, y),
-                _ => whole(),
+                _ => differ_whole(a, b),
             };
         }
         match (a.kind(), b.kind()) {
@@ -190,7 +175,7 @@ impl Matcher<'_> {
             (ExprKind::Cast(x), ExprKind::Cast(y))
             | (ExprKind::Not(x), ExprKind::Not(y))
             | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => self.expr(x, y),
-            (ExprKind::Binary(o, ..), ExprKind::Binary(p, ..)) if o != p => whole(),
+            (ExprKind::Binary(o, ..), ExprKind::Binary(p, ..)) if o != p => differ_whole(a, b),
             (ExprKind::Binary(_, x1, x2), ExprKind::Binary(_, y1, y2))
             | (ExprKind::Ramp(x1, x2), ExprKind::Ramp(y1, y2)) => {
                 self.expr(x1, y1)?;
@@ -214,7 +199,7 @@ impl Matcher<'_> {
                 self.var_def(v, w)?;
                 self.expr(s, t)
             }
-            _ => whole(),
+            _ => differ_whole(a, b),
         }
     }
 
@@ -230,28 +215,23 @@ impl Matcher<'_> {
     }
 
     fn regions(&mut self, what: &str, a: &Option<Vec<Region>>, b: &Option<Vec<Region>>) -> Check {
-        let text = |r: &Option<Vec<Region>>| match r {
-            None => "not declared".to_owned(),
-            Some(r) => format!("{} regions", r.len()),
-        };
         let check = match (a, b) {
             (Some(x), Some(y)) if x.len() == y.len() => {
                 x.iter().zip(y).try_for_each(|(x, y)| self.region(x, y))
             }
             (None, None) => Ok(()),
-            (Some(_), Some(_)) => differ(text(a), text(b)),
+            (Some(_), Some(_)) => differ(regions_text(a), regions_text(b)),
             _ if self.options.regions == Regions::WhereBoth => Ok(()),
-            _ => differ(text(a), text(b)),
+            _ => differ(regions_text(a), regions_text(b)),
         };
         check.within(what)
     }
 
     fn optional_stmt(&mut self, a: Option<&Stmt>, b: Option<&Stmt>) -> Check {
-        let text = |s: Option<&Stmt>| s.map_or("nothing".into(), describe);
         match (a, b) {
             (Some(x), Some(y)) => self.stmt(x, y),
             (None, None) => Ok(()),
-            _ => differ(text(a), text(b)),
+            _ => differ(a.map_or("nothing".into(), describe), b.map_or("nothing".into(), describe)),
         }
     }
 
@@ -260,9 +240,15 @@ impl Matcher<'_> {
             (StmtKind::Seq(_), _) | (_, StmtKind::Seq(_)) => {
                 let (x, y) = (sequence(a), sequence(b));
                 x.iter().zip(y).try_for_each(|(x, y)| self.stmt(x, y)).and_then(|()| {
-                    let text = |s: Option<&Stmt>| s.map_or("nothing more".into(), describe);
                     let n = x.len().min(y.len());
-                    if x.len() == y.len() { Ok(()) } else { differ(text(x.get(n)), text(y.get(n))) }
+                    if x.len() == y.len() {
+                        Ok(())
+                    } else {
+                        differ(
+                            x.get(n).map_or("nothing more".into(), describe),
+                            y.get(n).map_or("nothing more".into(), describe),
+                        )
+                    }
                 })
             }
             _ => self.stmt_parts(a, b),
@@ -386,6 +372,46 @@ impl Matcher<'_> {
         self.attrs(&a.annotations, &b.annotations, "annotation", "")?;
         self.optional_stmt(a.init.as_ref(), b.init.as_ref()).within("initialisation")?;
         self.stmt(&a.body, &b.body)
+    }
+}
+
+fn typed_name(v: &Var) -> String {
+    format!("`{}` of {}", v.name(), v.dtype())
+}
+
+fn sized_name(v: &Var) -> String {
+    format!("the size `{}` in {}", v.name(), v.range())
+}
+
+fn offset_of(x: &Buffer) -> Option<Expr> {
+    x.elem_offset.clone().filter(|e| e.as_int() != Some(0))
+}
+
+fn offset_text(e: Option<Expr>) -> String {
+    quoted(&e.map_or("0".into(), |e| brief(&e)))
+}
+
+fn memory_text(shared: bool) -> &'static str {
+    if shared { "a view of other memory" } else { "own memory" }
+}
+
+fn list_text(items: &[Expr]) -> String {
+    format!("`({})`", commas(items.iter().map(brief)))
+}
+
+fn differ_whole(a: &Expr, b: &Expr) -> Result<(), Box<Difference>> {
+    let (x, y) = (brief(a), brief(b));
+    if x == y && a.dtype() != b.dtype() {
+        differ(format!("`{x}` of {}", a.dtype()), format!("`{y}` of {}", b.dtype()))
+    } else {
+        differ(quoted(&x), quoted(&y))
+    }
+}
+
+fn regions_text(r: &Option<Vec<Region>>) -> String {
+    match r {
+        None => "not declared".to_owned(),
+        Some(r) => format!("{} regions", r.len()),
     }
 }
 

@@ -98,8 +98,7 @@ impl Interval {
             BinOp::Sub => Interval { lo: a.lo.checked_sub(b.hi)?, hi: a.hi.checked_sub(b.lo)? },
             BinOp::Mul => {
                 let ends = [(a.lo, b.lo), (a.lo, b.hi), (a.hi, b.lo), (a.hi, b.hi)];
-                let point = |(x, y): (i128, i128)| x.checked_mul(y).map(Interval::point);
-                let mut ends = ends.into_iter().map(point);
+                let mut ends = ends.into_iter().map(|(x, y)| x.checked_mul(y).map(Interval::point));
                 let first = ends.next()??;
                 ends.try_fold(first, |all, end| Some(all.union(end?)))?
             }

@@ -123,8 +123,7 @@ impl Linear {
         }
         self.terms.retain(|t| t.1 != 0);
         self.constant = self.constant.checked_add(other.constant.checked_mul(by)?)?;
-        let small = |v: i128| v.abs() <= LIMIT;
-        (self.terms.iter().all(|t| small(t.1)) && small(self.constant)).then_some(self)
+        (self.terms.iter().all(|t| is_small(t.1)) && is_small(self.constant)).then_some(self)
     }
 
     /// `self * by`; `None` where a coefficient gets too large.
@@ -140,11 +139,10 @@ impl Linear {
             return Some(one_by_one);
         }
         // A dividend that wraps is another number.
-        let fits = |x: &Linear| {
+        let together = together(self, &|atom| Some(ranges.of(atom)), &|x| {
             let of_type = Interval::of_type(x.dtype);
             x.one_by_one(ranges).zip(of_type).is_some_and(|(i, all)| i.within(all))
-        };
-        let together = together(self, &|atom| Some(ranges.of(atom)), &fits);
+        });
         Some(together.map_or(one_by_one, |i| i.meet(one_by_one)))
     }
 
@@ -159,15 +157,24 @@ impl Linear {
     /// where only their types bound some. Index arithmetic is taken to stay in its type, so that what is divided
     /// is an integer.
     pub fn span(&self, ranges: &Ranges) -> Option<Interval> {
-        let few = |i: &Interval| i.hi - i.lo < i128::from(i16::MAX);
-        let known = |e: &Expr| ranges.exact(e).or_else(|| Some(ranges.of(e)).filter(few));
-        together(self, &known, &|_| true)
+        together(
+            self,
+            &|e| {
+                ranges
+                    .exact(e)
+                    .or_else(|| Some(ranges.of(e)).filter(|i| i.hi - i.lo < i128::from(i16::MAX)))
+            },
+            &|_| true,
+        )
     }
 
     /// The same, where the bounds of every atom are known, and not only by its type.
     pub fn bounds(&self, ranges: &Ranges) -> Option<Interval> {
-        let known = |(atom, _): &(Expr, i128)| ranges.exact(atom).is_some();
-        self.terms.iter().all(known).then(|| self.values(ranges)).flatten()
+        self.terms
+            .iter()
+            .all(|(atom, _)| ranges.exact(atom).is_some())
+            .then(|| self.values(ranges))
+            .flatten()
     }
 
     /// The values, where all of them are values of the type.
@@ -177,19 +184,14 @@ impl Linear {
 
     /// The expression; `None` where a coefficient does not fit the type.
     pub fn to_expr(&self) -> Option<Expr> {
-        let number = |v: i128| {
-            let v = v.checked_abs()?;
-            let fits = self.dtype.max_int().is_some_and(|max| v <= max);
-            Some(Expr::int(i64::try_from(v).ok().filter(|_| fits)?, self.dtype))
-        };
-        let constant = number(self.constant)?;
+        let constant = self.number_of(self.constant)?;
         // What is added comes first: `5 - i`, not `i * -1 + 5`. Large steps come before small
         // ones, so that one sum has one text.
         let (mut plus, mut minus) = (Vec::new(), Vec::new());
         let mut terms: Vec<&(Expr, i128)> = self.terms.iter().collect();
         terms.sort_by_key(|(atom, c)| (Reverse(c.abs()), atom.as_var().map_or(u64::MAX, Var::id)));
         for (atom, c) in terms {
-            let term = atom * number(*c)?;
+            let term = atom * self.number_of(*c)?;
             if *c > 0 { plus.push(term) } else { minus.push(term) }
         }
         match self.constant {
@@ -201,6 +203,16 @@ impl Linear {
         let sum = sum.unwrap_or_else(|| Expr::int(0, self.dtype));
         Some(minus.into_iter().fold(sum, |a, b| a - b))
     }
+
+    fn number_of(&self, v: i128) -> Option<Expr> {
+        let v = v.checked_abs()?;
+        let fits = self.dtype.max_int().is_some_and(|max| v <= max);
+        Some(Expr::int(i64::try_from(v).ok().filter(|_| fits)?, self.dtype))
+    }
+}
+
+fn is_small(v: i128) -> bool {
+    v.abs() <= LIMIT
 }
 
 impl Ranges {
@@ -379,27 +391,31 @@ fn quotients_of_remainders(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Opt
 /// A remainder as quotients: `x % m` itself, or where it is a part of what is divided:
 /// `(c * (x % m) + y) // k = (c * x + y) // k - c * m // k * (x // m)` where `k` divides `c * m`.
 fn apart(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
-    let quotient = |x: &Linear, m: i128| {
-        let by = Expr::int(i64::try_from(m).ok()?, x.dtype);
-        Some(match x.as_constant() {
-            Some(c) => Linear::constant(c.div_euclid(m), x.dtype),
-            None => Linear::atom(Expr::binary(BinOp::FloorDiv, x.to_expr()?, by)),
-        })
-    };
-    let whole = |x: &Expr| Linear::of(x).filter(|x| fits(x));
     if let Some((x, m)) = divided(atom, BinOp::FloorMod) {
-        let x = whole(x)?;
-        return x.clone().plus(&quotient(&x, m)?, m.checked_neg()?);
+        let x = whole_form(x, fits)?;
+        return x.clone().plus(&quotient_of(&x, m)?, m.checked_neg()?);
     }
     let (sum, k) = divided(atom, BinOp::FloorDiv)?;
-    let mut sum = whole(sum)?;
+    let mut sum = whole_form(sum, fits)?;
     let (at, (x, m)) = sum.terms.iter().enumerate().find_map(|(at, (atom, c))| {
         let (x, m) = divided(atom, BinOp::FloorMod)?;
-        (c.checked_mul(m)? % k == 0).then_some((at, (whole(x)?, m)))
+        (c.checked_mul(m)? % k == 0).then_some((at, (whole_form(x, fits)?, m)))
     })?;
     let (_, c) = sum.terms.remove(at);
-    let rest = quotient(&sum.plus(&x, c)?, k)?;
-    rest.plus(&quotient(&x, m)?, -(c * m / k))
+    let rest = quotient_of(&sum.plus(&x, c)?, k)?;
+    rest.plus(&quotient_of(&x, m)?, -(c * m / k))
+}
+
+fn quotient_of(x: &Linear, m: i128) -> Option<Linear> {
+    let by = Expr::int(i64::try_from(m).ok()?, x.dtype);
+    Some(match x.as_constant() {
+        Some(c) => Linear::constant(c.div_euclid(m), x.dtype),
+        None => Linear::atom(Expr::binary(BinOp::FloorDiv, x.to_expr()?, by)),
+    })
+}
+
+fn whole_form(x: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
+    Linear::of(x).filter(|x| fits(x))
 }
 
 /// A term as `times * (x // m)`; `m` is one where it is no quotient.

@@ -154,14 +154,15 @@ impl Simplify<'_> {
             return None;
         }
         let (x, y) = (self.expr(a), self.expr(b));
-        let unit = |e: &Expr| if op == BinOp::And { e.is_true() } else { e.is_false() };
-        let zero = |e: &Expr| if op == BinOp::And { e.is_false() } else { e.is_true() };
-        Some(match () {
-            _ if zero(&x) || unit(&y) => x,
-            _ if zero(&y) || unit(&x) => y,
-            _ if x.ptr_eq(a) && y.ptr_eq(b) => return None,
-            _ => Expr::binary(op, x, y),
-        })
+        if decides(op, &x) || is_neutral(op, &y) {
+            Some(x)
+        } else if decides(op, &y) || is_neutral(op, &x) {
+            Some(y)
+        } else if x.ptr_eq(a) && y.ptr_eq(b) {
+            None
+        } else {
+            Some(Expr::binary(op, x, y))
+        }
     }
 
     fn compare(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
@@ -364,6 +365,16 @@ impl Simplify<'_> {
     }
 }
 
+/// Whether an operand decides the value of `and` or `or`, whatever the other one is.
+fn decides(op: BinOp, e: &Expr) -> bool {
+    if op == BinOp::And { e.is_false() } else { e.is_true() }
+}
+
+/// Whether `and` or `or` with an operand is the other one.
+fn is_neutral(op: BinOp, e: &Expr) -> bool {
+    if op == BinOp::And { e.is_true() } else { e.is_false() }
+}
+
 fn quotient(atom: &Expr) -> Option<(&Expr, i128)> {
     divided(atom, BinOp::FloorDiv)
 }
@@ -416,7 +427,6 @@ mod tests {
         check(|i, j, k| (i * 20 + j * 5 + k).floormod(20), "j * 5 + k");
         check(|i, j, k| (i * 20 + j * 5 + k).floordiv(20).floormod(6), "i");
         check(|i, _, _| i.clone().floordiv(4) * 4 + i.clone().floormod(4), "i");
-        let moved = |i: &Expr, j: &Expr| (j.clone() - i.clone() * 4).floormod(7);
         check(|i, j, _| (i * 3 + j).floordiv(7) * 7 + moved(i, j), "i * 3 + j");
         check(|i, j, _| (i * 3 + j).floordiv(7) * 14 + moved(i, j) * 2, "i * 6 + j * 2");
         let other = "(i * 2 + j) // 7 * 7 + (j - i * 4) % 7";
@@ -429,6 +439,10 @@ mod tests {
         check(|i, j, _| (i * 4 + j).floormod(8), "i % 2 * 4 + j");
         check(|i, _, _| (i - 6).floordiv(6), "-1");
         check(|i, _, _| (i - 6).floormod(6), "i");
+    }
+
+    fn moved(i: &Expr, j: &Expr) -> Expr {
+        (j.clone() - i.clone() * 4).floormod(7)
     }
 
     #[test]

@@ -111,12 +111,15 @@ impl Checker<'_> {
         for block in blocks {
             let before = self.known.clone();
             for b in &block.bindings {
-                let place = |e: Error| e.context(format!("binding `{}`", b.var.name())).at(b.span);
                 if block.dataflow && matches!(b.value, GraphExpr::If(_) | GraphExpr::Loop(_)) {
                     let e = Error::malformed("control flow inside of a dataflow region");
-                    return Err(place(e.help("end the region before it")));
+                    return Err(e
+                        .help("end the region before it")
+                        .context(format!("binding `{}`", b.var.name()))
+                        .at(b.span));
                 }
-                self.binding(&b.var, &b.value).map_err(place)?;
+                self.binding(&b.var, &b.value)
+                    .map_err(|e| e.context(format!("binding `{}`", b.var.name())).at(b.span))?;
             }
             for v in &block.outputs {
                 let bound = block.bindings.iter().any(|b| b.var == *v);

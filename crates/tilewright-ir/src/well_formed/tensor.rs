@@ -349,16 +349,13 @@ impl Checker {
             }
             ExprKind::Call(CallTarget::Reinterpret(to), args) => {
                 let from = args.first().map(Expr::dtype);
-                let fits = |from: DType| {
-                    Operands::Number.admit(*to)
-                        && Operands::Number.admit(from)
-                        && from.bits == to.bits
-                        && dtype == to.with_lanes(from.lanes)
-                };
-                self.require(args.len() == 1 && from.is_some_and(fits), || {
-                    let from = from.unwrap_or(DType::VOID);
-                    format!("`{}` takes the bits of a {from} for those of a {to}", brief(e))
-                });
+                self.require(
+                    args.len() == 1 && from.is_some_and(|from| is_reinterpreted(from, to, dtype)),
+                    || {
+                        let from = from.unwrap_or(DType::VOID);
+                        format!("`{}` takes the bits of a {from} for those of a {to}", brief(e))
+                    },
+                );
                 expected = dtype;
             }
             ExprKind::Call(..) => expected = dtype,
@@ -469,6 +466,13 @@ impl Checker {
     }
 }
 
+fn is_reinterpreted(from: DType, to: &DType, dtype: DType) -> bool {
+    Operands::Number.admit(*to)
+        && Operands::Number.admit(from)
+        && from.bits == to.bits
+        && dtype == to.with_lanes(from.lanes)
+}
+
 /// Whether a statement only stores vectors of so many lanes.
 fn stores_lanes(s: &Stmt, lanes: u16) -> bool {
     match s.kind() {
@@ -490,8 +494,9 @@ impl Visit for Checker {
         let mark = self.stack.len();
         match e.kind() {
             ExprKind::Call(_, args) => {
-                let text = |a: &&Expr| matches!(a.kind(), ExprKind::Str(_));
-                args.iter().filter(|a| !text(a)).for_each(|a| self.expr(a));
+                args.iter()
+                    .filter(|a| !matches!(a.kind(), ExprKind::Str(_)))
+                    .for_each(|a| self.expr(a));
             }
             ExprKind::Let(v, value, body) => {
                 self.expr(value);

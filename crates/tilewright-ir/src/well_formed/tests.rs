@@ -89,29 +89,25 @@ fn variables_are_in_scope() {
 
 #[test]
 fn open_functions_use_integers_without_a_definition() {
-    let open = |value: &dyn Fn(&Names) -> Expr| {
-        let mut m = Module::new();
-        let body = |n: &Names| Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], value(n));
-        m.insert("f", func(body));
-        text(check_open_module(&m))
-    };
     let (k, x) = (Var::index("k"), Var::new("x", DType::F32));
-    expect!["ok"].assert_eq(&open(&|n| n.a.load([n.i.expr(), k.expr()])));
+    expect!["ok"].assert_eq(&open_text(&|n| n.a.load([n.i.expr(), k.expr()])));
     expect!["function `f`: variable `x` is not defined (in `B[i, j] = x`)"]
-        .assert_eq(&open(&|_| x.expr()));
+        .assert_eq(&open_text(&|_| x.expr()));
+}
+
+fn open_text(value: &dyn Fn(&Names) -> Expr) -> String {
+    let mut m = Module::new();
+    m.insert("f", func(|n| Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], value(n))));
+    text(check_open_module(&m))
 }
 
 #[test]
 fn constants_fit_their_buffer_and_stay() {
-    let value = || Tensor::from_slice(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0]).unwrap();
-    let constant = |buffer: &Buffer, body: Stmt| {
-        Stmt::new(StmtKind::Constant { buffer: buffer.clone(), value: value(), body })
-    };
     let table = Buffer::with_extents("table", &[2, 2], DType::F32);
     let at = || vec![Expr::i32(0), Expr::i32(1)];
-    check(|n| constant(&table, Stmt::store(&n.b, at(), table.load(at()))), expect!["ok"]);
+    check(|n| constant_stmt(&table, Stmt::store(&n.b, at(), table.load(at()))), expect!["ok"]);
     check(
-        |_| constant(&table, Stmt::store(&table, at(), zero())),
+        |_| constant_stmt(&table, Stmt::store(&table, at(), zero())),
         expect![
             "function `f`: `table[0, 1]` is written, but its memory is a constant (in `table[0, 1] = T.float32(0.0)`)"
         ],
@@ -120,7 +116,7 @@ fn constants_fit_their_buffer_and_stay() {
     let through = Stmt::store(&view, at(), zero());
     let through = Stmt::new(StmtKind::Declare { buffer: view, body: through });
     check(
-        |_| constant(&table, through),
+        |_| constant_stmt(&table, through),
         expect![
             "function `f`: `view[0, 1]` is written, but its memory is a constant (in `view[0, 1] = T.float32(0.0)`)"
         ],
@@ -131,7 +127,7 @@ fn constants_fit_their_buffer_and_stay() {
         Buffer::new("table", vec![Expr::i32(2), Var::index("n").expr()], DType::F32),
     ] {
         check(
-            |_| constant(&buffer, Stmt::nop()),
+            |_| constant_stmt(&buffer, Stmt::nop()),
             expect![
                 "function `f`: constant `table` is not of the type float32 and the shape [2, 2] of its value (in constant `table`)"
             ],
@@ -139,9 +135,17 @@ fn constants_fit_their_buffer_and_stay() {
     }
     let strided = table.derive(|d| d.strides = vec![Expr::i32(4), Expr::i32(1)]);
     check(
-        |_| constant(&strided, Stmt::nop()),
+        |_| constant_stmt(&strided, Stmt::nop()),
         expect!["function `f`: constant `table` has strides or an offset (in constant `table`)"],
     );
+}
+
+fn constant_stmt(buffer: &Buffer, body: Stmt) -> Stmt {
+    Stmt::new(StmtKind::Constant {
+        buffer: buffer.clone(),
+        value: Tensor::from_slice(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0]).unwrap(),
+        body,
+    })
 }
 
 #[test]
@@ -154,24 +158,24 @@ fn variables_are_defined_once() {
         },
         expect!["function `f`: variable `k` is defined twice (in loop `k`)"],
     );
-    let nested = |n: &Names| {
-        let inner = Expr::let_in(k.clone(), n.i.expr(), k.expr());
-        Expr::let_in(k.clone(), n.j.expr(), inner)
-    };
     check_expr(
-        nested,
+        |n| {
+            let inner = Expr::let_in(k.clone(), n.i.expr(), k.expr());
+            Expr::let_in(k.clone(), n.j.expr(), inner)
+        },
         expect![
             "function `f`: variable `k` is defined twice (in `T.evaluate(T.Let(T.Let(k, where={k: i}), where={k: j}))`)"
         ],
     );
-    let beside = |n: &Names| {
-        let term = Expr::let_in(k.clone(), n.i.expr(), &k + 1);
-        &term + &term
-    };
-    check_expr(beside, expect!["ok"]);
-    let leaks = |n: &Names| Expr::let_in(k.clone(), n.i.expr(), &k + 1) + &k;
     check_expr(
-        leaks,
+        |n| {
+            let term = Expr::let_in(k.clone(), n.i.expr(), &k + 1);
+            &term + &term
+        },
+        expect!["ok"],
+    );
+    check_expr(
+        |n| Expr::let_in(k.clone(), n.i.expr(), &k + 1) + &k,
         expect![
             "function `f`: variable `k` is not defined (in `T.evaluate(T.Let(k + 1, where={k: i}) + k)`)"
         ],
@@ -293,15 +297,22 @@ fn selections_have_a_condition_and_one_type() {
             "function `f`: `T.if_then_else(i < 2, T.float32(0.0), 0)` has values of types float32 and int32 (in `T.evaluate(T.if_then_else(i < 2, T.float32(0.0), 0))`)"
         ],
     );
-    let mask = || Expr::ramp(Expr::i32(0), Expr::i32(1), 4).less(2);
     check_expr(
-        |_| Expr::select(mask(), zero(), zero()),
+        |_| Expr::select(Expr::ramp(Expr::i32(0), Expr::i32(1), 4).less(2), zero(), zero()),
         expect![
             "function `f`: condition `T.Ramp(0, 1, 4) < T.Broadcast(2, 4)` of `T.Select(T.Ramp(0, 1, 4) < T.Broadcast(2, 4), T.float32(0.0), T.float32(0.0))` is boolx4 (in `T.evaluate(T.Select(T.Ramp(0, 1, 4) < T.Broadcast(2, 4), T.float32(0.0), T.float32(0.0)))`)"
         ],
     );
-    let four = || Expr::broadcast(zero(), 4);
-    check_expr(|_| Expr::select(mask(), four(), four()), expect!["ok"]);
+    check_expr(
+        |_| {
+            Expr::select(
+                Expr::ramp(Expr::i32(0), Expr::i32(1), 4).less(2),
+                Expr::broadcast(zero(), 4),
+                Expr::broadcast(zero(), 4),
+            )
+        },
+        expect!["ok"],
+    );
 }
 
 #[test]
@@ -328,9 +339,8 @@ fn intrinsics_take_their_arguments() {
 
 #[test]
 fn vectors_are_made_of_scalars() {
-    let ramp = || Expr::ramp(Expr::i32(0), Expr::i32(1), 4);
     check_expr(
-        |_| Expr::broadcast(ramp(), 2),
+        |_| Expr::broadcast(Expr::ramp(Expr::i32(0), Expr::i32(1), 4), 2),
         expect![
             "function `f`: `T.Broadcast(T.Ramp(0, 1, 4), 2)` takes scalars, not int32x4 (in `T.evaluate(T.Broadcast(T.Ramp(0, 1, 4), 2))`)"
         ],
@@ -611,8 +621,8 @@ fn trees_are_not_too_deep() {
     let e = text(check_tensor("f", &func(|n| Stmt::new(StmtKind::Evaluate(deep(EXPR_DEPTH)(n))))));
     assert!(e.starts_with("function `f`: an expression is nested deeper than 1500 levels"), "{e}");
     let nested = |n: &Names| {
-        let guard = |s, _| Stmt::guard(n.i.expr().less(2), s);
-        (0..STMT_DEPTH).fold(Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero()), guard)
+        let store = Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero());
+        (0..STMT_DEPTH).fold(store, |s, _| Stmt::guard(n.i.expr().less(2), s))
     };
     let e = text(check_tensor("f", &func(nested)));
     assert!(e.starts_with("function `f`: statements are nested deeper than 500 levels"), "{e}");

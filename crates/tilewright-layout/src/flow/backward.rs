@@ -47,13 +47,10 @@ impl Flow<'_, '_> {
             let (mut choices, mut as_is) = (Vec::new(), true);
             if let Some((f, outs)) = self.call(b) {
                 choices = self.choices(&b.var, &f, args.len(), &outs, &[]);
-                let logical = |v: &GraphVar| {
-                    let wanted = self.wanted.get(&v.id()).into_iter().flatten();
-                    wanted.into_iter().any(TiledLayout::is_identity)
-                };
                 choices.retain(|c| c.propagation.is_some());
                 as_is = choices.is_empty()
-                    || (self.options.anchors)(&b.var, &f).is_none() && outs.iter().any(logical);
+                    || (self.options.anchors)(&b.var, &f).is_none()
+                        && outs.iter().any(|v| self.wants_logical(v));
             }
             if as_is {
                 args.iter().for_each(|a| self.want_as_is(a));
@@ -66,5 +63,10 @@ impl Flow<'_, '_> {
                 }
             }
         }
+    }
+
+    fn wants_logical(&self, v: &GraphVar) -> bool {
+        let wanted = self.wanted.get(&v.id()).into_iter().flatten();
+        wanted.into_iter().any(TiledLayout::is_identity)
     }
 }

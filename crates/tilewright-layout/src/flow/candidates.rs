@@ -171,34 +171,27 @@ impl Flow<'_, '_> {
     /// The one way of a binding that has no choice; none for a call that may have several.
     fn fixed(&self, b: &Binding, constant: &HashSet<u64>, layouts: &mut Layouts) -> Vec<Way> {
         let id = b.var.id();
-        let logical = |v: &GraphVar| Place {
-            value: v.id(),
-            layout: TiledLayout::identity(&extents(v).unwrap_or_default()),
-        };
-        let way = |reads: Vec<Place>, writes: Vec<Place>| {
-            vec![Way { layouts: Vec::new(), policy: None, reads, writes, cost: 0.0 }]
-        };
         if let Some((from, layout, ..)) = self.packs.get(&id) {
             layouts.add(from.id(), layout);
             let read = Place { value: from.id(), layout: layout.clone() };
-            return way(vec![read], vec![logical(&b.var)]);
+            return plain_way(vec![read], vec![logical_place(&b.var)]);
         }
         if let Some((from, layout)) = self.crops.get(&id) {
             layouts.add(id, layout);
             let write = Place { value: id, layout: layout.clone() };
-            return way(vec![logical(from)], vec![write]);
+            return plain_way(vec![logical_place(from)], vec![write]);
         }
         if self.call(b).is_some() {
             return Vec::new();
         }
         let mut reads = Vec::new();
         needed(&b.value, &mut |v| {
-            let place = logical(v);
+            let place = logical_place(v);
             if !constant.contains(&v.id()) && !reads.contains(&place) {
                 reads.push(place);
             }
         });
-        way(reads, vec![logical(&b.var)])
+        plain_way(reads, vec![logical_place(&b.var)])
     }
 
     /// The function of a call that computes something and has no choice, and which arguments are
@@ -264,6 +257,14 @@ impl Flow<'_, '_> {
             }
         }
     }
+}
+
+fn logical_place(v: &GraphVar) -> Place {
+    Place { value: v.id(), layout: TiledLayout::identity(&extents(v).unwrap_or_default()) }
+}
+
+fn plain_way(reads: Vec<Place>, writes: Vec<Place>) -> Vec<Way> {
+    vec![Way { layouts: Vec::new(), policy: None, reads, writes, cost: 0.0 }]
 }
 
 /// Adds a way to compute a call, unless it is there; the logical one always is.
@@ -339,9 +340,12 @@ fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
 
 /// What a call costs in other layouts, or its own; `None` where its code cannot be made.
 fn cost(call: &Open, propagation: Option<&Propagation>, costs: &dyn Costs) -> Option<f64> {
-    let price = |func: &TensorFunc| call.around.cost(costs, &call.name, func, &call.free);
-    let Some(propagation) = propagation else { return Some(price(&call.func)) };
+    let Some(propagation) = propagation else { return Some(cost_of_call(&call.func, call, costs)) };
     let pads: Vec<Option<Expr>> =
         call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();
-    Some(price(&propagation.build(&pads).ok()?.func))
+    Some(cost_of_call(&propagation.build(&pads).ok()?.func, call, costs))
+}
+
+fn cost_of_call(func: &TensorFunc, call: &Open, costs: &dyn Costs) -> f64 {
+    call.around.cost(costs, &call.name, func, &call.free)
 }

@@ -145,14 +145,10 @@ impl Flow<'_, '_> {
             };
             let why = need(&b.var, "is computed in this layout", b.span);
             // The padding that each argument has, or gets.
-            let zero = |k: usize| {
-                let dtype = func.buffers().nth(k).map(|b| b.dtype());
-                dtype.map(|d| Expr::constant(0.0, d))
-            };
             let mut pads: Vec<Option<Expr>> = Vec::new();
             for (k, (arg, layout)) in args.iter().zip(&choice.layouts).enumerate() {
                 let there = self.version(arg, layout).filter(|_| !zeros);
-                pads.push(there.map_or_else(|| zero(k), |v| v.pad));
+                pads.push(there.map_or_else(|| zero_of(k, func), |v| v.pad));
             }
             pads.resize(choice.layouts.len(), None);
             let propagated = match propagation.build(&pads) {
@@ -285,6 +281,11 @@ impl Flow<'_, '_> {
             }
         }
     }
+}
+
+fn zero_of(k: usize, func: &TensorFunc) -> Option<Expr> {
+    let dtype = func.buffers().nth(k).map(|b| b.dtype());
+    dtype.map(|d| Expr::constant(0.0, d))
 }
 
 fn need(who: &GraphVar, what: &str, span: Option<Span>) -> Need {

@@ -354,8 +354,6 @@ impl<'a, 'm> Flow<'a, 'm> {
         let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else { return None };
         let f = self.functions.get(func)?.clone();
         let id = b.var.id();
-        let physical =
-            |a: &GraphExpr| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id()));
         let results = match outs.len() {
             1 => vec![b.var.clone()],
             // An item that is never read is not there.
@@ -364,7 +362,9 @@ impl<'a, 'm> Flow<'a, 'm> {
         let fixed = !passes_sizes(&f, scalars)
             || self.crops.contains_key(&id)
             || self.packs.contains_key(&id)
-            || args.iter().any(physical)
+            || args
+                .iter()
+                .any(|a| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id())))
             || f.buffers().count() != args.len() + outs.len();
         (!fixed).then_some((f, results))
     }

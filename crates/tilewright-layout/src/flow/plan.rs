@@ -127,8 +127,9 @@ pub fn plan_layout(
             }
             _ => {}
         });
-        let is_anchor = |k: &usize| nodes[*k].ways.iter().any(|w| w.policy.is_some());
-        let anchors = (0..nodes.len()).filter(is_anchor).collect();
+        let anchors = (0..nodes.len())
+            .filter(|k| nodes[*k].ways.iter().any(|w| w.policy.is_some()))
+            .collect();
         let made = around.results(normal);
         let results = (0..nodes.len()).filter(|k| made.contains(&nodes[*k].var.id())).collect();
         plans.push(Planned {
@@ -160,12 +161,11 @@ fn solved(
     decided: Option<Vec<usize>>,
 ) -> Result<solver::Solution> {
     let given = solver::Options { time_limit: options.time_limit, ..Default::default() };
-    let failed = |e: solver::Error| Error::internal(format!("the layouts of a graph: {e}"));
     if let Some(choice) = decided {
         let fixed = choice.into_iter().enumerate().collect();
-        return solver::solve(problem, &solver::Options { fixed, ..given }).map_err(failed);
+        return solver::solve(problem, &solver::Options { fixed, ..given }).map_err(solver_failed);
     }
-    let mut plan = solver::solve(problem, &given).map_err(failed)?;
+    let mut plan = solver::solve(problem, &given).map_err(solver_failed)?;
     // The best that each policy can do for all convolutions.
     let all = options.policies.iter().map(|p| (p.to_string(), Some(*p)));
     for (name, policy) in all.chain([("none".to_owned(), None)]) {
@@ -184,6 +184,10 @@ fn solved(
         }
     }
     Ok(plan)
+}
+
+fn solver_failed(e: solver::Error) -> Error {
+    Error::internal(format!("the layouts of a graph: {e}"))
 }
 
 /// What is asked of the solver.
@@ -215,16 +219,11 @@ fn problem(
         tensors.arrive(&b.var, false);
     }
     let calls = nodes.iter().map(|node| {
-        let alternatives = node.ways.iter().map(|way| {
-            let uses = |places: &[Place], tensors: &mut Tensors| {
-                places.iter().filter_map(|place| tensors.place(place)).collect()
-            };
-            solver::Alternative {
-                name: name(way),
-                cost: whole(way.cost),
-                reads: uses(&way.reads, &mut tensors),
-                writes: uses(&way.writes, &mut tensors),
-            }
+        let alternatives = node.ways.iter().map(|way| solver::Alternative {
+            name: name(way),
+            cost: whole(way.cost),
+            reads: uses_of(&way.reads, &mut tensors),
+            writes: uses_of(&way.writes, &mut tensors),
         });
         let alternatives = alternatives.collect();
         solver::Call { name: node.var.name().to_string(), alternatives }
@@ -248,6 +247,10 @@ fn problem(
         calls.extend(params.filter_map(|p| tensors.free(p)));
     }
     tensors.finish(func, calls, costs, around)
+}
+
+fn uses_of(places: &[Place], tensors: &mut Tensors) -> Vec<solver::Use> {
+    places.iter().filter_map(|place| tensors.place(place)).collect()
 }
 
 /// A cost as the solver takes it. What takes longer than [`MOST`] is as bad as that.

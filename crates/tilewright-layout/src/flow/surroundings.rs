@@ -121,17 +121,18 @@ impl Surroundings {
 
     /// The values of calls that their kernels leave in registers for some reader, by their ids.
     pub(super) fn in_registers(&self, func: &GraphFunc) -> HashSet<u64> {
-        let read = |b: &Binding| match &b.value {
-            GraphExpr::CallTir { args, .. } => {
-                let joined = self.kernels.joined(b);
-                let of = |(arg, joined): (&GraphExpr, bool)| {
-                    var(arg).filter(|_| joined).map(GraphVar::id)
-                };
-                args.iter().zip(joined).filter_map(of).collect()
-            }
-            _ => Vec::new(),
-        };
-        func.bindings().flat_map(read).collect()
+        func.bindings()
+            .flat_map(|b| match &b.value {
+                GraphExpr::CallTir { args, .. } => {
+                    let joined = self.kernels.joined(b);
+                    args.iter()
+                        .zip(joined)
+                        .filter_map(|(arg, joined)| var(arg).filter(|_| joined).map(GraphVar::id))
+                        .collect()
+                }
+                _ => Vec::new(),
+            })
+            .collect()
     }
 }
 

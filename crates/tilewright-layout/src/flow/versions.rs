@@ -93,8 +93,7 @@ impl Flow<'_, '_> {
         let Some(dtype) = e.ty().as_tensor().map(|t| t.dtype) else {
             return Err(Error::internal("a layout of what is no tensor"));
         };
-        let cheapest = || self.cheapest(var(e)?, layout).cloned();
-        let from = self.version(e, &logical).or_else(cheapest);
+        let from = self.version(e, &logical).or_else(|| self.cheapest(var(e)?, layout).cloned());
         let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };
         let from = from.unwrap_or(logical);
         let (func, base) = conversion(dtype, &from.layout, layout, pad)?;

@@ -124,10 +124,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPla
         steps: Vec::new(),
     };
     let mut inputs = Vec::new();
-    let stored_as = |key: &str, count: usize| {
-        Stored::list(&func.attrs, key, count).map_err(|e| e.at(func.span))
-    };
-    let stored = stored_as(stored::INPUTS, func.params.len())?;
+    let stored = stored_list(stored::INPUTS, func.params.len(), &func)?;
     let mut given = Vec::new();
     for (n, v) in func.params.iter().enumerate() {
         if let GraphType::Shape(sizes) = v.ty() {
@@ -147,26 +144,35 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPla
     let ret = results(&func.ret);
     let names = output_names(&func, ret.len());
     let mut outputs = Vec::new();
-    let stored = stored_as(stored::OUTPUTS, ret.len())?;
+    let stored = stored_list(stored::OUTPUTS, ret.len(), &func)?;
     for (k, (value, name)) in ret.into_iter().zip(&names).enumerate() {
         let value = p.value(value)?;
         outputs.push(port(name, &value.ty, stored.get(k)).map_err(|e| e.at(func.span))?);
-        let shared = || {
-            Error::refused(format!("the result `{name}` has no memory of its own"))
-                .note("it is a parameter, a constant, or has the memory of another result")
-                .help("bring the module into the form of `legalize` first, which inserts a copy")
-                .at(func.span)
-        };
         match value.place {
             Place::Value(c) if p.computed[c].may_leave() => {
                 p.computed[c].output = Some(k);
             }
-            _ => return Err(shared()),
+            _ => {
+                return Err(Error::refused(format!(
+                    "the result `{name}` has no memory of its own"
+                ))
+                .note("it is a parameter, a constant, or has the memory of another result")
+                .help("bring the module into the form of `legalize` first, which inserts a copy")
+                .at(func.span));
+            }
         }
     }
     let empty = func.attrs.contains_key(PIECE);
     let reasons = Reason::list(&func.attrs, &inputs);
     Ok(MemoryPlan { given, empty, reasons, ..p.finish(inputs, outputs)? })
+}
+
+fn stored_list(
+    key: &str,
+    count: usize,
+    func: &GraphFunc,
+) -> Result<Vec<Option<Arc<Stored>>>, Error> {
+    Stored::list(&func.attrs, key, count).map_err(|e| e.at(func.span))
 }
 
 /// How a value lies under another type.
@@ -424,10 +430,14 @@ impl Planner<'_> {
                 Place::Value(c) => self.computed.get_mut(c),
                 _ => None,
             };
-            let free = |c: &&mut Computed| c.output.is_none() && c.value.within.is_none();
-            let part = part.filter(free).ok_or_else(|| {
-                disagree(name, "a part that is an input, a constant, or a part of something else")
-            })?;
+            let part = part.filter(|c| c.output.is_none() && c.value.within.is_none()).ok_or_else(
+                || {
+                    disagree(
+                        name,
+                        "a part that is an input, a constant, or a part of something else",
+                    )
+                },
+            )?;
             let extents = dim::of_shape(&arg.ty.shape).unwrap_or_default();
             let own = arg.strides.clone().unwrap_or_else(|| row_major(&extents));
             if own != moving(&extents, &distances) {

@@ -157,10 +157,8 @@ fn expression(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
 
 fn is_then(cursor: &Cursor<'_>) -> bool {
     let rest = cursor.rest();
-    let word = |w: &str| {
-        rest.strip_prefix(w).is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_alphanumeric()))
-    };
-    word("o") || rest.starts_with('∘')
+    rest.strip_prefix("o").is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        || rest.starts_with('∘')
 }
 
 fn expect_then(cursor: &mut Cursor<'_>) -> Result<()> {
@@ -199,7 +197,6 @@ fn swizzle(cursor: &mut Cursor<'_>) -> Result<Option<Swizzle>> {
 /// A layout, or a function of layouts.
 fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
     let start = cursor.at();
-    let plain = |layout| Reading { swizzle: None, layout };
     if cursor.peek().is_some_and(|c| c.is_ascii_alphabetic()) {
         let name = cursor.word();
         let known = ["composition", "complement", "coalesce", "logical_divide", "logical_product"];
@@ -212,15 +209,15 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
         cursor.expect("(")?;
         let first = expression(cursor, depth + 1)?;
         let found = match name {
-            "coalesce" => {
-                plain(Layout { modes: vec![coalesced(&flat(unswizzled(&first, cursor, start)?))] })
-            }
+            "coalesce" => without_swizzle(Layout {
+                modes: vec![coalesced(&flat(unswizzled(&first, cursor, start)?))],
+            }),
             "complement" => {
                 cursor.expect(",")?;
                 let size = cursor.whole_number()?;
                 let mode = complement(unswizzled(&first, cursor, start)?, size);
                 let mode = mode.map_err(|why| cursor.wrong_since(start, why))?;
-                plain(Layout { modes: vec![mode] })
+                without_swizzle(Layout { modes: vec![mode] })
             }
             _ => {
                 cursor.expect(",")?;
@@ -232,7 +229,7 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
                         let rest = complement(b, size(&a.layout));
                         let rest = rest.map_err(|why| cursor.wrong_since(start, why))?;
                         let tiled = Layout { modes: vec![flat(b), rest] };
-                        composed(a, &plain(tiled), cursor, start)?
+                        composed(a, &without_swizzle(tiled), cursor, start)?
                     }
                     _ => {
                         let a = unswizzled(&first, cursor, start)?;
@@ -240,10 +237,10 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
                         let room = size(a).checked_mul(cosize(b)).unwrap_or(i64::MAX);
                         let rest = complement(a, room);
                         let rest = rest.map_err(|why| cursor.wrong_since(start, why))?;
-                        let rest = plain(Layout { modes: vec![rest] });
+                        let rest = without_swizzle(Layout { modes: vec![rest] });
                         let copies = composed(&rest, &second, cursor, start)?;
                         let modes = vec![flat(a), flat(&copies.layout)];
-                        plain(Layout { modes })
+                        without_swizzle(Layout { modes })
                     }
                 }
             }
@@ -283,9 +280,13 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
         .flatten()
         .try_fold(1i64, |sum, (n, d)| (n - 1).checked_mul(*d).and_then(|v| sum.checked_add(v)));
     match points.zip(last).filter(|(p, l)| *p < 1 << 40 && *l < 1 << 40) {
-        Some(_) => Ok(plain(Layout { modes })),
+        Some(_) => Ok(without_swizzle(Layout { modes })),
         None => Err(cursor.wrong_since(start, "the layout is too large")),
     }
+}
+
+fn without_swizzle(layout: Layout) -> Reading {
+    Reading { swizzle: None, layout }
 }
 
 /// The only layout without a swizzle that functions of strides know.
@@ -391,16 +392,16 @@ fn composed(
     cursor: &Cursor<'_>,
     start: usize,
 ) -> Result<Reading> {
-    let wrong = |why: String| cursor.wrong_since(start, why);
     if second.swizzle.is_some() {
-        return Err(wrong("a layout after a swizzle is not read".to_owned()));
+        return Err(cursor.wrong_since(start, "a layout after a swizzle is not read".to_owned()));
     }
     let outer = coalesced(&flat(&first.layout));
     let mut modes = Vec::new();
     for mode in &second.layout.modes {
         let mut parts = Mode::new();
         for &(extent, stride) in mode {
-            let part = composed_with(&outer, extent, stride).map_err(wrong)?;
+            let part = composed_with(&outer, extent, stride)
+                .map_err(|why| cursor.wrong_since(start, why))?;
             parts.extend(part);
         }
         modes.push(parts);
@@ -410,11 +411,6 @@ fn composed(
 
 /// A mode after `extent:stride`.
 fn composed_with(outer: &[(i64, i64)], extent: i64, stride: i64) -> Result<Mode, String> {
-    let wrong = || {
-        format!(
-            "`{extent}:{stride}` does not divide the modes before it, so that the composition has no strides"
-        )
-    };
     if stride == 0 {
         return Ok(vec![(extent, 0)]);
     }
@@ -429,12 +425,12 @@ fn composed_with(outer: &[(i64, i64)], extent: i64, stride: i64) -> Result<Mode,
             break;
         }
         if n % step != 0 && step % n != 0 {
-            return Err(wrong());
+            return Err(not_dividing(extent, stride));
         }
         let here = (n / step).max(1).min(rest);
         if here > 1 {
             if rest % here != 0 {
-                return Err(wrong());
+                return Err(not_dividing(extent, stride));
             }
             out.push((here, step * d));
             rest /= here;
@@ -446,10 +442,16 @@ fn composed_with(outer: &[(i64, i64)], extent: i64, stride: i64) -> Result<Mode,
     let tried = (0..ends[0]).chain(ends[1] - 1..ends[1]);
     for i in tried {
         if offset(&out, i) != offset(outer, i * stride) {
-            return Err(wrong());
+            return Err(not_dividing(extent, stride));
         }
     }
     Ok(out)
+}
+
+fn not_dividing(extent: i64, stride: i64) -> String {
+    format!(
+        "`{extent}:{stride}` does not divide the modes before it, so that the composition has no strides"
+    )
 }
 
 /// Most digits of a mode that is written.
@@ -504,8 +506,9 @@ fn separated(grid: &Grid, after: impl Fn(i64) -> i64) -> Option<Layout> {
     for offsets in &axes {
         modes.push(factored(offsets)?);
     }
-    let sum = |at: &[i64]| at.iter().zip(&axes).map(|(i, o)| o[*i as usize]).sum::<i64>();
-    let same = grid.points().all(|at| after(grid.offset(&at)) == sum(&at));
+    let same = grid.points().all(|at| {
+        after(grid.offset(&at)) == at.iter().zip(&axes).map(|(i, o)| o[*i as usize]).sum::<i64>()
+    });
     same.then_some(Layout { modes })
 }
 
@@ -519,33 +522,41 @@ fn factored(offsets: &[i64]) -> Option<Mode> {
         if stride < 0 || mode.len() > MAX_DIGITS {
             return None;
         }
-        let higher = |extent: usize| left.iter().step_by(extent).copied().collect::<Vec<i64>>();
-        let fits = |extent: usize| {
-            let (digit, rest) = (|i: usize| (i % extent) as i64 * stride, higher(extent));
-            left.len().is_multiple_of(extent)
-                && left.iter().enumerate().all(|(i, o)| *o == digit(i) + rest[i / extent])
-        };
-        let extent = (2..=straight).rev().find(|n| fits(*n))?;
+        let extent = (2..=straight).rev().find(|n| is_factor(*n, stride, &left))?;
         mode.push((extent as i64, stride));
-        left = higher(extent);
+        left = strided(extent, &left);
     }
     Some(if mode.is_empty() { vec![(1, 0)] } else { mode })
 }
 
+fn strided(extent: usize, left: &[i64]) -> Vec<i64> {
+    left.iter().step_by(extent).copied().collect::<Vec<i64>>()
+}
+
+fn is_factor(extent: usize, stride: i64, left: &[i64]) -> bool {
+    let (digit, rest) = (|i: usize| (i % extent) as i64 * stride, strided(extent, left));
+    left.len().is_multiple_of(extent)
+        && left.iter().enumerate().all(|(i, o)| *o == digit(i) + rest[i / extent])
+}
+
 fn text(layout: &Layout) -> String {
-    let list = |mode: &Mode, of: fn(&(i64, i64)) -> i64| match &mode[..] {
+    format!("{}:{}", layout_text(|d| d.0, layout), layout_text(|d| d.1, layout))
+}
+
+fn mode_text(mode: &Mode, of: fn(&(i64, i64)) -> i64) -> String {
+    match &mode[..] {
         [one] => of(one).to_string(),
         many => {
             let parts: Vec<String> = many.iter().map(|d| of(d).to_string()).collect();
             format!("({})", parts.join(","))
         }
-    };
-    let all = |of: fn(&(i64, i64)) -> i64| {
-        let parts: Vec<String> = layout.modes.iter().map(|m| list(m, of)).collect();
-        match &parts[..] {
-            [one] if !one.starts_with('(') => one.clone(),
-            parts => format!("({})", parts.join(",")),
-        }
-    };
-    format!("{}:{}", all(|d| d.0), all(|d| d.1))
+    }
+}
+
+fn layout_text(of: fn(&(i64, i64)) -> i64, layout: &Layout) -> String {
+    let parts: Vec<String> = layout.modes.iter().map(|m| mode_text(m, of)).collect();
+    match &parts[..] {
+        [one] if !one.starts_with('(') => one.clone(),
+        parts => format!("({})", parts.join(",")),
+    }
 }

@@ -6,7 +6,7 @@
 
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Error, Expr, Range, Result, Var};
-use tilewright_polyhedral::{Engine, Proof};
+use tilewright_polyhedral::{Engine, Proof, Witness};
 
 use super::points::{Grid, MOST_POINTS};
 use super::{Spec, dtype, facts};
@@ -40,11 +40,7 @@ pub fn equal(a: &Spec, b: &Spec) -> Result<Equality> {
         return Err(Error::input(format!("the layouts have {n} and {m} axes")));
     }
     if a.places != b.places {
-        let places = |s: &Spec| match &s.places[..] {
-            [] => "addresses".to_owned(),
-            places => places.join(", "),
-        };
-        let (a, b) = (places(a), places(b));
+        let (a, b) = (space_text(a), space_text(b));
         return Err(Error::input(format!("one layout gives {a}, the other one {b}")));
     }
     let shape = match (&a.shape, &b.shape) {
@@ -59,6 +55,13 @@ pub fn equal(a: &Spec, b: &Spec) -> Result<Equality> {
     }
 }
 
+fn space_text(s: &Spec) -> String {
+    match &s.places[..] {
+        [] => "addresses".to_owned(),
+        places => places.join(", "),
+    }
+}
+
 /// Compares on a shape.
 fn on(a: &Spec, b: &Spec, shape: &[i64]) -> Result<Equality> {
     let points = shape.iter().try_fold(1i64, |p, n| p.checked_mul(*n));
@@ -67,34 +70,38 @@ fn on(a: &Spec, b: &Spec, shape: &[i64]) -> Result<Equality> {
         let Some((at, x, y)) = facts::difference(&of_a, &of_b) else {
             return Ok(Equality::Equal(Some(shape.to_vec())));
         };
-        let text = |spec: &Spec, grid: &Grid, address| place(spec, grid.physical(), address);
-        let addresses = [text(a, &of_a, x), text(b, &of_b, y)];
+        let addresses = [place(a, of_a.physical(), x), place(b, of_b.physical(), y)];
         return Ok(Equality::Differ { shape: shape.to_vec(), at, addresses });
     }
     let engine = Engine::new();
     let extents: Vec<Expr> = shape.iter().map(|n| Expr::int(*n, dtype())).collect();
     let ranges: Vec<(Var, Range)> =
         a.map.params.iter().cloned().zip(extents.iter().cloned().map(Range::upto)).collect();
-    let address = |map: &IndexMap| -> Result<Expr> {
-        let physical = map.on(&extents, true)?.physical;
-        let flat = map.indices.iter().cloned().zip(physical);
-        let flat = flat.reduce(|(sum, _), (e, n)| (sum * &n + e, n));
-        Ok(flat.map_or_else(|| Expr::int(0, dtype()), |(e, _)| e))
-    };
-    let (x, y) = (address(&a.map)?, address(&with_params(&b.map, &a.map.params))?);
+    let (x, y) = (
+        flat_address(&a.map, &extents)?,
+        flat_address(&with_params(&b.map, &a.map.params), &extents)?,
+    );
     Ok(match engine.domain_of(&ranges, &[]).equal(&x, &y) {
         Proof::Yes => Equality::Equal(Some(shape.to_vec())),
         Proof::No { witness } => {
             let at: Vec<i64> = a.map.params.iter().map(|p| witness.get(p).unwrap_or(0)).collect();
-            let value = |e: &Expr| {
-                let env = |v: &Var| witness.get(v).or(Some(0));
-                tilewright_polyhedral::evaluate(e, &env).map_or("?".to_owned(), |v| v.to_string())
-            };
-            let addresses = [value(&x), value(&y)];
+            let addresses = [value_at(&x, &witness), value_at(&y, &witness)];
             Equality::Differ { shape: shape.to_vec(), at, addresses }
         }
         Proof::Unknown(why) => Equality::Undecided(why.to_string()),
     })
+}
+
+fn flat_address(map: &IndexMap, extents: &[Expr]) -> Result<Expr> {
+    let physical = map.on(extents, true)?.physical;
+    let flat = map.indices.iter().cloned().zip(physical);
+    let flat = flat.reduce(|(sum, _), (e, n)| (sum * &n + e, n));
+    Ok(flat.map_or_else(|| Expr::int(0, dtype()), |(e, _)| e))
+}
+
+fn value_at(e: &Expr, witness: &Witness) -> String {
+    tilewright_polyhedral::evaluate(e, &|v| witness.get(v).or(Some(0)))
+        .map_or("?".to_owned(), |v| v.to_string())
 }
 
 /// Compares on all shapes.
@@ -102,8 +109,12 @@ fn everywhere(a: &Spec, b: &Spec) -> Result<Equality> {
     let second = with_params(&b.map, &a.map.params);
     if a.map.indices.len() == second.indices.len() {
         let engine = Engine::new();
-        let open = |p: &Var| (p.clone(), Range::upto(Var::new(format!("n_{p}"), dtype()).expr()));
-        let ranges: Vec<(Var, Range)> = a.map.params.iter().map(open).collect();
+        let ranges: Vec<(Var, Range)> = a
+            .map
+            .params
+            .iter()
+            .map(|p| (p.clone(), Range::upto(Var::new(format!("n_{p}"), dtype()).expr())))
+            .collect();
         let domain = engine.domain_of(&ranges, &[]);
         let mut pairs = a.map.indices.iter().zip(&second.indices);
         if pairs.all(|(x, y)| domain.equal(x, y).is_yes()) {

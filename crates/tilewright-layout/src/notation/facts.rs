@@ -29,19 +29,20 @@ pub fn vector(grid: &Grid, axis: usize) -> i64 {
     let Some(extent) = grid.shape().get(axis).copied() else { return 1 };
     let step: i64 = grid.shape()[axis + 1..].iter().product();
     let offsets = grid.offsets();
-    let fits = |v: i64| {
-        offsets.iter().enumerate().all(|(number, offset)| {
-            let at = number as i64 / step % extent;
-            let first = number as i64 - at % v * step;
-            let base = offsets[first as usize];
-            base % v == 0 && *offset == base + at % v
-        })
-    };
     let mut longest = 1;
-    while longest * 2 <= extent && fits(longest * 2) {
+    while longest * 2 <= extent && fits_vector(longest * 2, offsets, step, extent) {
         longest *= 2;
     }
     longest
+}
+
+fn fits_vector(v: i64, offsets: &[i64], step: i64, extent: i64) -> bool {
+    offsets.iter().enumerate().all(|(number, offset)| {
+        let at = number as i64 / step % extent;
+        let first = number as i64 - at % v * step;
+        let base = offsets[first as usize];
+        base % v == 0 && *offset == base + at % v
+    })
 }
 
 /// Memory in banks, and the lanes that access it together.
@@ -84,23 +85,13 @@ pub fn conflict(grid: &Grid, axis: usize, banks: Banks) -> Conflict {
     let rest = (0..rank).rev().filter(|d| *d != axis);
     let order: Vec<usize> = std::iter::once(axis).chain(rest).filter(|d| *d < rank).collect();
     let count = grid.offsets().len() as i64;
-    let at = |number: i64| {
-        let mut rest = number;
-        let mut at = vec![0; rank];
-        for d in &order {
-            let n = grid.shape()[*d].max(1);
-            at[*d] = rest % n;
-            rest /= n;
-        }
-        at
-    };
     let mut worst = Conflict { degree: 1.min(count), lanes: None, elements: None };
     let mut words: Vec<(i64, i64, i64)> = Vec::new();
     let mut first = 0;
     while first < count {
         words.clear();
         for lane in 0..banks.lanes.min(count - first) {
-            let offset = grid.offset(&at(first + lane));
+            let offset = grid.offset(&point_of(first + lane, rank, &order, grid));
             let word = offset * banks.element / banks.word;
             words.push((word % banks.banks, word, lane));
         }
@@ -114,7 +105,7 @@ pub fn conflict(grid: &Grid, axis: usize, banks: Banks) -> Conflict {
                 && let Some(pair) = of_bank.windows(2).find(|w| w[0].1 != w[1].1)
             {
                 let lanes = [pair[0].2, pair[1].2];
-                let elements = lanes.map(|lane| at(first + lane));
+                let elements = lanes.map(|lane| point_of(first + lane, rank, &order, grid));
                 worst =
                     Conflict { degree: different, lanes: Some(lanes), elements: Some(elements) };
             }
@@ -123,6 +114,17 @@ pub fn conflict(grid: &Grid, axis: usize, banks: Banks) -> Conflict {
         first += banks.lanes;
     }
     worst
+}
+
+fn point_of(number: i64, rank: usize, order: &[usize], grid: &Grid) -> Vec<i64> {
+    let mut rest = number;
+    let mut at = vec![0; rank];
+    for d in order {
+        let n = grid.shape()[*d].max(1);
+        at[*d] = rest % n;
+        rest /= n;
+    }
+    at
 }
 
 /// The first index at which two layouts of one shape have different addresses, with both.

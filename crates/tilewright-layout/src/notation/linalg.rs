@@ -72,11 +72,12 @@ pub(super) fn read(source: &Arc<Source>, rank: Option<usize>) -> Result<Spec> {
         };
         return Err(cursor.wrong(at_tiles, list_end(source, at_tiles), message));
     }
-    let all = || (0..rank as i64).collect::<Vec<_>>();
-    let (order, at_order) = outer.filter(|(o, _)| !o.is_empty()).unwrap_or_else(|| (all(), 0));
+    let (order, at_order) = outer
+        .filter(|(o, _)| !o.is_empty())
+        .unwrap_or_else(|| ((0..rank as i64).collect::<Vec<_>>(), 0));
     let mut sorted = order.clone();
     sorted.sort_unstable();
-    if sorted != all() {
+    if sorted != (0..rank as i64).collect::<Vec<_>>() {
         let message = format!("this is no order of the {rank} axes");
         return Err(cursor.wrong(at_order, list_end(source, at_order), message));
     }
@@ -147,9 +148,12 @@ pub(super) fn write(map: &IndexMap) -> Result<String> {
             )));
         }
     }
-    let list = |items: Vec<String>| format!("[{}]", items.join(", "));
-    let positions = list(digits.iter().map(|d| d.axis.to_string()).collect());
-    let extents = list(digits.iter().map(|d| d.extent.unwrap_or(1).to_string()).collect());
-    let order = list(outer.iter().map(usize::to_string).collect());
+    let positions = bracketed(digits.iter().map(|d| d.axis.to_string()).collect());
+    let extents = bracketed(digits.iter().map(|d| d.extent.unwrap_or(1).to_string()).collect());
+    let order = bracketed(outer.iter().map(usize::to_string).collect());
     Ok(format!("outer_dims_perm = {order} inner_dims_pos = {positions} inner_tiles = {extents}"))
+}
+
+fn bracketed(items: Vec<String>) -> String {
+    format!("[{}]", items.join(", "))
 }

@@ -96,11 +96,13 @@ fn value(cursor: &mut Cursor<'_>, depth: usize) -> Result<Value> {
 impl Value {
     fn numbers(&self) -> Option<Vec<i64>> {
         let Value::List(items) = self else { return None };
-        let one = |v: &Value| match v {
-            Value::Number(n) => Some(*n),
-            _ => None,
-        };
-        items.iter().map(one).collect()
+        items
+            .iter()
+            .map(|v| match v {
+                Value::Number(n) => Some(*n),
+                _ => None,
+            })
+            .collect()
     }
 }
 
@@ -139,24 +141,24 @@ fn linear(entries: &[Entry], cursor: &Cursor<'_>, head: usize) -> Result<Spec> {
 
 /// The extents of the elements that bases reach.
 fn extents(places: &[(String, Vec<Vec<i64>>)], rank: usize) -> Vec<i64> {
-    let extent = |axis: usize| {
-        let all = places.iter().flat_map(|(_, b)| b).map(|b| b[axis]);
-        let digits = all.fold(0i64, |d, b| d | b);
-        1i64 << (64 - digits.leading_zeros())
-    };
-    (0..rank).map(extent).collect()
+    (0..rank)
+        .map(|axis| {
+            let all = places.iter().flat_map(|(_, b)| b).map(|b| b[axis]);
+            let digits = all.fold(0i64, |d, b| d | b);
+            1i64 << (64 - digits.leading_zeros())
+        })
+        .collect()
 }
 
 /// The index map from elements to places.
 fn of_bases(places: &[(String, Vec<Vec<i64>>)], rank: usize) -> Result<Spec> {
-    let var = |name: &str| Var::new(name, dtype());
     let from: Vec<(Var, u32)> =
-        places.iter().map(|(name, b)| (var(name), b.len() as u32)).collect();
+        places.iter().map(|(name, b)| (Var::new(name.as_str(), dtype()), b.len() as u32)).collect();
     let bases: Vec<Vec<u64>> =
         places.iter().flat_map(|(_, b)| b).map(|b| b.iter().map(|v| *v as u64).collect()).collect();
     let map = BitMap::from_bases(&from, &bases, rank);
     let map = map.ok_or_else(|| refused("the bases have too many digits"))?;
-    let params: Vec<Var> = (0..rank).map(|d| var(&format!("dim{d}"))).collect();
+    let params: Vec<Var> = (0..rank).map(|d| Var::new(format!("dim{d}"), dtype())).collect();
     let Some(inverse) = map.inverse(&params) else {
         let open = vec![None; places.len()];
         let both = map.collision(&open).map(|at| {
@@ -241,44 +243,50 @@ fn blocked(
         return Err(cursor.wrong(head, cursor.at(), "the lists have different lengths"));
     }
     let order = order(entries, rank, cursor, head)?;
-    let tile = |d: usize| sizes.iter().map(|(_, list)| list[d]).product::<i64>();
     let shape = match shape {
         Some(shape) if shape.len() != rank => {
             return Err(cursor.wrong(head, cursor.at(), format!("the layout has {rank} axes")));
         }
         Some(shape) => shape.to_vec(),
-        None => (0..rank).map(tile).collect(),
+        None => (0..rank).map(|d| sizes.iter().map(|(_, list)| list[d]).product::<i64>()).collect(),
     };
     if let Some(n) = shape.iter().find(|n| n.count_ones() != 1) {
         return Err(refused(format!("a blocked layout of {n} elements is not linear in digits")));
     }
     let mut done = vec![1i64; rank];
     let mut places: Vec<(String, Vec<Vec<i64>>)> = Vec::new();
-    let steps = |done: &mut Vec<i64>, counts: &dyn Fn(usize, i64) -> i64| {
-        let mut bases = Vec::new();
-        for &d in &order {
-            let mut left = counts(d, done[d]);
-            while left > 1 {
-                let mut basis = vec![0; rank];
-                // What is beyond the shape is there again.
-                basis[d] = if done[d] < shape[d] { done[d] } else { 0 };
-                bases.push(basis);
-                done[d] *= 2;
-                left /= 2;
-            }
-        }
-        bases
-    };
     for (place, list) in &sizes {
-        let bases = steps(&mut done, &|d, _| list[d]);
+        let bases = digit_bases(&mut done, &|d, _| list[d], &order, rank, &shape);
         places.push(((*place).to_owned(), bases));
     }
-    let more = steps(&mut done, &|d, done| shape[d] / done);
+    let more = digit_bases(&mut done, &|d, done| shape[d] / done, &order, rank, &shape);
     places[0].1.extend(more);
     places.push(("block".to_owned(), Vec::new()));
     let mut spec = of_bases(&places, rank)?;
     spec.shape = Some(shape);
     Ok(spec)
+}
+
+fn digit_bases(
+    done: &mut [i64],
+    counts: &dyn Fn(usize, i64) -> i64,
+    order: &[usize],
+    rank: usize,
+    shape: &[i64],
+) -> Vec<Vec<i64>> {
+    let mut bases = Vec::new();
+    for &d in order {
+        let mut left = counts(d, done[d]);
+        while left > 1 {
+            let mut basis = vec![0; rank];
+            // What is beyond the shape is there again.
+            basis[d] = if done[d] < shape[d] { done[d] } else { 0 };
+            bases.push(basis);
+            done[d] *= 2;
+            left /= 2;
+        }
+    }
+    bases
 }
 
 fn swizzled(
@@ -342,7 +350,6 @@ pub(super) fn write(spec: &Spec, shape: &[i64], physical: &[i64]) -> Result<Stri
             (places.to_vec(), map.indices.clone(), lengths)
         }
     };
-    let not_linear = || refused("the map is not linear in binary digits");
     let linear = BitMap::of(&params, &indices).ok_or_else(not_linear)?;
     let cells: Vec<Var> = names.iter().map(|n| Var::new(n.clone(), dtype())).collect();
     let inverse = linear.inverse(&cells).ok_or_else(not_linear)?;
@@ -365,4 +372,8 @@ pub(super) fn write(spec: &Spec, shape: &[i64], physical: &[i64]) -> Result<Stri
     }
     let kind = if spec.places.is_empty() { "shared_linear" } else { "linear" };
     Ok(format!("#ttg.{kind}<{{{}}}>", parts.join(", ")))
+}
+
+fn not_linear() -> tilewright_ir::Error {
+    refused("the map is not linear in binary digits")
 }

@@ -91,19 +91,21 @@ impl Notation {
     /// The notation that a text is in, by its first characters.
     fn of_text(text: &str) -> Notation {
         let text = text.trim();
-        let is_word = |c: char| c.is_ascii_alphanumeric();
-        let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
         let of_linalg = ["inner_dims_pos", "innerDimsPos", "linalg.pack", "tensor.pack"];
         if text.starts_with("lambda") {
             return Notation::Script;
         }
-        if has(&of_linalg) || has(&["outer_dims_perm", "outerDimsPerm"]) {
+        if contains_any(&of_linalg, text)
+            || contains_any(&["outer_dims_perm", "outerDimsPerm"], text)
+        {
             return Notation::Linalg;
         }
         if text.starts_with(['#', '{']) {
             return Notation::Linear;
         }
-        if !text.contains("->") && (has(&[":", "(", "<"]) || text.starts_with(['_', '('])) {
+        if !text.contains("->")
+            && (contains_any(&[":", "(", "<"], text) || text.starts_with(['_', '(']))
+        {
             return Notation::Cute;
         }
         let outer = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -111,12 +113,16 @@ impl Notation {
         // TVM has one tile an axis; a tag of oneDNN may be all in upper case, too.
         let tiles: Vec<char> = text[outer..].chars().filter(char::is_ascii_lowercase).collect();
         let twice = (1..tiles.len()).any(|k| tiles[..k].contains(&tiles[k]));
-        if upper && !(twice && text.chars().all(is_word)) {
+        if upper && !(twice && text.chars().all(|c| c.is_ascii_alphanumeric())) {
             Notation::Tvm
         } else {
             Notation::OneDnn
         }
     }
+}
+
+fn contains_any(words: &[&str], text: &str) -> bool {
+    words.iter().any(|w| text.contains(w))
 }
 
 /// A layout as a text says it.
@@ -195,23 +201,26 @@ pub fn write(spec: &Spec, notation: Notation, shape: Option<&[i64]>) -> Result<S
             Error::input(format!("{} says the shape, too: give one", notation.name()))
         })
     };
-    let addresses = || match &spec.places[..] {
-        [] => Ok(()),
-        places => Err(refused(format!("{} are no addresses", places.join(", ")))),
-    };
     match notation {
         Notation::Script => Ok(spec.text()),
-        Notation::Cute => addresses().and_then(|()| cute::write(&spec.map, shape()?)),
+        Notation::Cute => check_addresses(spec).and_then(|()| cute::write(&spec.map, shape()?)),
         Notation::Linear => {
             let shape = shape()?;
             let grid = Grid::new(&spec.map, shape)?;
             linear::write(spec, shape, grid.physical())
         }
-        Notation::Linalg => addresses().and_then(|()| linalg::write(&spec.map)),
-        Notation::OneDnn => addresses().and_then(|()| onednn::write(&spec.map)),
-        Notation::Tvm => addresses().and_then(|()| tvm::write(&spec.map)),
+        Notation::Linalg => check_addresses(spec).and_then(|()| linalg::write(&spec.map)),
+        Notation::OneDnn => check_addresses(spec).and_then(|()| onednn::write(&spec.map)),
+        Notation::Tvm => check_addresses(spec).and_then(|()| tvm::write(&spec.map)),
     }
     .map_err(|e| e.context(format!("this is no layout of {}", notation.name())))
+}
+
+fn check_addresses(spec: &Spec) -> Result<()> {
+    match &spec.places[..] {
+        [] => Ok(()),
+        places => Err(refused(format!("{} are no addresses", places.join(", ")))),
+    }
 }
 
 /// The type of all indices.

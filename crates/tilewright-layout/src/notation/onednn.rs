@@ -36,7 +36,6 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
         return Err(cursor.expected("the letter of an axis"));
     }
     let names = order(&letters, &cursor)?;
-    let axis = |c: char| names.iter().position(|n| *n == c.to_ascii_lowercase());
     let mut tiles = Vec::new();
     while !cursor.is_at_end() {
         let start = cursor.at();
@@ -46,7 +45,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
         }
         let at = cursor.at();
         let letter = cursor.peek().filter(char::is_ascii_lowercase);
-        let Some(found) = letter.and_then(axis) else {
+        let Some(found) = letter.and_then(|c| axis_of_letter(c, &names)) else {
             return Err(cursor.expected("the axis of the block in lower case"));
         };
         let outer = letters.iter().find(|(l, _)| Some(l.to_ascii_lowercase()) == letter);
@@ -59,15 +58,20 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
         tiles.push(vec![(found, extent)]);
     }
     for (l, at) in letters.iter().filter(|(l, _)| l.is_ascii_uppercase()) {
-        if !tiles.iter().flatten().any(|(t, _)| Some(*t) == axis(*l)) {
+        if !tiles.iter().flatten().any(|(t, _)| Some(*t) == axis_of_letter(*l, &names)) {
             let message = format!("`{l}` stands for an axis in blocks, and has none");
             return Err(cursor.wrong(*at, at + 1, message));
         }
     }
-    let outer: Vec<usize> = letters.iter().filter_map(|(l, _)| axis(*l)).collect();
+    let outer: Vec<usize> =
+        letters.iter().filter_map(|(l, _)| axis_of_letter(*l, &names)).collect();
     let map = Tiles::of(names.len(), &outer, &tiles)
         .map(&names.iter().map(char::to_string).collect::<Vec<_>>());
     Ok(Spec::new(Notation::OneDnn, map))
+}
+
+fn axis_of_letter(c: char, names: &[char]) -> Option<usize> {
+    names.iter().position(|n| *n == c.to_ascii_lowercase())
 }
 
 /// The logical order of the axes that a tag names.
@@ -98,13 +102,12 @@ pub(super) fn write(map: &IndexMap) -> Result<String> {
     if tiles.rank > 12 {
         return Err(refused("a tag has at most 12 axes"));
     }
-    let letter = |axis: usize| char::from(b'a' + axis as u8);
-    let mut text: String = outer.iter().map(|axis| letter(*axis)).collect();
+    let mut text: String = outer.iter().map(|axis| axis_letter(*axis)).collect();
     for group in inner {
         let [digit] = group[..] else {
             return Err(refused("a tag has no axis of memory that joins two blocks"));
         };
-        let (name, extent) = (letter(digit.axis), digit.extent.unwrap_or(1));
+        let (name, extent) = (axis_letter(digit.axis), digit.extent.unwrap_or(1));
         text = text.replace(name, &name.to_ascii_uppercase().to_string());
         text += &format!("{extent}{name}");
     }
@@ -112,4 +115,8 @@ pub(super) fn write(map: &IndexMap) -> Result<String> {
     let outer = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
     let (outer, inner) = text.split_at(outer);
     Ok(format!("{outer}{}", inner.to_ascii_lowercase()))
+}
+
+fn axis_letter(axis: usize) -> char {
+    char::from(b'a' + axis as u8)
 }

@@ -53,8 +53,10 @@ impl Grid {
         if cells.is_none() {
             return Err(refused("the physical box is too large"));
         }
-        let flat = |cell: &Vec<i64>| cell.iter().zip(&physical).fold(0, |sum, (i, n)| sum * n + i);
-        let offsets = indices.iter().map(flat).collect();
+        let offsets = indices
+            .iter()
+            .map(|cell| cell.iter().zip(&physical).fold(0, |sum, (i, n)| sum * n + i))
+            .collect();
         Ok(Grid { shape: shape.to_vec(), physical, offsets })
     }
 

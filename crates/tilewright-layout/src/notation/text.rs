@@ -68,8 +68,9 @@ impl<'t> Cursor<'t> {
     /// The letters, digits, dots and underscores that are next.
     pub fn word(&mut self) -> &'t str {
         let rest = self.rest();
-        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
-        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))
+            .unwrap_or(rest.len());
         self.advance(end);
         &rest[..end]
     }

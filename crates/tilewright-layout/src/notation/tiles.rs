@@ -51,21 +51,14 @@ impl Tiles {
     /// The index map, with parameters of these names.
     pub fn map(&self, names: &[String]) -> IndexMap {
         let params: Vec<Var> = names.iter().map(|n| Var::new(n.as_str(), dtype())).collect();
-        let digit = |d: &Digit| {
-            let value = params[d.axis].expr();
-            let value = if d.weight > 1 { value.floordiv(d.weight) } else { value };
-            match d.extent {
-                // A tile of one element stays to be seen.
-                Some(1) => Expr::binary(BinOp::FloorMod, value, Expr::int(1, dtype())),
-                Some(extent) => value.floormod(extent),
-                None => value,
-            }
-        };
-        let joined = |group: &Vec<Digit>| {
-            let sum = group.iter().map(|d| (digit(d), d.extent.unwrap_or(1)));
-            sum.reduce(|(sum, _), (e, n)| (sum * n + e, n)).map(|(e, _)| e)
-        };
-        let indices = self.axes.iter().filter_map(joined).collect();
+        let indices = self
+            .axes
+            .iter()
+            .filter_map(|group| {
+                let sum = group.iter().map(|d| (digit_value(d, &params), d.extent.unwrap_or(1)));
+                sum.reduce(|(sum, _), (e, n)| (sum * n + e, n)).map(|(e, _)| e)
+            })
+            .collect();
         IndexMap { params, indices, separators: Vec::new() }
     }
 
@@ -119,13 +112,24 @@ impl Tiles {
     /// # Errors
     /// `Refused` where a tile stands before an outer digit, which the notations do not have.
     pub fn outer_and_tiles(&self) -> Result<(Vec<usize>, Vec<Vec<Digit>>)> {
-        let is_outer = |group: &[Digit]| matches!(group, [d] if d.extent.is_none());
-        let outer = self.axes.iter().take_while(|g| is_outer(g)).count();
+        let outer =
+            self.axes.iter().take_while(|g| matches!(&g[..], [d] if d.extent.is_none())).count();
         let (outer, tiles) = self.axes.split_at(outer);
         if outer.len() != self.rank {
             return Err(refused("a tile lies outside of what it is a part of"));
         }
         Ok((outer.iter().flatten().map(|d| d.axis).collect(), tiles.to_vec()))
+    }
+}
+
+fn digit_value(d: &Digit, params: &[Var]) -> Expr {
+    let value = params[d.axis].expr();
+    let value = if d.weight > 1 { value.floordiv(d.weight) } else { value };
+    match d.extent {
+        // A tile of one element stays to be seen.
+        Some(1) => Expr::binary(BinOp::FloorMod, value, Expr::int(1, dtype())),
+        Some(extent) => value.floormod(extent),
+        None => value,
     }
 }
 

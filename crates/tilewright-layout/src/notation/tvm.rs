@@ -20,11 +20,6 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
     let (names, outer) = if cursor.take("->") {
         let start = cursor.at();
         let outer = primal(&mut cursor)?;
-        let sorted = |names: &[char]| {
-            let mut sorted = names.to_vec();
-            sorted.sort_unstable();
-            sorted
-        };
         if sorted(&first) != sorted(&outer) {
             let message = "the axes differ from those before the arrow";
             return Err(cursor.wrong_since(start, message));
@@ -36,7 +31,6 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
     if names.is_empty() {
         return Err(cursor.wrong(start, start, "expected an axis, a letter in upper case"));
     }
-    let axis = |c: char| names.iter().position(|n| *n == c);
     let mut tiles: Vec<Vec<(usize, i64)>> = Vec::new();
     let mut seen = Vec::new();
     while !cursor.is_at_end() {
@@ -52,7 +46,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
             let Some(c) = cursor.peek().filter(char::is_ascii_lowercase) else {
                 return Err(cursor.expected("the axis of the tile in lower case"));
             };
-            let Some(found) = axis(c.to_ascii_uppercase()) else {
+            let Some(found) = position_of(c.to_ascii_uppercase(), &names) else {
                 let message = format!("there is no axis `{}`", c.to_ascii_uppercase());
                 return Err(cursor.wrong(at, at + 1, message));
             };
@@ -69,9 +63,19 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
         }
         tiles.push(group);
     }
-    let outer: Vec<usize> = outer.iter().filter_map(|c| axis(*c)).collect();
+    let outer: Vec<usize> = outer.iter().filter_map(|c| position_of(*c, &names)).collect();
     let params: Vec<String> = names.iter().map(|c| c.to_ascii_lowercase().to_string()).collect();
     Ok(Spec::new(Notation::Tvm, Tiles::of(names.len(), &outer, &tiles).map(&params)))
+}
+
+fn sorted(names: &[char]) -> Vec<char> {
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    sorted
+}
+
+fn position_of(c: char, names: &[char]) -> Option<usize> {
+    names.iter().position(|n| *n == c)
 }
 
 /// Upper-case letters, each once.
@@ -123,8 +127,9 @@ fn letters(map: &IndexMap) -> Result<Vec<char>> {
         }
     });
     let named: Option<Vec<char>> = named.collect();
-    let differ = |names: &[char]| (1..names.len()).all(|k| !names[..k].contains(&names[k]));
-    if let Some(names) = named.filter(|names| differ(names)) {
+    if let Some(names) =
+        named.filter(|names| (1..names.len()).all(|k| !names[..k].contains(&names[k])))
+    {
         return Ok(names);
     }
     let counted: Vec<char> = ('A'..='Z').take(map.params.len()).collect();

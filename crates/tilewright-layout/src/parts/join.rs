@@ -63,14 +63,7 @@ impl Join {
     /// `Malformed` where they are not boxes of the result for its inputs.
     pub(crate) fn placed(func: &TensorFunc) -> Result<Option<Vec<Vec<usize>>>> {
         let Some(attr) = func.attrs.get(PARTS) else { return Ok(None) };
-        let boxes = |corners: Vec<Vec<usize>>| {
-            let buffers: Vec<&Buffer> = func.buffers().collect();
-            let (whole, parts) = buffers.split_last()?;
-            let shapes = parts.iter().map(|b| dim::of_shape(&b.shape)).collect::<Option<Vec<_>>>();
-            let shape = dim::of_shape(&whole.shape)?;
-            is_partition(&shape, &shapes?, &corners).then_some(corners)
-        };
-        match items(attr, numbers).and_then(boxes) {
+        match items(attr, numbers).and_then(|corners| boxes_of(corners, func)) {
             Some(corners) => Ok(Some(corners)),
             None => Err(Error::malformed(format!(
                 "the attribute `{PARTS}` does not say where each input lies in the result"
@@ -78,6 +71,14 @@ impl Join {
             .at(func.span)),
         }
     }
+}
+
+fn boxes_of(corners: Vec<Vec<usize>>, func: &TensorFunc) -> Option<Vec<Vec<usize>>> {
+    let buffers: Vec<&Buffer> = func.buffers().collect();
+    let (whole, parts) = buffers.split_last()?;
+    let shapes = parts.iter().map(|b| dim::of_shape(&b.shape)).collect::<Option<Vec<_>>>();
+    let shape = dim::of_shape(&whole.shape)?;
+    is_partition(&shape, &shapes?, &corners).then_some(corners)
 }
 
 /// Whether boxes at corners are disjoint and together are a box of a shape.
@@ -89,24 +90,32 @@ fn is_partition(shape: &[Dim], parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bo
     {
         return false;
     }
-    let inside = |(part, corner): (&Vec<Dim>, &Vec<usize>)| {
+    let sum = parts.iter().fold(Dim::from(0), |sum, p| sum + dim::product(p.iter().copied()));
+    parts.iter().zip(corners).all(|(part, corner)| {
         let mut axes = part.iter().zip(corner).zip(shape);
         axes.all(|((extent, at), all)| {
             let ends = (extent.known(), all.known());
             let open = *at == 0 && extent == all;
             open || matches!(ends, (Some(n), Some(all)) if at.checked_add(n).is_some_and(|e| e <= all))
         })
-    };
-    // Along some axis one ends before the other begins.
-    let apart = |a: usize, b: usize| {
-        let ends = |a: usize, b: usize, axis: usize| {
-            parts[a][axis].known().is_some_and(|n| corners[a][axis] + n <= corners[b][axis])
-        };
-        (0..rank).any(|axis| ends(a, b, axis) || ends(b, a, axis))
-    };
-    let cells = |shape: &[Dim]| dim::product(shape.iter().copied());
-    let sum = parts.iter().fold(Dim::from(0), |sum, p| sum + cells(p));
-    parts.iter().zip(corners).all(inside)
-        && (0..parts.len()).all(|a| (0..a).all(|b| apart(a, b)))
-        && sum == cells(shape)
+    })
+        && (0..parts.len()).all(|a| (0..a).all(|b| are_apart(a, b, rank, parts, corners)))
+        && sum == dim::product(shape.iter().copied())
+}
+
+fn ends_before(
+    a: usize,
+    b: usize,
+    axis: usize,
+    parts: &[Vec<Dim>],
+    corners: &[Vec<usize>],
+) -> bool {
+    parts[a][axis].known().is_some_and(|n| corners[a][axis] + n <= corners[b][axis])
+}
+
+/// Along some axis one ends before the other begins.
+fn are_apart(a: usize, b: usize, rank: usize, parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bool {
+    (0..rank).any(|axis| {
+        ends_before(a, b, axis, parts, corners) || ends_before(b, a, axis, parts, corners)
+    })
 }

@@ -62,7 +62,6 @@ mod strides;
 mod users;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::{Dim, Expr, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
@@ -96,13 +95,9 @@ pub const PASS: Pass = Pass {
 /// The values of a graph function that joins and slices move, which may come to lie in others.
 pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64> {
     let mut moved = HashSet::new();
-    let moves = |name: &Arc<str>| {
-        let func = functions.get(name);
-        func.is_some_and(|f| Join::of(f).is_some() || Sliced::of(f).is_ok() && !only_turns(f))
-    };
     for b in func.bindings() {
         if let GraphExpr::CallTir { func, args, .. } = &b.value
-            && moves(func)
+            && moves_parts(func, functions)
         {
             moved.insert(b.var.id());
             moved.extend(args.iter().filter_map(|e| match e {
@@ -120,6 +115,11 @@ pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64>
         }
     }
     moved
+}
+
+fn moves_parts(name: &str, functions: &Functions<'_>) -> bool {
+    let func = functions.get(name);
+    func.is_some_and(|f| Join::of(f).is_some() || Sliced::of(f).is_ok() && !only_turns(f))
 }
 
 /// Whether all tensors of a function have the same extents, in some order.

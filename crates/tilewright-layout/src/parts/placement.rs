@@ -211,12 +211,15 @@ impl Placing<'_> {
 
     /// The parts of a join. Boxes that are slices of one value, and together are it, are that value.
     fn parts(&self, placed: &Placement, join: &Join, args: &[GraphExpr]) -> Vec<JoinOperand> {
-        let part = |(value, corner): (&GraphExpr, &Vec<usize>)| JoinOperand {
-            value: value.clone(),
-            corner: corner.clone(),
-            placed: false,
-        };
-        let mut parts: Vec<JoinOperand> = args.iter().zip(&join.corners).map(part).collect();
+        let mut parts: Vec<JoinOperand> = args
+            .iter()
+            .zip(&join.corners)
+            .map(|(value, corner)| JoinOperand {
+                value: value.clone(),
+                corner: corner.clone(),
+                placed: false,
+            })
+            .collect();
         // By the value and its corner, the parts that lie in it there.
         let mut whole: Vec<(GraphVar, Vec<usize>, Vec<usize>)> = Vec::new();
         for (k, JoinOperand { value, corner, .. }) in parts.iter().enumerate() {
@@ -228,23 +231,19 @@ impl Placing<'_> {
                 None => whole.push((source, at, vec![k])),
             }
         }
-        let cells = |e: &GraphExpr| {
-            let shape = e.ty().as_tensor().and_then(|t| dim::of_shape(&t.shape));
-            shape.map(dim::product)
-        };
         let mut gone = HashSet::new();
         for (source, corner, members) in whole {
             let source = GraphExpr::Var(source);
             let sum = members
                 .iter()
-                .try_fold(Dim::from(0), |sum, k| Some(sum + cells(&parts[*k].value)?));
+                .try_fold(Dim::from(0), |sum, k| Some(sum + cell_count(&parts[*k].value)?));
             let origin = match &source {
                 GraphExpr::Var(v) => self.graph.origins.of(v).id(),
                 _ => continue,
             };
             // Parts are disjoint, so that as many cells are all of them.
             let free = self.graph.may_move(origin) && !placed.regions.contains_key(&origin);
-            if !free || sum.is_none() || sum != cells(&source) {
+            if !free || sum.is_none() || sum != cell_count(&source) {
                 continue;
             }
             gone.extend(members[1..].iter().copied());
@@ -301,9 +300,8 @@ impl Placing<'_> {
                 if !self.graph.may_move(result.id()) {
                     return Err("it is a result, and has memory of its own".to_owned());
                 }
-                let unknown = || "its shape is not known".to_owned();
-                let (shape, dtype) = shape_of(result).ok_or_else(unknown)?;
-                let (from, _) = shape_of(source).ok_or_else(unknown)?;
+                let (shape, dtype) = shape_of(result).ok_or_else(unknown_shape)?;
+                let (from, _) = shape_of(source).ok_or_else(unknown_shape)?;
                 let own = placed.strides(self.graph, &args[*input]);
                 let own = own.unwrap_or_else(|| row_major(&from));
                 let before = placed.regions.get(&origin).map_or(Dim::from(0), |r| r.offset);
@@ -369,14 +367,12 @@ impl Placing<'_> {
         shape: &[Dim],
         dtype: DType,
     ) -> Result<(), String> {
-        let far = |stride: &Dim| {
-            let bytes = stride.estimate().saturating_mul(dtype.bytes() as i64);
-            bytes > 0 && bytes % SET_BYTES == 0
-        };
         let compact = row_major(shape);
         let mut axes = shape.iter().zip(&compact).zip(&region.strides);
         let shares = axes.any(|((extent, compact), stride)| {
-            extent.estimate() > SET_LINES && far(stride) && !far(compact)
+            extent.estimate() > SET_LINES
+                && conflicts_in_sets(stride, dtype)
+                && !conflicts_in_sets(compact, dtype)
         });
         if shares && !self.all && !self.reads_along_rows(result) {
             Err(format!(
@@ -391,15 +387,7 @@ impl Placing<'_> {
     fn reads_along_rows(&self, v: &GraphVar) -> bool {
         let mut users = self.graph.users.get(&v.id()).into_iter().flatten();
         let alone = self.graph.views.get(&v.id()).is_none_or(|views| views.len() == 1);
-        let along = |func: &TensorFunc, buffer: &Buffer| {
-            open_stages(func).is_some_and(|stages| {
-                stages.iter().all(|stage| {
-                    let loads = stage.loads().into_iter().filter(|(b, _)| b == buffer);
-                    loads.into_iter().all(|(b, at)| reads_own_cell(stage, &b, &at))
-                })
-            })
-        };
-        alone && users.all(|(n, k)| self.is_used(*n, *k, along))
+        alone && users.all(|(n, k)| self.is_used(*n, *k, reads_own_cells))
     }
 
     /// Whether the function of a call uses one of its parameters so.
@@ -416,6 +404,29 @@ impl Placing<'_> {
         let (shape, _) = shape_of(origin).ok_or("its shape is not known")?;
         region.pays(&shape, dtype)
     }
+}
+
+fn cell_count(e: &GraphExpr) -> Option<Dim> {
+    let shape = e.ty().as_tensor().and_then(|t| dim::of_shape(&t.shape));
+    shape.map(dim::product)
+}
+
+fn unknown_shape() -> String {
+    "its shape is not known".to_owned()
+}
+
+fn conflicts_in_sets(stride: &Dim, dtype: DType) -> bool {
+    let bytes = stride.estimate().saturating_mul(dtype.bytes() as i64);
+    bytes > 0 && bytes % SET_BYTES == 0
+}
+
+fn reads_own_cells(func: &TensorFunc, buffer: &Buffer) -> bool {
+    open_stages(func).is_some_and(|stages| {
+        stages.iter().all(|stage| {
+            let loads = stage.loads().into_iter().filter(|(b, _)| b == buffer);
+            loads.into_iter().all(|(b, at)| reads_own_cell(stage, &b, &at))
+        })
+    })
 }
 
 /// Whether so many cells of a whole lie in place that the others are copied.
@@ -444,18 +455,25 @@ impl Region {
         if compact != self.strides && row < ROW_BYTES as i64 {
             return Err(format!("rows of {row} bytes are less than a cache line"));
         }
-        let even = |offset: Dim, strides: &[Dim]| {
-            let elements = |d: &Dim| i128::from(d.estimate());
-            let steps = strides.iter().map(elements).filter(|s| *s > 1).chain([elements(&offset)]);
-            steps.fold(VECTOR_BYTES as i128, |n, s| gcd(n, s.saturating_mul(bytes)))
-        };
-        let (there, alone) = (even(self.offset, &self.strides), even(Dim::from(0), &compact));
+        let (there, alone) = (
+            common_step(self.offset, &self.strides, bytes),
+            common_step(Dim::from(0), &compact, bytes),
+        );
         if there >= alone {
             Ok(())
         } else {
             Err(format!("vectors would lie at multiples of {there} bytes, not {alone}"))
         }
     }
+}
+
+fn common_step(offset: Dim, strides: &[Dim], bytes: i128) -> i128 {
+    let steps = strides
+        .iter()
+        .map(|d| i128::from(d.estimate()))
+        .filter(|s| *s > 1)
+        .chain([i128::from(offset.estimate())]);
+    steps.fold(VECTOR_BYTES as i128, |n, s| gcd(n, s.saturating_mul(bytes)))
 }
 
 impl Placement {

@@ -101,16 +101,15 @@ impl Rewrite<'_, '_> {
         func: &TensorFunc,
         parts: &[JoinOperand],
     ) -> Result<()> {
-        let unknown = || Error::internal("a part or whole whose shape is not known");
-        let (shape, dtype) = shape_of(&b.var).ok_or_else(unknown)?;
+        let (shape, dtype) = shape_of(&b.var).ok_or_else(unknown_shape)?;
         let own = self.strides(&GraphExpr::Var(b.var.clone()));
         let whole = own.clone().unwrap_or_else(|| row_major(&shape));
         let (mut args, mut given) = (Vec::with_capacity(parts.len()), Vec::new());
         let mut shapes = Vec::with_capacity(parts.len());
         for part in parts {
-            let ty = part.value.ty().as_tensor().cloned().ok_or_else(unknown)?;
+            let ty = part.value.ty().as_tensor().cloned().ok_or_else(unknown_shape)?;
             let strides = part_strides(&ty, &whole);
-            shapes.push(dim::of_shape(&ty.shape).ok_or_else(unknown)?);
+            shapes.push(dim::of_shape(&ty.shape).ok_or_else(unknown_shape)?);
             args.push(if part.placed {
                 part.value.clone()
             } else {
@@ -181,6 +180,10 @@ impl Rewrite<'_, '_> {
     }
 }
 
+fn unknown_shape() -> Error {
+    Error::internal("a part or whole whose shape is not known")
+}
+
 /// A function that copies parts of these shapes into their boxes.
 fn join_func(
     dtype: DType,
@@ -194,11 +197,14 @@ fn join_func(
         let from = buffer(format!("part{k}"), own, dtype);
         let iters = cells("v", own);
         let at = at(&iters);
-        let moved = |(i, c): (&Expr, &usize)| match *c {
-            0 => i.clone(),
-            c => i.clone() + Expr::i32(i32::try_from(c).unwrap_or(i32::MAX)),
-        };
-        let to = at.iter().zip(&part.corner).map(moved).collect();
+        let to = at
+            .iter()
+            .zip(&part.corner)
+            .map(|(i, c)| match *c {
+                0 => i.clone(),
+                c => i.clone() + Expr::i32(i32::try_from(c).unwrap_or(i32::MAX)),
+            })
+            .collect();
         stages.push(Stage::build(format!("part{k}"), &iters, &whole, to, from.load(at), None).stmt);
         params.push(Param::tensor(&from));
     }

@@ -8,7 +8,7 @@
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{Attr, Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
+use tilewright_ir::{Attr, Buffer, Dim, Error, Expr, ExprKind, Result, TensorFunc, dim};
 
 use super::strides::{Strides, moving};
 use tilewright_graph::marks::{COPY, PARTS, SLICE, VIEW, items, list, numbers};
@@ -79,44 +79,48 @@ impl Slice {
         let mut start = Vec::with_capacity(at.len());
         let mut steps = vec![Vec::with_capacity(at.len()); axes.len()];
         for index in at {
-            let missed =
-                |what: &str| Some(format!("the index `{index}` of `{}` {what}", from.name));
-            let no_sum = || missed("is no sum of multiples of axes");
+            let no_sum = || unmatched_index("is no sum of multiples of axes", from, index);
             let mut rest = Linear::of(index).ok_or_else(no_sum)?;
             for (axis, steps) in axes.iter().zip(&mut steps) {
                 let step = match axis {
                     Some(var) => rest.coefficient(var).ok_or_else(no_sum)?,
                     None => 0,
                 };
-                steps.push(usize::try_from(step).map_err(|_| missed("goes down"))?);
+                steps.push(
+                    usize::try_from(step).map_err(|_| unmatched_index("goes down", from, index))?,
+                );
             }
             // Variables that no axis follows have the one value zero.
-            let bound = |e: &tilewright_ir::Expr| {
-                e.as_var().is_some_and(|v| stage.dims().any(|(own, _, _)| own == v))
-            };
-            rest.terms.retain(|(atom, _)| !bound(atom));
-            let first = rest.as_constant().ok_or_else(|| missed("begins at an open place"))?;
-            start.push(usize::try_from(first).map_err(|_| missed("begins below zero"))?);
+            rest.terms.retain(|(atom, _)| {
+                !atom.as_var().is_some_and(|v| stage.dims().any(|(own, _, _)| own == v))
+            });
+            let first = rest
+                .as_constant()
+                .ok_or_else(|| unmatched_index("begins at an open place", from, index))?;
+            start.push(
+                usize::try_from(first)
+                    .map_err(|_| unmatched_index("begins below zero", from, index))?,
+            );
         }
         Ok(Slice { start, steps })
     }
 
     /// Where the result begins in an input of these strides, and its own strides.
     pub(crate) fn lies(&self, shape: &[Dim], from: &[Dim]) -> (Dim, Strides) {
-        let along = |steps: &[usize]| {
-            steps.iter().zip(from).fold(Dim::from(0), |sum, (n, s)| sum + *s * *n)
-        };
-        let strides: Strides = self.steps.iter().map(|steps| along(steps)).collect();
-        (along(&self.start), moving(shape, &strides))
+        let strides: Strides = self.steps.iter().map(|steps| offset_along(steps, from)).collect();
+        (offset_along(&self.start, from), moving(shape, &strides))
     }
 
     /// The corner of the result, where it is a box of the input: its axes are those of the input.
     pub(super) fn corner(&self) -> Option<&[usize]> {
-        let plain = |(i, steps): (usize, &Vec<usize>)| {
-            steps.len() == self.steps.len()
-                && steps.iter().enumerate().all(|(j, n)| *n == usize::from(i == j))
-        };
-        self.steps.iter().enumerate().all(plain).then_some(&self.start)
+        self.steps
+            .iter()
+            .enumerate()
+            .all(|(i, steps)| {
+                steps.len() == self.steps.len()
+                    && steps.iter().enumerate().all(|(j, n)| *n == usize::from(i == j))
+            })
+            .then_some(&self.start)
     }
 
     /// As the attribute [`SLICE`].
@@ -158,11 +162,18 @@ impl Slice {
         {
             return Some(false);
         }
-        let inside = |(j, extent): (usize, &Dim)| {
+        Some(shape.iter().enumerate().all(|(j, extent)| {
             let steps = self.steps.iter().zip(&own).map(|(s, n)| (*n - 1) * s[j]);
             let last = steps.fold(Dim::from(self.start[j]), |sum, d| sum + d);
             extent.at_least(last + 1)
-        };
-        Some(shape.iter().enumerate().all(inside))
+        }))
     }
+}
+
+fn unmatched_index(what: &str, from: &Buffer, index: &Expr) -> Option<String> {
+    Some(format!("the index `{index}` of `{}` {what}", from.name))
+}
+
+fn offset_along(steps: &[usize], from: &[Dim]) -> Dim {
+    steps.iter().zip(from).fold(Dim::from(0), |sum, (n, s)| sum + *s * *n)
 }

@@ -35,21 +35,24 @@ pub(crate) fn strides_of(b: &Buffer) -> Result<Option<Strides>> {
     if b.is_row_major() {
         return Ok(None);
     }
-    let refuse = || {
-        Error::unsupported(format!(
-            "the parameter `{}` has an offset, or strides that are no sizes: such a tensor cannot be \
-             planned",
-            b.name
-        ))
-    };
-    let shape = dim::of_shape(&b.shape).ok_or_else(refuse)?;
-    let size = |(stride, extent): (&Expr, &Dim)| {
-        if *extent == 1 { Some(Dim::from(0)) } else { Dim::of(stride) }
-    };
+    let shape = dim::of_shape(&b.shape).ok_or_else(|| refuse_strides(b))?;
     let starts = b.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0));
-    let strides = b.strides.iter().zip(&shape).map(size).collect::<Option<Strides>>();
-    let strides = strides.filter(|_| starts).ok_or_else(refuse)?;
+    let strides = b
+        .strides
+        .iter()
+        .zip(&shape)
+        .map(|(stride, extent)| if *extent == 1 { Some(Dim::from(0)) } else { Dim::of(stride) })
+        .collect::<Option<Strides>>();
+    let strides = strides.filter(|_| starts).ok_or_else(|| refuse_strides(b))?;
     Ok(Some(strides).filter(|strides| row_major(&shape) != *strides))
+}
+
+fn refuse_strides(b: &Buffer) -> Error {
+    Error::unsupported(format!(
+        "the parameter `{}` has an offset, or strides that are no sizes: such a tensor cannot be \
+             planned",
+        b.name
+    ))
 }
 
 /// The strides of a tensor seen under another shape, element by element in row-major order; `None`
@@ -103,8 +106,7 @@ pub(super) fn part_strides(ty: &TensorType, whole: &[Dim]) -> Option<Strides> {
 
 /// Strides where something moves: zero along axes of extent one.
 pub(crate) fn moving(shape: &[Dim], strides: &[Dim]) -> Strides {
-    let own = |(d, s): (&Dim, &Dim)| if *d == 1 { Dim::from(0) } else { *s };
-    shape.iter().zip(strides).map(own).collect()
+    shape.iter().zip(strides).map(|(d, s)| if *d == 1 { Dim::from(0) } else { *s }).collect()
 }
 
 /// Whether a parameter is accessed by indices alone, so that it may lie with strides.
@@ -117,12 +119,11 @@ pub(super) fn takes_strides(func: &TensorFunc, buffer: &Buffer) -> bool {
 /// # Errors
 /// `Internal` for strides that `int32` does not hold.
 pub(super) fn strided(func: &TensorFunc, strides: &[Option<Strides>]) -> Result<TensorFunc> {
-    let too_far = || Error::internal("strides that `int32` does not hold");
     let buffers: Vec<Buffer> = func.buffers().cloned().collect();
     let (mut pairs, mut sizes) = (Vec::new(), Vec::new());
     for (buffer, strides) in buffers.iter().zip(strides) {
         let Some(strides) = strides else { continue };
-        let shape = dim::of_shape(&buffer.shape).ok_or_else(too_far)?;
+        let shape = dim::of_shape(&buffer.shape).ok_or_else(too_large_strides)?;
         // Along an axis of extent one nothing moves: what is written there is for people.
         let mut given = strides.clone();
         for k in (0..shape.len()).rev().filter(|k| shape[*k] == 1) {
@@ -130,7 +131,7 @@ pub(super) fn strided(func: &TensorFunc, strides: &[Option<Strides>]) -> Result<
             given[k] = next.map_or(Dim::from(1), |(stride, extent)| *stride * extent.outside());
         }
         if !given.iter().all(|d| d.fits_int32()) {
-            return Err(too_far());
+            return Err(too_large_strides());
         }
         sizes.extend(given.iter().flat_map(|d| d.inside().vars()));
         let given: Vec<Expr> = given.into_iter().map(Dim::expr).collect();
@@ -139,6 +140,10 @@ pub(super) fn strided(func: &TensorFunc, strides: &[Option<Strides>]) -> Result<
     let mut new = with_buffers(func, pairs);
     new.pass_sizes(sizes);
     Ok(new)
+}
+
+fn too_large_strides() -> Error {
+    Error::internal("strides that `int32` does not hold")
 }
 
 /// A function whose parameters have no strides, which is the same to callers that pass tensors; `None`
@@ -153,13 +158,16 @@ pub(crate) fn without_strides(func: &TensorFunc) -> Option<TensorFunc> {
 /// A function with others in the place of its buffers.
 fn with_buffers(func: &TensorFunc, pairs: Vec<(Buffer, Buffer)>) -> TensorFunc {
     let mut subst = Subst::buffers(pairs);
-    let param = |p: &Param| match p {
-        Param::Buffer { handle, buffer } => {
-            let buffer = subst.buffers.get(buffer).unwrap_or(buffer).clone();
-            Param::Buffer { handle: handle.clone(), buffer }
-        }
-        Param::Scalar(_) => p.clone(),
-    };
-    let params = func.params.iter().map(param).collect();
+    let params = func
+        .params
+        .iter()
+        .map(|p| match p {
+            Param::Buffer { handle, buffer } => {
+                let buffer = subst.buffers.get(buffer).unwrap_or(buffer).clone();
+                Param::Buffer { handle: handle.clone(), buffer }
+            }
+            Param::Scalar(_) => p.clone(),
+        })
+        .collect();
     TensorFunc { params, body: subst.stmt(&func.body), ..func.clone() }
 }

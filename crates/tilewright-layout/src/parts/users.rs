@@ -62,9 +62,9 @@ impl<'a> Users<'a> {
                         }
                     }
                     // What was placed before stays where it is.
-                    let placed =
-                        |f: &TensorFunc| f.attrs.contains_key(PARTS) || f.attrs.contains_key(SLICE);
-                    if graph.call(b).is_some_and(|(_, f, _)| placed(f)) {
+                    if graph.call(b).is_some_and(|(_, f, _)| {
+                        f.attrs.contains_key(PARTS) || f.attrs.contains_key(SLICE)
+                    }) {
                         graph.keep(&b.value);
                         graph.kept.insert(b.var.id());
                     }
@@ -123,10 +123,13 @@ impl<'a> Users<'a> {
     /// The results of a call, by position, as far as anything names them.
     pub(super) fn results_of(&self, b: &'a Binding, count: usize) -> Vec<Option<&GraphVar>> {
         let items = self.items.get(&b.var.id());
-        let item = |k| items.and_then(|items| items.iter().find(|(at, _)| *at == k));
         match b.var.ty().as_tensor() {
             Some(_) => vec![Some(&b.var)],
-            None => (0..count).map(|k| item(k).map(|(_, v)| v)).collect(),
+            None => (0..count)
+                .map(|k| {
+                    items.and_then(|items| items.iter().find(|(at, _)| *at == k)).map(|(_, v)| v)
+                })
+                .collect(),
         }
     }
 }

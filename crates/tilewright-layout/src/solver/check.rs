@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::solver::certificate::{Certificate, Step};
-use crate::solver::{Cost, Problem, Solution};
+use crate::solver::{Cost, Problem, Solution, Tensor};
 
 /// Why a plan is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -147,7 +147,6 @@ struct Machine {
 /// The machine before the first step.
 fn first(problem: &Problem) -> Machine {
     let mut machine = Machine::default();
-    let entry = |cost: Cost| cost.get().map_or(FORBIDDEN, Entry::from);
     let mut producer = vec![None; problem.tensors.len()];
     for (c, call) in problem.calls.iter().enumerate() {
         machine.sizes.push(call.alternatives.len());
@@ -157,38 +156,60 @@ fn first(problem: &Problem) -> Machine {
     machine.sizes.resize(problem.calls.len() + layouts, 2);
     machine.live = machine.sizes.iter().map(|&size| vec![true; size]).enumerate().collect();
     for (c, call) in problem.calls.iter().enumerate() {
-        machine.put(vec![c], call.alternatives.iter().map(|a| entry(a.cost)).collect());
+        machine.put(vec![c], call.alternatives.iter().map(|a| entry_of(a.cost)).collect());
     }
     let mut want = problem.calls.len();
     for (t, tensor) in problem.tensors.iter().enumerate() {
         for layout in 0..tensor.layouts.len() {
-            let conversion = |from: usize| {
-                if from == layout { 0 } else { entry(tensor.conversions[from][layout]) }
-            };
             let unwanted = if tensor.required.contains(&layout) { FORBIDDEN } else { 0 };
-            machine.put(vec![want], vec![unwanted, tensor.given.map_or(0, conversion)]);
+            machine.put(
+                vec![want],
+                vec![
+                    unwanted,
+                    tensor.given.map_or(0, |from| conversion_entry(from, layout, tensor)),
+                ],
+            );
             if let Some(c) = producer[t] {
                 let mut entries = Vec::new();
                 for alternative in &problem.calls[c].alternatives {
                     let mut writes = alternative.writes.iter();
                     let from = writes.find(|used| used.tensor == t).map(|used| used.layout);
-                    entries.extend([0, from.map_or(FORBIDDEN, conversion)]);
+                    entries.extend([
+                        0,
+                        from.map_or(FORBIDDEN, |from| conversion_entry(from, layout, tensor)),
+                    ]);
                 }
                 machine.put(vec![c, want], entries);
             }
             for (c, call) in problem.calls.iter().enumerate() {
-                let needs = |a: &crate::solver::Alternative| {
-                    a.reads.iter().any(|used| used.tensor == t && used.layout == layout)
-                };
-                if call.alternatives.iter().any(needs) {
-                    let forbid = |a| if needs(a) { [FORBIDDEN, 0] } else { [0, 0] };
-                    machine.put(vec![c, want], call.alternatives.iter().flat_map(forbid).collect());
+                if call.alternatives.iter().any(|a| needs_layout(a, t, layout)) {
+                    machine.put(
+                        vec![c, want],
+                        call.alternatives
+                            .iter()
+                            .flat_map(|a| {
+                                if needs_layout(a, t, layout) { [FORBIDDEN, 0] } else { [0, 0] }
+                            })
+                            .collect(),
+                    );
                 }
             }
             want += 1;
         }
     }
     machine
+}
+
+fn entry_of(cost: Cost) -> i128 {
+    cost.get().map_or(FORBIDDEN, Entry::from)
+}
+
+fn conversion_entry(from: usize, layout: usize, tensor: &Tensor) -> i128 {
+    if from == layout { 0 } else { entry_of(tensor.conversions[from][layout]) }
+}
+
+fn needs_layout(a: &crate::solver::Alternative, t: usize, layout: usize) -> bool {
+    a.reads.iter().any(|used| used.tensor == t && used.layout == layout)
 }
 
 impl Machine {
@@ -371,30 +392,37 @@ impl Machine {
             let strides: Vec<(Vec<usize>, usize)> = group
                 .iter()
                 .map(|(table, _)| {
-                    let stride = |u: usize| match table.iter().position(|&w| w == u) {
-                        Some(k) => table[k + 1..].iter().map(|&w| self.sizes[w]).product(),
-                        None => 0,
-                    };
-                    (scope.iter().map(|&u| stride(u)).collect(), stride(v))
+                    (
+                        scope.iter().map(|&u| self.stride_in(u, table)).collect(),
+                        self.stride_in(v, table),
+                    )
                 })
                 .collect();
             self.each(&scope, |at| {
-                let base = |strides: &[usize]| -> usize {
-                    strides.iter().zip(at).map(|(stride, value)| stride * value).sum()
-                };
-                let places: Vec<usize> = strides.iter().map(|(other, _)| base(other)).collect();
-                let cost = |&value: &usize| {
-                    let terms = group.iter().zip(&strides).zip(&places);
-                    terms.fold(0, |sum, (((_, table), (_, own)), place)| {
-                        plus(sum, table[place + own * value])
+                let places: Vec<usize> =
+                    strides.iter().map(|(other, _)| offset_of(other, at)).collect();
+                entries[self.place(&scope, at)] = values
+                    .iter()
+                    .map(|&value| {
+                        let terms = group.iter().zip(&strides).zip(&places);
+                        terms.fold(0, |sum, (((_, table), (_, own)), place)| {
+                            plus(sum, table[place + own * value])
+                        })
                     })
-                };
-                entries[self.place(&scope, at)] = values.iter().map(cost).min().unwrap_or(0);
+                    .min()
+                    .unwrap_or(0);
             });
             self.put(scope, entries);
         }
         self.live.remove(&v);
         Ok(())
+    }
+
+    fn stride_in(&self, u: usize, table: &[usize]) -> usize {
+        match table.iter().position(|&w| w == u) {
+            Some(k) => table[k + 1..].iter().map(|&w| self.sizes[w]).product(),
+            None => 0,
+        }
     }
 
     fn shift(&mut self, scope: &[usize], v: usize, amounts: &[i64]) -> Checked<()> {
@@ -404,16 +432,23 @@ impl Machine {
         if !self.tables.contains_key(scope) {
             return proof(format!("there is no table of {scope:?}"));
         }
-        let amount = |value: usize| amounts.get(value).map_or(0, |&amount| Entry::from(amount));
         let inner: usize = scope[axis + 1..].iter().map(|&u| self.sizes[u]).product();
         let size = self.sizes[v];
         if let Some(table) = self.tables.get_mut(scope) {
             for (place, entry) in table.iter_mut().enumerate() {
-                *entry = plus(*entry, -amount(place / inner % size));
+                *entry = plus(
+                    *entry,
+                    -amounts.get(place / inner % size).map_or(0, |&amount| Entry::from(amount)),
+                );
             }
         }
         self.refresh(scope);
-        self.put(vec![v], (0..size).map(amount).collect());
+        self.put(
+            vec![v],
+            (0..size)
+                .map(|value| amounts.get(value).map_or(0, |&amount| Entry::from(amount)))
+                .collect(),
+        );
         Ok(())
     }
 
@@ -438,6 +473,10 @@ impl Machine {
         }
         Ok(part)
     }
+}
+
+fn offset_of(strides: &[usize], at: &[usize]) -> usize {
+    strides.iter().zip(at).map(|(stride, value)| stride * value).sum()
 }
 
 /// A run of a proof.

@@ -39,11 +39,12 @@ pub(crate) fn ascend(
         .iter()
         .map(|table| {
             let scope = table.iter().flat_map(|table| &table.scope);
-            let side = |&v: &usize| {
-                let (stride, size) = strides(net, table.as_deref().expect("it has a scope"), v);
-                Side { stride, moved: vec![0; size] }
-            };
-            scope.map(side).collect()
+            scope
+                .map(|&v| {
+                    let (stride, size) = strides(net, table.as_deref().expect("it has a scope"), v);
+                    Side { stride, moved: vec![0; size] }
+                })
+                .collect()
         })
         .collect();
     let mut last = net.lower();

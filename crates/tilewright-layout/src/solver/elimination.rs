@@ -81,16 +81,15 @@ impl Graph {
             Rule::Fill => {
                 let own = &self.around[v];
                 let degree = members(own).count() as u64;
-                let common = |u: usize| -> u64 {
-                    own.iter()
-                        .zip(&self.around[u])
-                        .map(|(a, b)| u64::from((a & b).count_ones()))
-                        .sum()
-                };
-                let missing: u64 = members(own).map(|u| degree - 1 - common(u)).sum();
+                let missing: u64 =
+                    members(own).map(|u| degree - 1 - self.common_neighbours(u, own)).sum();
                 (missing, entries)
             }
         }
+    }
+
+    fn common_neighbours(&self, u: usize, own: &[u64]) -> u64 {
+        own.iter().zip(&self.around[u]).map(|(a, b)| u64::from((a & b).count_ones())).sum()
     }
 
     fn eliminate(mut self, rule: Rule, most: u64) -> Option<Order> {

@@ -2,7 +2,7 @@
 
 use crate::solver::Problem;
 use crate::solver::network::{FORBIDDEN, Network};
-use crate::solver::{Cost, Use};
+use crate::solver::{Cost, Tensor, Use};
 
 fn entry(cost: Cost) -> i64 {
     // Valid problems have small costs.
@@ -42,13 +42,15 @@ pub(crate) fn encode(problem: &Problem) -> Network {
                 let from = call.alternatives.iter().flat_map(|a| {
                     a.writes.iter().filter(|w| w.tensor == written.tensor).map(|w| w.layout)
                 });
-                let cost = |from: usize| {
-                    if from == to { 0 } else { entry(tensor.conversions[from][to]) }
-                };
-                let entries = from.flat_map(|from| [0, cost(from)]).collect();
+                let entries =
+                    from.flat_map(|from| [0, conversion_cost(from, to, tensor)]).collect();
                 network.add(vec![c, wants[written.tensor] + to], entries);
             }
         }
     }
     network
+}
+
+fn conversion_cost(from: usize, to: usize, tensor: &Tensor) -> i64 {
+    if from == to { 0 } else { entry(tensor.conversions[from][to]) }
 }

@@ -90,8 +90,8 @@ pub(crate) fn greedy_with(problem: &Problem, fixed: impl Fn(usize) -> Option<usi
             });
             alternative.cost + inputs.sum() + outputs.sum()
         };
-        let cheapest = || (0..call.alternatives.len()).min_by_key(price).unwrap_or_default();
-        choices[c] = fixed(c).unwrap_or_else(cheapest);
+        choices[c] = fixed(c)
+            .unwrap_or_else(|| (0..call.alternatives.len()).min_by_key(price).unwrap_or_default());
         let alternative = &call.alternatives[choices[c]];
         there.extend(&alternative.reads);
         for used in &alternative.writes {

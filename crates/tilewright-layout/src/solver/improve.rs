@@ -19,12 +19,13 @@ const SUMS: u64 = 1 << 14;
 pub(crate) fn decode(net: &Network) -> Vec<usize> {
     let mut choice = vec![0; net.variables.len()];
     for v in net.live() {
-        let mut price = |&value: &usize| {
-            choice[v] = value;
-            let tables = net.tables_of(v).map(|table| known(net, table, v, &choice));
-            tables.fold(net.variables[v].own[value], add)
-        };
-        choice[v] = (0..net.size(v)).min_by_key(&mut price).unwrap_or_default();
+        choice[v] = (0..net.size(v))
+            .min_by_key(|&value| {
+                choice[v] = value;
+                let tables = net.tables_of(v).map(|table| known(net, table, v, &choice));
+                tables.fold(net.variables[v].own[value], add)
+            })
+            .unwrap_or_default();
     }
     choice
 }

@@ -119,13 +119,10 @@ impl Network {
 
     /// Adds a table; `scope` ascends.
     pub fn add(&mut self, scope: Vec<usize>, entries: Vec<i64>) {
-        let sum = |old: &mut [i64]| {
-            old.iter_mut().zip(&entries).for_each(|(old, &new)| *old = add(*old, new));
-        };
         match scope[..] {
             [] => self.constant = add(self.constant, entries[0]),
             [v] => {
-                sum(&mut self.variables[v].own);
+                add_all(&mut self.variables[v].own, &entries);
                 self.touch(v);
             }
             [first, ..] => {
@@ -133,7 +130,7 @@ impl Network {
                 let mut same = self.variables[first].tables.iter().copied();
                 if let Some(t) = same.find(|&t| self.table(t).scope == scope) {
                     let table = self.tables[t].as_mut().expect("found just now");
-                    sum(&mut Rc::make_mut(table).entries);
+                    add_all(&mut Rc::make_mut(table).entries, &entries);
                 } else {
                     for &v in &scope {
                         self.variables[v].tables.push(self.tables.len());
@@ -228,15 +225,20 @@ impl Network {
                 break;
             }
         }
-        let named = |&u: &usize| (self.variables[u].name, self.variables[u].values.clone());
-        let decision = Decision { name, scope: scope.iter().map(named).collect(), best };
+        let decision = Decision {
+            name,
+            scope: scope
+                .iter()
+                .map(|&u| (self.variables[u].name, self.variables[u].values.clone()))
+                .collect(),
+            best,
+        };
         self.decisions.push(Rc::new(decision));
         self.add(scope, entries);
     }
 
     /// The sum of the least entries of all tables: no choice costs less.
     pub fn lower(&self) -> i64 {
-        let least = |entries: &[i64]| entries.iter().copied().min().unwrap_or(0);
         let own = self.live().map(|v| least(&self.variables[v].own));
         let all = own.chain(self.all_tables().map(|table| least(&table.entries)));
         all.fold(self.constant, add)
@@ -289,14 +291,14 @@ impl Network {
             let (values, own) = (values.clone(), own.clone());
             part.push(Variable { name: *name, values, own, tables: Vec::new(), queued: false });
         }
-        let inside = |v: &usize| variables.binary_search(v).ok();
         let mut tables: Vec<usize> =
             variables.iter().flat_map(|&v| self.variables[v].tables.iter().copied()).collect();
         tables.sort_unstable();
         tables.dedup();
         for t in tables {
             let table = self.table(t);
-            let scope: Vec<usize> = table.scope.iter().filter_map(inside).collect();
+            let scope: Vec<usize> =
+                table.scope.iter().filter_map(|v| variables.binary_search(v).ok()).collect();
             if scope.len() == table.scope.len() {
                 part.add(scope, table.entries.clone());
                 continue;
@@ -307,7 +309,7 @@ impl Network {
             loop {
                 let mut free = at.iter();
                 let offset = table.scope.iter().fold(0, |offset, v| {
-                    let value = match inside(v) {
+                    let value = match variables.binary_search(v).ok() {
                         Some(_) => *free.next().expect("one place for each of the scope"),
                         None => choice[*v],
                     };
@@ -338,6 +340,14 @@ impl Network {
             choice.push((decision.name, decision.best[at]));
         }
     }
+}
+
+fn add_all(old: &mut [i64], entries: &[i64]) {
+    old.iter_mut().zip(entries).for_each(|(old, &new)| *old = add(*old, new));
+}
+
+fn least(entries: &[i64]) -> i64 {
+    entries.iter().copied().min().unwrap_or(0)
 }
 
 /// How the offset into a table moves with the variables of a result.

@@ -200,8 +200,9 @@ impl Problem {
                 }
             }
         }
-        let orphan = |&t: &usize| producer[t].is_none() && self.tensors[t].given.is_none();
-        match (0..self.tensors.len()).find(orphan) {
+        match (0..self.tensors.len())
+            .find(|&t| producer[t].is_none() && self.tensors[t].given.is_none())
+        {
             Some(t) => {
                 let name = &self.tensors[t].name;
                 invalid(format!("tensor `{name}` is neither given nor written by a call"))

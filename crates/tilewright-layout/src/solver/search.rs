@@ -245,14 +245,15 @@ impl Node {
         let parts: Vec<Network> = components.iter().map(|part| self.net.part(part, &[])).collect();
         let mut bounds: Vec<i64> = parts.iter().map(Network::lower).collect();
         let (constant, upper) = (self.net.constant, self.upper);
-        // What a part may cost, if nothing costs less than the bounds of the others.
-        let room = |bounds: &[i64], k: usize| {
-            let others = (0..bounds.len()).filter(|&j| j != k).map(|j| bounds[j]);
-            if upper == FORBIDDEN { FORBIDDEN } else { upper - others.fold(constant, add) }
-        };
         let mut nodes = Vec::new();
         for (k, part) in parts.into_iter().enumerate() {
-            let mut node = Node::new(search, part, room(&bounds, k), self.deadline, self.root);
+            let mut node = Node::new(
+                search,
+                part,
+                room_for(&bounds, k, upper, constant),
+                self.deadline,
+                self.root,
+            );
             node.prepare(search);
             bounds[k] = node.bound;
             nodes.push(node);
@@ -263,7 +264,7 @@ impl Node {
         let mut open = nodes.iter().filter(|node| !node.done).count() as u32;
         for k in order {
             let node = &mut nodes[k];
-            node.upper = node.upper.min(room(&bounds, k));
+            node.upper = node.upper.min(room_for(&bounds, k, upper, constant));
             if !node.done {
                 let now = Instant::now();
                 node.deadline = now + self.deadline.saturating_duration_since(now) / open;
@@ -272,9 +273,8 @@ impl Node {
             node.explore(search);
             bounds[k] = node.bound;
         }
-        let named = |v: &usize| self.net.variables[*v].name;
         let parts = components.iter().zip(&nodes).map(|(own, node)| Component {
-            variables: own.iter().map(named).collect(),
+            variables: own.iter().map(|v| self.net.variables[*v].name).collect(),
             target: node.bound,
             list: node.list,
         });
@@ -325,12 +325,20 @@ impl Node {
     /// The variable to branch on: one with the most tables, and among these one whose values differ
     /// most.
     fn widest(&self) -> usize {
-        let score = |&v: &usize| {
-            let Variable { own, tables, .. } = &self.net.variables[v];
-            let least = own.iter().copied().min().unwrap_or(0);
-            let more = own.iter().map(|&entry| entry - least).fold(0, i64::saturating_add);
-            (tables.len(), more)
-        };
-        self.net.live().max_by_key(score).expect("something is left")
+        self.net
+            .live()
+            .max_by_key(|&v| {
+                let Variable { own, tables, .. } = &self.net.variables[v];
+                let least = own.iter().copied().min().unwrap_or(0);
+                let more = own.iter().map(|&entry| entry - least).fold(0, i64::saturating_add);
+                (tables.len(), more)
+            })
+            .expect("something is left")
     }
+}
+
+/// What a part may cost, if nothing costs less than the bounds of the others.
+fn room_for(bounds: &[i64], k: usize, upper: i64, constant: i64) -> i64 {
+    let others = (0..bounds.len()).filter(|&j| j != k).map(|j| bounds[j]);
+    if upper == FORBIDDEN { FORBIDDEN } else { upper - others.fold(constant, add) }
 }

@@ -185,17 +185,14 @@ impl<'b> Emit<'b> {
     }
 
     fn control(&mut self, control: &Control, bindings: &mut Vec<Binding>) -> Result<()> {
-        let call = |op: &str, args, attrs| GraphExpr::Call { op: op.into(), args, attrs };
-        let tuple =
-            |outs: &[GraphVar]| GraphType::Tuple(outs.iter().map(|v| v.ty().clone()).collect());
         match control {
             Control::Sizes { of, var } => {
-                let shape = call(TENSOR_TO_SHAPE, vec![expr(of)?], Attrs::new());
-                bindings.push(bind(var, call(MATCH_CAST, vec![shape], Attrs::new())));
+                let shape = graph_call(TENSOR_TO_SHAPE, vec![expr(of)?], Attrs::new());
+                bindings.push(bind(var, graph_call(MATCH_CAST, vec![shape], Attrs::new())));
             }
             Control::Call { op, attrs, args, out } => {
                 let args = args.iter().map(expr).collect::<Result<_>>()?;
-                bindings.push(bind(out, call(op, args, attrs.clone())));
+                bindings.push(bind(out, graph_call(op, args, attrs.clone())));
             }
             Control::If { cond, then, otherwise, outs } => {
                 let value = GraphExpr::If(Arc::new(Branches {
@@ -205,23 +202,38 @@ impl<'b> Emit<'b> {
                 }));
                 match outs.as_slice() {
                     [var] => bindings.push(bind(var, value)),
-                    several => spread(tuple(outs), value, several, bindings),
+                    several => spread(tuple_type(outs), value, several, bindings),
                 }
             }
             Control::Loop { given, body, outs } => {
-                let optional = |v: &Option<Imported>| v.as_ref().map(expr).transpose();
                 let value = GraphExpr::Loop(Arc::new(Loop {
-                    trip: optional(&given.trip)?,
-                    cond: optional(&given.cond)?,
+                    trip: optional_expr(&given.trip)?,
+                    cond: optional_expr(&given.cond)?,
                     carried: given.carried.iter().map(expr).collect::<Result<_>>()?,
                     params: given.params.clone(),
                     body: self.body(body, true)?,
                 }));
-                spread(tuple(outs), value, outs, bindings);
+                spread(tuple_type(outs), value, outs, bindings);
             }
         }
         Ok(())
     }
+}
+
+fn graph_call(
+    op: &str,
+    args: Vec<GraphExpr>,
+    attrs: std::collections::BTreeMap<Arc<str>, tilewright_ir::Attr>,
+) -> GraphExpr {
+    GraphExpr::Call { op: op.into(), args, attrs }
+}
+
+fn tuple_type(outs: &[GraphVar]) -> GraphType {
+    GraphType::Tuple(outs.iter().map(|v| v.ty().clone()).collect())
+}
+
+fn optional_expr(v: &Option<Imported>) -> Result<Option<GraphExpr>> {
+    v.as_ref().map(expr).transpose()
 }
 
 fn bind(var: &GraphVar, value: GraphExpr) -> Binding {
@@ -241,8 +253,7 @@ fn brings_sizes(step: &Step) -> bool {
     match step {
         Step::Control(Control::Sizes { .. }) => true,
         Step::Control(Control::Call { op: MATCH_CAST, out, .. }) => {
-            let open = |t: &TensorType| t.shape.iter().any(|e| e.as_int().is_none());
-            out.ty().as_tensor().is_some_and(open)
+            out.ty().as_tensor().is_some_and(|t| t.shape.iter().any(|e| e.as_int().is_none()))
         }
         _ => false,
     }

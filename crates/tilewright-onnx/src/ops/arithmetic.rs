@@ -254,8 +254,12 @@ pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
     }
     if [low, high].iter().flatten().all(|bound| bound.constant().is_some()) {
-        let of = |bound: Option<&Imported>| bound.and_then(Imported::constant).map(scalar);
-        return one(apply(b, "clip", Unary::Clip { low: of(low), high: of(high) }, x)?);
+        return one(apply(
+            b,
+            "clip",
+            Unary::Clip { low: scalar_bound(low), high: scalar_bound(high) },
+            x,
+        )?);
     }
     let mut value = x.clone();
     for (bound, base, op) in [(low, "max", Binary::Max), (high, "min", Binary::Min)] {
@@ -266,6 +270,10 @@ pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
     }
     one(value)
+}
+
+fn scalar_bound(bound: Option<&Imported>) -> Option<tilewright_ops::Scalar> {
+    bound.and_then(Imported::constant).map(scalar)
 }
 
 /// A power known at import may be done by multiplication.

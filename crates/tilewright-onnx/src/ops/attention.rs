@@ -120,17 +120,13 @@ fn visible(
     valid: Option<&Imported>,
 ) -> Result<Option<Imported>> {
     let causal = node.flag("is_causal", false)?;
-    let window = |name| -> Result<Option<i64>> {
-        let size = if node.opset >= 25 { node.int_or(name, -1)? } else { -1 };
-        Ok((size >= 0).then_some(size))
-    };
-    let (left, right) = (window("left_window_size")?, window("right_window_size")?);
+    let (left, right) =
+        (window_size("left_window_size", node)?, window_size("right_window_size", node)?);
     let mut all: Option<Imported> = None;
     let single = Dim::from(1);
     let column =
         |c: &mut Compose, v: &Imported| c.reshape(v, &[v.shape()[0], single, single, single]);
     if causal || left.is_some() || right.is_some() {
-        let number = |v: i64| Tensor::from_slice(&[], &[v]).map(Imported::Const);
         // What lies before the queries.
         let offset = match valid {
             Some(valid) => {
@@ -142,8 +138,9 @@ fn visible(
         };
         let distances = match (queries.known(), keys.known()) {
             (Some(queries), Some(keys)) => {
-                let distance = |at: usize| (at % keys.max(1)) as i64 - (at / keys.max(1)) as i64;
-                let distances: Vec<i64> = (0..queries * keys).map(distance).collect();
+                let distances: Vec<i64> = (0..queries * keys)
+                    .map(|at| (at % keys.max(1)) as i64 - (at / keys.max(1)) as i64)
+                    .collect();
                 Imported::Const(Tensor::from_slice(&[queries, keys], &distances)?)
             }
             _ => {
@@ -171,6 +168,15 @@ fn visible(
     Ok(all)
 }
 
+fn window_size(name: &'static str, node: &Node<'_>) -> Result<Option<i64>> {
+    let size = if node.opset >= 25 { node.int_or(name, -1)? } else { -1 };
+    Ok((size >= 0).then_some(size))
+}
+
+fn number(v: i64) -> Result<Imported> {
+    Tensor::from_slice(&[], &[v]).map(Imported::Const)
+}
+
 /// Fills the keys that a mask does not mention.
 fn padded_mask(c: &mut Compose, mask: &Imported, keys: Dim) -> Result<Imported> {
     let have = mask.shape().last().copied().unwrap_or(keys);
@@ -193,10 +199,11 @@ fn padded_mask(c: &mut Compose, mask: &Imported, keys: Dim) -> Result<Imported> 
 fn rows_count(mask: &Imported) -> bool {
     let Some(t) = mask.constant() else { return false };
     let width = t.shape().last().copied().unwrap_or(1).max(1);
-    let counts = |i: usize| {
-        if t.dtype().is_bool() { t.bytes()[i] != 0 } else { t.get_f64(i) != f64::NEG_INFINITY }
-    };
-    (0..t.len() / width).all(|row| (row * width..(row + 1) * width).any(counts))
+    (0..t.len() / width).all(|row| {
+        (row * width..(row + 1) * width).any(|i| {
+            if t.dtype().is_bool() { t.bytes()[i] != 0 } else { t.get_f64(i) != f64::NEG_INFINITY }
+        })
+    })
 }
 
 /// Softmax along the last axis, where a row of minus infinities gives zeros if there may be some.
@@ -370,9 +377,14 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let rotated = c.slice(&heads, 3, 0, turned)?;
     let interleaved = node.flag("interleaved", false)?;
     let (x1, x2) = if interleaved {
-        let list = |v| value::list(&[v]);
         let mut every = |from: i64| {
-            let inputs = [&rotated, &list(from)?, &list(turned as i64)?, &list(3)?, &list(2)?];
+            let inputs = [
+                &rotated,
+                &value::list(&[from])?,
+                &value::list(&[turned as i64])?,
+                &value::list(&[3])?,
+                &value::list(&[2])?,
+            ];
             c.op("Slice", &inputs)
         };
         (every(0)?, every(1)?)
@@ -495,10 +507,9 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         (_, false) => Ok(None),
     };
     let (decay, beta) = (needed(decay, gated, "decay")?, needed(beta, delta, "beta")?);
-    let width = |x: &Imported| x.shape().get(2).map_or(Ok(0), |d| d.fixed(node.op()));
-    let query_heads = heads(node, "q_num_heads", width(q)?)?;
+    let query_heads = heads(node, "q_num_heads", width_of(q, node)?)?;
     let scale = match f64::from(node.float_or("scale", 0.0)?) {
-        0.0 => 1.0 / ((width(q)? / query_heads) as f64).sqrt(),
+        0.0 => 1.0 / ((width_of(q, node)? / query_heads) as f64).sqrt(),
         scale => scale,
     };
     let params = LinearAttention {
@@ -509,10 +520,14 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         decay: decay.map(operand),
         beta: beta.map(operand),
         query_heads,
-        heads: heads(node, "kv_num_heads", width(k)?)?,
+        heads: heads(node, "kv_num_heads", width_of(k, node)?)?,
         scale,
         state_type: state.map_or(q.dtype(), Imported::dtype),
     };
     let args = [q, k, v].into_iter().chain(state).chain(decay).chain(beta);
     b.call_many("linear_attention", &params, args, || linear_attention(&params))
+}
+
+fn width_of(x: &Imported, node: &Node<'_>) -> Result<usize> {
+    x.shape().get(2).map_or(Ok(0), |d| d.fixed(node.op()))
 }

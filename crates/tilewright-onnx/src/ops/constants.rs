@@ -75,12 +75,15 @@ pub(crate) fn shape(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let rank = shape.len() as i64;
     let (mut start, mut end) = (0, rank);
     if node.opset >= 15 {
-        let place = |v: i64| (if v < 0 { v.saturating_add(rank) } else { v }).clamp(0, rank);
-        start = place(node.int_or("start", 0)?);
-        end = place(node.int_or("end", rank)?);
+        start = place_of(node.int_or("start", 0)?, rank);
+        end = place_of(node.int_or("end", rank)?, rank);
     }
     let part = shape.get(start as usize..end as usize).unwrap_or_default();
     one(sizes::list(part)?)
+}
+
+fn place_of(v: i64, rank: i64) -> i64 {
+    (if v < 0 { v.saturating_add(rank) } else { v }).clamp(0, rank)
 }
 
 pub(crate) fn size(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {

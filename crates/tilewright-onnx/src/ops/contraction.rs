@@ -140,10 +140,7 @@ pub(crate) fn rescale(
     shift: &[f64],
 ) -> Result<Option<Imported>> {
     let Imported::Var { var, .. } = x else { return Ok(None) };
-    let fits = |c: &Convolution| {
-        c.uses == 1 && c.params.w.shape.first().is_some_and(|d| *d == scale.len())
-    };
-    if !b.convolutions.get(&var.id()).is_some_and(fits) {
+    if !b.convolutions.get(&var.id()).is_some_and(|c| fits_scale(c, scale)) {
         return Ok(None);
     }
     let Some(conv) = b.convolutions.remove(&var.id()) else { return Ok(None) };
@@ -173,6 +170,10 @@ pub(crate) fn rescale(
     let params = Conv { bias: true, ..conv.params };
     let args = [conv.x, Imported::Const(weights), Imported::Const(bias)];
     b.call("conv", &params, &args, || contraction::conv(&params)).map(Some)
+}
+
+fn fits_scale(c: &Convolution, scale: &[f64]) -> bool {
+    c.uses == 1 && c.params.w.shape.first().is_some_and(|d| *d == scale.len())
 }
 
 pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -121,8 +121,8 @@ pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let rows =
         if rows.dtype().is_bool() { Compose::new(node, b).cast(&rows, DType::U8)? } else { rows };
     let of = operand(&rows);
-    let make = || dynamic::unique_kinds(&of, sorted);
-    let kinds = b.call_many("unique", &(&of, sorted), [&rows], make)?;
+    let kinds =
+        b.call_many("unique", &(&of, sorted), [&rows], || dynamic::unique_kinds(&of, sorted))?;
     let first = operand(&kinds[0]);
     let found = counted(b, &kinds[0])?;
     let parts = b.call_many("unique_rows", &(&first, found), &kinds, || {

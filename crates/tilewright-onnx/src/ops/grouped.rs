@@ -47,8 +47,7 @@ fn longer(c: &mut Compose, a: Dim, b: Dim) -> Result<Dim> {
     if length == a || length == b || length.known().is_some() {
         return Ok(length);
     }
-    let make = || integers(&[1], &[length.into()], DType::I64);
-    let list = c.b.call("length", &length, [], make)?;
+    let list = c.b.call("length", &length, [], || integers(&[1], &[length.into()], DType::I64))?;
     let sizes = c.b.sizes_of(&list, 1)?;
     sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
 }

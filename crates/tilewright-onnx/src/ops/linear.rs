@@ -95,12 +95,16 @@ struct Kernel<'a> {
 impl<'a> Kernel<'a> {
     fn of(node: &Node<'a>) -> Result<Kernel<'a>> {
         let params = node.floats("kernel_params")?.unwrap_or_default();
-        let param = |at: usize| f64::from(params.get(at).copied().unwrap_or(0.0));
         let kind = node.text_or("kernel_type", "LINEAR")?;
         if !["LINEAR", "POLY", "RBF", "SIGMOID"].contains(&kind) {
             return Err(node.unsupported_value("kernel_type", kind, "LINEAR, POLY, RBF, SIGMOID"));
         }
-        Ok(Kernel { kind, gamma: param(0), coef: param(1), degree: param(2) })
+        Ok(Kernel {
+            kind,
+            gamma: param(0, &params),
+            coef: param(1, &params),
+            degree: param(2, &params),
+        })
     }
 
     /// The values `[N, V]` of rows of features `[N, F]` with so many vectors.
@@ -111,10 +115,6 @@ impl<'a> Kernel<'a> {
         vectors: usize,
         values: &[f32],
     ) -> Result<Imported> {
-        let by = |c: &mut Compose, x: &Imported, op: &str, v: f64| {
-            let v = c.number(F32, v)?;
-            c.op(op, &[x, &v])
-        };
         if self.kind == "RBF" {
             // Of differences, whose squares lose less than those of the vectors.
             let (rows, columns) = (x.shape()[0], x.shape()[1]);
@@ -123,20 +123,29 @@ impl<'a> Kernel<'a> {
             let x = c.reshape(x, &[rows, Dim::from(1), columns])?;
             let apart = c.op("Sub", &[&x, &v])?;
             let distance = c.reduce("ReduceSumSquare", &apart, &[2], false)?;
-            let exponent = by(c, &distance, "Mul", -self.gamma)?;
+            let exponent = with_number(c, &distance, "Mul", -self.gamma)?;
             return c.op("Exp", &[&exponent]);
         }
         let dot = products(c, x, vectors, values)?;
         if self.kind == "LINEAR" {
             return Ok(dot);
         }
-        let scaled = by(c, &dot, "Mul", self.gamma)?;
-        let moved = by(c, &scaled, "Add", self.coef)?;
+        let scaled = with_number(c, &dot, "Mul", self.gamma)?;
+        let moved = with_number(c, &scaled, "Add", self.coef)?;
         match self.kind {
-            "POLY" => by(c, &moved, "Pow", self.degree),
+            "POLY" => with_number(c, &moved, "Pow", self.degree),
             _ => c.op("Tanh", &[&moved]),
         }
     }
+}
+
+fn param(at: usize, params: &[f32]) -> f64 {
+    f64::from(params.get(at).copied().unwrap_or(0.0))
+}
+
+fn with_number(c: &mut Compose, x: &Imported, op: &str, v: f64) -> Result<Imported> {
+    let v = c.number(F32, v)?;
+    c.op(op, &[x, &v])
 }
 
 fn rho(node: &Node, count: usize) -> Result<Vec<f32>> {

@@ -163,7 +163,6 @@ pub(crate) fn optional(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let truth = |v: bool| one(Imported::Const(Tensor::from_bools(&[], &[v])?));
     match node.optional(0) {
         None => truth(false),
         Some(value)
@@ -174,6 +173,10 @@ pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
         }
         Some(_) => truth(true),
     }
+}
+
+fn truth(v: bool) -> Result<Vec<Imported>> {
+    one(Imported::Const(Tensor::from_bools(&[], &[v])?))
 }
 
 pub(crate) fn optional_get(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -249,18 +249,20 @@ pub(crate) fn bias_dropout(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 /// The activation that attributes of a fused operator name.
 fn activated(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
     let params = node.floats("activation_params")?.unwrap_or_default();
-    let param = |at: usize, default: f32| params.get(at).copied().unwrap_or(default);
     match node.text_or("activation", "")? {
         "" => Ok(x.clone()),
         name @ ("Relu" | "Sigmoid" | "Tanh") => c.op(name, &[x]),
-        "LeakyRelu" => c.with("LeakyRelu", &[x], [float("alpha", param(0, 0.01))]),
+        "LeakyRelu" => c.with("LeakyRelu", &[x], [float("alpha", param_or(0, 0.01, &params))]),
         "HardSigmoid" => {
-            let attributes = [float("alpha", param(0, 0.2)), float("beta", param(1, 0.5))];
+            let attributes = [
+                float("alpha", param_or(0, 0.2, &params)),
+                float("beta", param_or(1, 0.5, &params)),
+            ];
             c.with("HardSigmoid", &[x], attributes)
         }
         "Clip" => {
-            let low = c.number(x.dtype(), param(0, f32::MIN).into())?;
-            let high = c.number(x.dtype(), param(1, f32::MAX).into())?;
+            let low = c.number(x.dtype(), param_or(0, f32::MIN, &params).into())?;
+            let high = c.number(x.dtype(), param_or(1, f32::MAX, &params).into())?;
             c.op("Clip", &[x, &low, &high])
         }
         other => {
@@ -268,6 +270,10 @@ fn activated(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
             Err(node.unsupported_value("activation", other, all))
         }
     }
+}
+
+fn param_or(at: usize, default: f32, params: &[f32]) -> f32 {
+    params.get(at).copied().unwrap_or(default)
 }
 
 pub(crate) fn fused_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -349,9 +355,6 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let [batch, length] = ids.shape()[..] else {
         return Err(Error::model(format!("words along two axes, not {:?}", ids.shape())));
     };
-    let look_up = |c: &mut Compose, table: &Imported, at: &Imported| {
-        c.with("Gather", &[table, at], [int("axis", 0)])
-    };
     let mut sum = look_up(c, node.input(2)?, ids)?;
     let positions = match node.optional(8) {
         Some(positions) => look_up(c, node.input(3)?, positions)?,
@@ -376,6 +379,10 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         }
     };
     Ok(vec![y, counts, sum])
+}
+
+fn look_up(c: &mut Compose, table: &Imported, at: &Imported) -> Result<Imported> {
+    c.with("Gather", &[table, at], [int("axis", 0)])
 }
 
 /// A mask of keys as `bool` that broadcasts to `[batch, heads, queries, keys]`.

@@ -42,12 +42,14 @@ impl Values {
 /// The one list of keys or values of a `LabelEncoder`, which has an attribute for each type.
 fn listed(node: &Node, names: [&'static str; 4]) -> Result<Values> {
     let [texts, ints, floats, tensor] = names;
-    let list = |t: Vec<String>| Texts::new(&[t.len()], t).map(Values::Texts);
-    let numbers = |t: Result<Tensor>| t.map(Values::Numbers);
     let given = [
-        node.texts(texts)?.map(list).transpose()?,
-        node.ints(ints)?.map(|v| numbers(Tensor::from_slice(&[v.len()], &v))).transpose()?,
-        node.floats(floats)?.map(|v| numbers(Tensor::from_slice(&[v.len()], &v))).transpose()?,
+        node.texts(texts)?.map(|t| Texts::new(&[t.len()], t).map(Values::Texts)).transpose()?,
+        node.ints(ints)?
+            .map(|v| Tensor::from_slice(&[v.len()], &v).map(Values::Numbers))
+            .transpose()?,
+        node.floats(floats)?
+            .map(|v| Tensor::from_slice(&[v.len()], &v).map(Values::Numbers))
+            .transpose()?,
         node.text_tensor(tensor)?.map(Values::Texts),
         node.number_tensor(tensor)?.map(Values::Numbers),
     ];
@@ -119,12 +121,15 @@ pub(crate) fn label_encoder(node: &Node, b: &mut Builder) -> Result<Vec<Imported
         }
         (Values::Numbers(values), Values::Numbers(default)) => {
             let mut c = Compose::new(node, b);
-            let flat = |t: Tensor| t.reshape(&[t.len()]).map(Imported::Const);
             let table = c.concat(&[&flat(default)?, &flat(values)?], 0)?;
             one(picked(node, b, &places, &table)?)
         }
         _ => Err(Error::internal("a default value of another kind")),
     }
+}
+
+fn flat(t: Tensor) -> Result<Imported> {
+    t.reshape(&[t.len()]).map(Imported::Const)
 }
 
 /// Numbers for strings, or strings for numbers.
@@ -262,22 +267,11 @@ struct NGrams {
 
 /// How often each n-gram of a pool occurs in a sequence, or in each row.
 pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let need = |v: Option<i64>, name: &str| match v.map(usize::try_from) {
-        Some(Ok(v)) if v <= MAX_GRAM => Ok(v),
-        _ => Err(Error::model(format!("attribute `{name}` is missing or out of range"))),
-    };
-    let shortest = need(node.int("min_gram_length")?, "min_gram_length")?.max(1);
-    let longest = need(node.int("max_gram_length")?, "max_gram_length")?;
-    let skips = need(node.int("max_skip_count")?, "max_skip_count")?;
-    let positions = |name: &'static str| -> Result<Vec<usize>> {
-        let list = node.ints(name)?.ok_or_else(|| Error::model(format!("`{name}` is missing")))?;
-        let size = |v: &i64| usize::try_from(*v).ok();
-        list.iter()
-            .map(size)
-            .collect::<Option<_>>()
-            .ok_or_else(|| Error::model(format!("attribute `{name}` has negative numbers")))
-    };
-    let (starts, places) = (positions("ngram_counts")?, positions("ngram_indexes")?);
+    let shortest = gram_size(node.int("min_gram_length")?, "min_gram_length")?.max(1);
+    let longest = gram_size(node.int("max_gram_length")?, "max_gram_length")?;
+    let skips = gram_size(node.int("max_skip_count")?, "max_skip_count")?;
+    let (starts, places) =
+        (positions_of("ngram_counts", node)?, positions_of("ngram_indexes", node)?);
     let mode = node.text_or("mode", "TF")?;
     let weights = node.floats("weights")?;
     let (pool, x) = numbered(node, b)?;
@@ -321,6 +315,21 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         1 => c.reshape(&y, &[width])?,
         _ => y,
     })
+}
+
+fn positions_of(name: &'static str, node: &Node<'_>) -> Result<Vec<usize>> {
+    let list = node.ints(name)?.ok_or_else(|| Error::model(format!("`{name}` is missing")))?;
+    list.iter()
+        .map(|v| usize::try_from(*v).ok())
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::model(format!("attribute `{name}` has negative numbers")))
+}
+
+fn gram_size(v: Option<i64>, name: &str) -> Result<usize> {
+    match v.map(usize::try_from) {
+        Some(Ok(v)) if v <= MAX_GRAM => Ok(v),
+        _ => Err(Error::model(format!("attribute `{name}` is missing or out of range"))),
+    }
 }
 
 /// The pool and the input as numbers. Strings become numbers: those of the pool by their place there,

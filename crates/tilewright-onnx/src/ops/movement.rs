@@ -118,8 +118,9 @@ pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let new = axes(&list, rank)?;
     let one_cell = Dim::from(1);
     let mut old = x.shape().into_iter();
-    let extent = |k| if new.contains(&k) { one_cell } else { old.next().unwrap_or(one_cell) };
-    let shape: Vec<Dim> = (0..rank).map(extent).collect();
+    let shape: Vec<Dim> = (0..rank)
+        .map(|k| if new.contains(&k) { one_cell } else { old.next().unwrap_or(one_cell) })
+        .collect();
     one(reshape_to(b, x, &shape)?)
 }
 
@@ -248,13 +249,14 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 /// Parts of `each` elements, of which the last ones have what is left.
 fn unequal_parts(extent: Dim, each: Dim, count: usize) -> Result<Vec<Dim>> {
     let mut parts: Vec<Dim> = Vec::with_capacity(count);
-    let too_long = || Error::model(format!("{extent} elements do not split into {count} parts"));
     for k in 0..count {
         let before = parts.iter().fold(Dim::from(0), |sum, d| sum + *d);
         let left = Integer::from(extent).minus(before);
         // The last one has the rest; before it, there may be less than a whole one.
         let part = if k + 1 == count { left } else { left.and_then(|left| left.max(0)?.min(each)) };
-        parts.push(part.and_then(Integer::dim).ok_or_else(too_long)?);
+        parts.push(part.and_then(Integer::dim).ok_or_else(|| {
+            Error::model(format!("{extent} elements do not split into {count} parts"))
+        })?);
     }
     Ok(parts)
 }

@@ -104,9 +104,15 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
         }
         let mut shape = vec![channels];
         shape.resize(x.rank().saturating_sub(1).max(1), 1);
-        let constant = |values: &[f64]| value::constant(x.dtype(), &shape, values);
-        let scaled = arithmetic::combine(b, "mul", Binary::Mul, x, &constant(&scale)?)?;
-        return one(arithmetic::combine(b, "add", Binary::Add, &scaled, &constant(&shift)?)?);
+        let scaled =
+            arithmetic::combine(b, "mul", Binary::Mul, x, &constant_like(&scale, x, &shape)?)?;
+        return one(arithmetic::combine(
+            b,
+            "add",
+            Binary::Add,
+            &scaled,
+            &constant_like(&shift, x, &shape)?,
+        )?);
     }
     let params =
         BatchNorm { x: operand(x), scale: parts[0].dtype(), stats: parts[2].dtype(), epsilon };
@@ -115,6 +121,10 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     }
     let args = [x].into_iter().chain(parts);
     one(b.call("batch_norm", &params, args, || norm::batch_norm(&params))?)
+}
+
+fn constant_like(values: &[f64], x: &Imported, shape: &[usize]) -> Result<Imported> {
+    value::constant(x.dtype(), shape, values)
 }
 
 /// Normalisation by the statistics of the batch, which also move the running ones.

@@ -68,14 +68,19 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
             let x = operand(&flat);
             let make = || blocks::quantize(&x, block);
             let quantized = c.b.call_many("quantize_blocks", &(&x, block), [&flat], make)?;
-            let make = || blocks::integer_product(rows, &weights);
             let key = (rows, &weights);
-            c.b.call("integer_product_of_blocks", &key, quantized.iter().chain(given), make)?
+            c.b.call("integer_product_of_blocks", &key, quantized.iter().chain(given), || {
+                blocks::integer_product(rows, &weights)
+            })?
         }
         _ => {
             let x = operand(&flat);
-            let make = || blocks::product(&x, &weights);
-            c.b.call("product_of_blocks", &(&x, &weights), [&flat].into_iter().chain(given), make)?
+            c.b.call(
+                "product_of_blocks",
+                &(&x, &weights),
+                [&flat].into_iter().chain(given),
+                || blocks::product(&x, &weights),
+            )?
         }
     };
     let bias = node.optional(5).map(|bias| c.cast(bias, DType::F32)).transpose()?;
@@ -98,14 +103,16 @@ fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -> Result<Im
 /// Refuses groups of weights that are no blocks of a row.
 fn require_blocks(node: &Node, k: usize, block: usize) -> Result<()> {
     let Some(groups) = node.optional(4) else { return Ok(()) };
-    let in_order =
-        |t: &Tensor| t.len() >= k && (0..k).all(|at| t.get_i128(at) == (at / block) as i128);
-    if groups.constant().is_some_and(in_order) {
+    if groups.constant().is_some_and(|t| is_in_order(t, k, block)) {
         Ok(())
     } else {
         Err(Error::unsupported("the input `g_idx` is not supported")
             .help("groups that are blocks of a row, one after the other, need no such input"))
     }
+}
+
+fn is_in_order(t: &Tensor, k: usize, block: usize) -> bool {
+    t.len() >= k && (0..k).all(|at| t.get_i128(at) == (at / block) as i128)
 }
 
 /// Rows of a table of integers in blocks, as numbers.

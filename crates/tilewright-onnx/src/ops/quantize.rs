@@ -33,10 +33,9 @@ struct Inputs {
 /// on), or for blocks along an axis (from opset 21 on). Blocks become one pair an element.
 fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
     let (x, scale, zero) = (node.input(0)?, node.input(1)?, node.optional(2));
-    let one_pair = |v: &Imported| v.rank() <= 1 && v.shape().iter().all(|d| *d == 1);
     if let Some(zero) = zero
         && zero.shape() != scale.shape()
-        && !(one_pair(zero) && one_pair(scale))
+        && !(is_one_pair(zero) && is_one_pair(scale))
     {
         return Err(Error::model(format!(
             "the scale has the shape {:?}, the zero point {:?}",
@@ -53,7 +52,7 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
         bits: None,
     };
     let shape = x.shape();
-    if one_pair(scale) {
+    if is_one_pair(scale) {
         let zero = zero.map(|z| value::reshape_to::<Dim>(b, z, &[])).transpose()?;
         let scale = value::reshape_to::<Dim>(b, scale, &[])?;
         return Ok(Inputs { x: x.clone(), scale, zero, quantization: quantization(None), shape });
@@ -103,6 +102,10 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
         quantization: Quantization { axis: Some(0), ..quantization(None) },
         shape,
     })
+}
+
+fn is_one_pair(v: &Imported) -> bool {
+    v.rank() <= 1 && v.shape().iter().all(|d| *d == 1)
 }
 
 /// The type that an attribute names; 0 is none.

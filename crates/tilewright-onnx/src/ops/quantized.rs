@@ -1,6 +1,6 @@
 //! Operators that compute on quantised integers, exact in `int32`.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
+use tilewright_ir::{DType, Dim, Error, Result, dim};
 use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;
@@ -47,8 +47,8 @@ fn nonzero<'a>(x: &Imported, zero: Option<&'a Imported>) -> Result<Option<&'a Im
             zero.dtype()
         )));
     }
-    let is_zero = |t: &Tensor| (0..t.len()).all(|i| t.get_i128(i) == 0);
-    Ok(Some(zero).filter(|zero| !zero.constant().is_some_and(is_zero)))
+    Ok(Some(zero)
+        .filter(|zero| !zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0))))
 }
 
 /// A parameter of a quantisation in a shape that broadcasts to the data: one number, or one for each
@@ -171,8 +171,7 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let (rows, columns) = (x.rank().saturating_sub(2), y.rank().saturating_sub(1));
     let (x_zero, y_zero) = (node.input(2)?, node.input(5)?);
     // Operands with one axis, and other zero points, are rare: their products are those of `int32`.
-    let listed = |zero: &Imported| zero.rank() < 2 || dim::product(zero.shape()) == 1;
-    let plain = x.rank() > 1 && y.rank() > 1 && listed(x_zero) && listed(y_zero);
+    let plain = x.rank() > 1 && y.rank() > 1 && is_listed(x_zero) && is_listed(y_zero);
     let sum = if plain {
         c.op("MatMulInteger", &[x, y, x_zero, y_zero])?
     } else {
@@ -184,6 +183,10 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let y_scale = along(c, y, node.input(4)?, columns)?;
     let factor = factor(c, &x_scale, &y_scale, node.input(6)?)?;
     one(requantized(c, &sum, &factor, node.input(7)?)?)
+}
+
+fn is_listed(zero: &Imported) -> bool {
+    zero.rank() < 2 || dim::product(zero.shape()) == 1
 }
 
 /// Integers that stand for what a model computed, with a scale and a zero point that fit it.

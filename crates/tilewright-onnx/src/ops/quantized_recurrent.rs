@@ -95,8 +95,9 @@ impl<'n> Quantized<'n> {
         let [each, columns] = [network.backward.len(), network.width].map(Dim::from);
         let weights = |values, at: usize| -> Result<Weights> {
             let (scale, zero) = (node.input(at)?, node.input(at + 1)?);
-            let fits = |v: &Imported| v.shape() == [each] || v.shape() == [each, columns];
-            if fits(scale) && fits(zero) {
+            if (scale.shape() == [each] || scale.shape() == [each, columns])
+                && (zero.shape() == [each] || zero.shape() == [each, columns])
+            {
                 Ok(Weights { values, scale, zero })
             } else {
                 Err(Error::model(format!(

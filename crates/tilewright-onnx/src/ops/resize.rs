@@ -47,24 +47,28 @@ fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<Dim>> {
     if scales.iter().any(|s| s.is_nan() || *s <= 0.0) || scales.len() != x.rank() {
         return Err(Error::model(format!("the scales {scales:?} for the shape {:?}", x.shape())));
     }
-    let extent = |(&d, &s): (&Dim, &f64)| match d.known() {
+    let extents = x.shape().iter().zip(scales).map(scaled_extent).collect::<Result<Vec<_>>>()?;
+    check_extents(&extents)?;
+    Ok(extents)
+}
+
+fn scaled_extent((&d, &s): (&Dim, &f64)) -> Result<Dim> {
+    match d.known() {
         // In `float32`, as ONNX's own shape inference: 0.7 of 10 is 7.
         Some(d) => usize::try_from((d as f32 * s as f32).floor() as i64)
             .map(Dim::from)
             .map_err(|_| Error::model(format!("the scale {s} of {d} elements"))),
         // The fraction of small numbers that is meant.
         None => {
-            let part = |q: &usize| ((s * *q as f64).round(), *q);
-            let same = |(p, q): &(f64, usize)| (p / *q as f64) as f32 == s as f32;
-            match (1..=64usize).map(|q| part(&q)).find(same) {
+            match (1..=64usize)
+                .map(|q| ((s * q as f64).round(), q))
+                .find(|(p, q)| (p / *q as f64) as f32 == s as f32)
+            {
                 Some((p, q)) if p < 1e6 => Ok((d * p as usize).floordiv(q)),
                 _ => d.fixed(&format!("a resize by {s}")).map(Dim::from),
             }
         }
-    };
-    let extents = x.shape().iter().zip(scales).map(extent).collect::<Result<Vec<_>>>()?;
-    check_extents(&extents)?;
-    Ok(extents)
+    }
 }
 
 /// The operator before opset 11, which says less: coordinates are divided by the scale, and the
@@ -124,13 +128,6 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// The extents of the result, and by what each is scaled: from one of both, given for some axes.
 fn sizes_and_scales(node: &Node, x: &Imported, along: &[usize]) -> Result<(Vec<Dim>, Vec<f64>)> {
-    let fits = |count: usize| {
-        if count == along.len() {
-            Ok(())
-        } else {
-            Err(Error::model(format!("{count} sizes or scales for {} axes", along.len())))
-        }
-    };
     let policy = match node.opset {
         18.. => node.text_or("keep_aspect_ratio_policy", "stretch")?,
         _ => "stretch",
@@ -142,12 +139,12 @@ fn sizes_and_scales(node: &Node, x: &Imported, along: &[usize]) -> Result<(Vec<D
         (Some(_), Some(_)) => return Err(Error::model("both scales and sizes are given")),
         (None, None) => return Err(Error::model("neither scales nor sizes are given")),
         (Some(list), None) => {
-            fits(list.len())?;
+            check_count(list.len(), along)?;
             along.iter().zip(list).for_each(|(&a, s)| scales[a] = s);
             sizes = scaled(x, &scales)?;
         }
         (None, Some(list)) => {
-            fits(list.len())?;
+            check_count(list.len(), along)?;
             let wanted = extents::checked_dims(&list)?;
             let extents: Vec<Dim> = along.iter().map(|&a| x.shape()[a]).collect();
             let common = common_scale(node, policy, &extents, &wanted)?;
@@ -164,17 +161,20 @@ fn sizes_and_scales(node: &Node, x: &Imported, along: &[usize]) -> Result<(Vec<D
     Ok((sizes, scales))
 }
 
+fn check_count(count: usize, along: &[usize]) -> Result<()> {
+    if count == along.len() {
+        Ok(())
+    } else {
+        Err(Error::model(format!("{count} sizes or scales for {} axes", along.len())))
+    }
+}
+
 /// One scale for all axes, that of the tightest or the loosest, where their ratio is kept.
 fn common_scale(node: &Node, policy: &str, extents: &[Dim], wanted: &[Dim]) -> Result<Option<f64>> {
-    let ratios = || -> Result<Vec<f64>> {
-        let what = "a resize that keeps the ratio of the axes";
-        let (from, to) = (dim::fixed(extents, what)?, dim::fixed(wanted, what)?);
-        Ok(to.iter().zip(&from).map(|(&d, &e)| d as f64 / e as f64).collect())
-    };
     Ok(match policy {
         "stretch" => None,
-        "not_larger" => Some(ratios()?.into_iter().fold(f64::INFINITY, f64::min)),
-        "not_smaller" => Some(ratios()?.into_iter().fold(0.0, f64::max)),
+        "not_larger" => Some(ratios_of(extents, wanted)?.into_iter().fold(f64::INFINITY, f64::min)),
+        "not_smaller" => Some(ratios_of(extents, wanted)?.into_iter().fold(0.0, f64::max)),
         other => {
             return Err(node.unsupported_value(
                 "keep_aspect_ratio_policy",
@@ -183,6 +183,12 @@ fn common_scale(node: &Node, policy: &str, extents: &[Dim], wanted: &[Dim]) -> R
             ));
         }
     })
+}
+
+fn ratios_of(extents: &[Dim], wanted: &[Dim]) -> Result<Vec<f64>> {
+    let what = "a resize that keeps the ratio of the axes";
+    let (from, to) = (dim::fixed(extents, what)?, dim::fixed(wanted, what)?);
+    Ok(to.iter().zip(&from).map(|(&d, &e)| d as f64 / e as f64).collect())
 }
 
 /// The first and the last place of each axis that count, as fractions of the axis.

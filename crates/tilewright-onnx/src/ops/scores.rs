@@ -151,13 +151,12 @@ pub(crate) enum Labels {
 impl Labels {
     /// One of two attributes of a node.
     pub(crate) fn of(node: &Node, [texts, numbers]: [&'static str; 2]) -> Result<Labels> {
-        let some = |count: usize| count > 0;
         let found = [
             node.texts(texts)?
-                .filter(|t| some(t.len()))
+                .filter(|t| !t.is_empty())
                 .map(|t| Texts::new(&[t.len()], t).map(Labels::Texts))
                 .transpose()?,
-            node.ints(numbers)?.filter(|v| some(v.len())).map(Labels::Numbers),
+            node.ints(numbers)?.filter(|v| !v.is_empty()).map(Labels::Numbers),
         ];
         let mut found = found.into_iter().flatten();
         match (found.next(), found.next()) {

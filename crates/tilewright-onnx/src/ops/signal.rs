@@ -145,9 +145,9 @@ fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported>
 }
 
 fn known_size(node: &Node, at: usize, what: &str) -> Result<Option<usize>> {
-    let size =
-        |v| usize::try_from(v).map_err(|_| Error::model(format!("the input `{what}` is {v}")));
-    node.constant_int(at, what)?.map(size).transpose()
+    node.constant_int(at, what)?
+        .map(|v| usize::try_from(v).map_err(|_| Error::model(format!("the input `{what}` is {v}"))))
+        .transpose()
 }
 
 pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -277,23 +277,18 @@ pub(crate) fn cosines(node: &Node, b: &mut Builder, factors: &[f64]) -> Result<V
     check_extents(&dim::shape(&[size]))?;
     b.budget.charge(&Operand::new(&[size], DType::F64))?;
     let whole = if node.flag("periodic", true)? { size } else { size.saturating_sub(1) }.max(1);
-    let element = |n: usize| -> f64 {
-        factors.iter().enumerate().map(|(k, f)| f * turn(k * n, whole).0).sum()
-    };
-    let values: Vec<f64> = (0..size).map(element).collect();
+    let values: Vec<f64> = (0..size)
+        .map(|n| factors.iter().enumerate().map(|(k, f)| f * turn(k * n, whole).0).sum())
+        .collect();
     made(b, &[size], dtype, &values)
 }
 
 /// Triangles over the bins of a spectrum, equally far from each other as one hears them.
 pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let size = |at, what| required(known_size(node, at, what)?, &format!("the input `{what}`"));
-    let (bands, points) = (size(0, "num_mel_bins")?, size(1, "dft_length")?);
-    let rate = size(2, "sample_rate")?;
-    let edge = |at, what| {
-        let edge = required(node.constant_scalar(at, what)?, &format!("the input `{what}`"))?;
-        Ok::<f64, Error>(edge.get_f64(0))
-    };
-    let (low, high) = (edge(3, "lower_edge_hertz")?, edge(4, "upper_edge_hertz")?);
+    let (bands, points) = (size_at(0, "num_mel_bins", node)?, size_at(1, "dft_length", node)?);
+    let rate = size_at(2, "sample_rate", node)?;
+    let (low, high) =
+        (edge_at(3, "lower_edge_hertz", node)?, edge_at(4, "upper_edge_hertz", node)?);
     let dtype = output_type(node)?;
     let bins = points / 2 + 1;
     check_extents(&dim::shape(&[bins, bands]))?;
@@ -321,4 +316,13 @@ pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Impo
         }
     }
     made(b, &[bins, bands], dtype, &values)
+}
+
+fn size_at(at: usize, what: &str, node: &Node<'_>) -> Result<usize> {
+    required(known_size(node, at, what)?, &format!("the input `{what}`"))
+}
+
+fn edge_at(at: usize, what: &str, node: &Node<'_>) -> Result<f64> {
+    let edge = required(node.constant_scalar(at, what)?, &format!("the input `{what}`"))?;
+    Ok(edge.get_f64(0))
 }

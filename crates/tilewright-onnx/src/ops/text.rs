@@ -65,8 +65,7 @@ fn broadcast(shapes: [&[usize]; 2]) -> Result<(Vec<usize>, Vec<[usize; 2]>)> {
         fold::materialize(&Tensor::from_slice(own, &positions)?, &View::stretched(own, &shape))
     });
     let (x, y) = (x?, y?);
-    let at = |t: &Tensor, k| t.get_i128(k) as usize;
-    Ok((shape, (0..x.len()).map(|k| [at(&x, k), at(&y, k)]).collect()))
+    Ok((shape, (0..x.len()).map(|k| [x.get_i128(k) as usize, y.get_i128(k) as usize]).collect()))
 }
 
 fn truths(shape: &[usize], values: &[bool]) -> Result<Vec<Imported>> {
@@ -80,17 +79,21 @@ pub(crate) fn equal(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let (x, y) = (texts(node, 0)?, texts(node, 1)?);
     let (shape, places) = broadcast([x.shape(), y.shape()])?;
-    let same = |[i, j]: &[usize; 2]| x.values()[*i] == y.values()[*j];
-    truths(&shape, &places.iter().map(same).collect::<Vec<_>>())
+    truths(
+        &shape,
+        &places.iter().map(|[i, j]| x.values()[*i] == y.values()[*j]).collect::<Vec<_>>(),
+    )
 }
 
 pub(crate) fn concat(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (texts(node, 0)?, texts(node, 1)?);
     let (shape, places) = broadcast([x.shape(), y.shape()])?;
-    let bytes = |[i, j]: &[usize; 2]| x.values()[*i].len() + y.values()[*j].len();
-    limited(Some(places.len()), places.iter().map(bytes).sum())?;
-    let joined = |[i, j]: &[usize; 2]| format!("{}{}", x.values()[*i], y.values()[*j]);
-    let values = places.iter().map(joined).collect();
+    limited(
+        Some(places.len()),
+        places.iter().map(|[i, j]| x.values()[*i].len() + y.values()[*j].len()).sum(),
+    )?;
+    let values =
+        places.iter().map(|[i, j]| format!("{}{}", x.values()[*i], y.values()[*j])).collect();
     one(Imported::Text(Texts::new(&shape, values)?))
 }
 
@@ -125,11 +128,13 @@ pub(crate) fn split(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let width = all.iter().map(Vec::len).max().unwrap_or(0);
     limited(all.len().checked_mul(width), 0)?;
     let counts: Vec<i64> = all.iter().map(|p| p.len() as i64).collect();
-    let padded = |mut p: Vec<String>| {
-        p.resize(width, String::new());
-        p
-    };
-    let values = all.into_iter().flat_map(padded).collect();
+    let values = all
+        .into_iter()
+        .flat_map(|mut p| {
+            p.resize(width, String::new());
+            p
+        })
+        .collect();
     let shape = [x.shape(), &[width]].concat();
     let counts = Imported::Const(Tensor::from_slice(x.shape(), &counts)?);
     Ok(vec![Imported::Text(Texts::new(&shape, values)?), counts])
@@ -189,14 +194,17 @@ mod tests {
 
     #[test]
     fn texts_are_split_as_in_python() {
-        let split = |text, delimiter, most| parts(text, delimiter, most).join("|");
-        assert_eq!(split("a.b.c", ".", None), "a|b|c");
-        assert_eq!(split("a.b.c", ".", Some(1)), "a|b.c");
-        assert_eq!(split(".a..b", ".", None), "|a||b");
+        assert_eq!(split_text("a.b.c", ".", None), "a|b|c");
+        assert_eq!(split_text("a.b.c", ".", Some(1)), "a|b.c");
+        assert_eq!(split_text(".a..b", ".", None), "|a||b");
         assert_eq!(parts("", ".", None), [""]);
-        assert_eq!(split("  a  b c ", "", None), "a|b|c");
-        assert_eq!(split("  a  b c", "", Some(1)), "a|b c");
+        assert_eq!(split_text("  a  b c ", "", None), "a|b|c");
+        assert_eq!(split_text("  a  b c", "", Some(1)), "a|b c");
         assert!(parts("  ", "", None).is_empty());
+    }
+
+    fn split_text(text: &str, delimiter: &str, most: Option<usize>) -> String {
+        parts(text, delimiter, most).join("|")
     }
 
     #[test]

@@ -93,27 +93,25 @@ impl Branch {
             Mode::Equal => (Some((v, v)), None),
             Mode::NotEqual => (None, Some((v, v))),
         };
-        let test = |(low, high): (f64, f64), children: [usize; 2]| Tree::Test {
-            feature: self.feature,
-            low,
-            high,
-            children,
-        };
         let [otherwise, then] = self.children;
         // A test that no number passes fails for `NaN` too.
         let nowhere = (f64::NAN, f64::NAN);
         nodes[at] = match (holds, fails) {
             (_, Some(fails)) if self.missing || self.mode == Mode::NotEqual => {
-                test(fails, [then, otherwise])
+                self.test_of(fails, [then, otherwise])
             }
             (Some(holds), None) if self.missing => {
                 // Equal, or else no number at all.
-                nodes.push(test((-inf, inf), [then, otherwise]));
-                test(holds, [nodes.len() - 1, then])
+                nodes.push(self.test_of((-inf, inf), [then, otherwise]));
+                self.test_of(holds, [nodes.len() - 1, then])
             }
-            (Some(holds), _) => test(holds, [otherwise, then]),
-            (None, _) => test(nowhere, [otherwise, then]),
+            (Some(holds), _) => self.test_of(holds, [otherwise, then]),
+            (None, _) => self.test_of(nowhere, [otherwise, then]),
         };
+    }
+
+    fn test_of(&self, (low, high): (f64, f64), children: [usize; 2]) -> Tree {
+        Tree::Test { feature: self.feature, low, high, children }
     }
 }
 
@@ -593,15 +591,13 @@ impl Binary {
 pub(crate) fn tree_ensemble(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
-    let tensor =
-        |name: &'static str| required(node.tensor(name)?, &format!("the attribute `{name}`"));
-    let splits = tensor("nodes_splits")?;
-    let weights = tensor("leaf_weights")?;
+    let splits = tensor_of("nodes_splits", node)?;
+    let weights = tensor_of("leaf_weights", node)?;
     let work = match x.dtype() {
         DType::F64 => DType::F64,
         _ => DType::F32,
     };
-    let modes = tensor("nodes_modes")?;
+    let modes = tensor_of("nodes_modes", node)?;
     let n = splits.len();
     let feature = places(node, "nodes_featureids")?;
     let (then, or) = (places(node, "nodes_truenodeids")?, places(node, "nodes_falsenodeids")?);
@@ -622,15 +618,6 @@ pub(crate) fn tree_ensemble(node: &Node, b: &mut Builder) -> Result<Vec<Imported
     let target = places(node, "leaf_targetids")?;
     same_length("leaf_weights", weights.len(), target.len())?;
     let leaves = target.len();
-    // Leaves stand behind all nodes.
-    let child = |k: usize, at: &[usize], leaf: &[usize]| {
-        let (what, most) = if leaf[k] != 0 { ("leaf", leaves) } else { ("node", n) };
-        if at[k] < most {
-            Ok(if leaf[k] != 0 { n + at[k] } else { at[k] })
-        } else {
-            Err(Error::model(format!("there is no {what} {}", at[k])))
-        }
-    };
     let mut nodes = vec![Tree::Leaf(Vec::new()); n];
     for (k, &target) in target.iter().enumerate() {
         if target >= results {
@@ -641,7 +628,8 @@ pub(crate) fn tree_ensemble(node: &Node, b: &mut Builder) -> Result<Vec<Imported
     let members = node.tensor("membership_values")?;
     let mut sets = members.iter().flat_map(|t| (0..t.len()).map(|k| t.get_f64(k)));
     for k in 0..n {
-        let children = [child(k, &or, &or_leaf)?, child(k, &then, &then_leaf)?];
+        let children =
+            [child_of(k, &or, &or_leaf, leaves, n)?, child_of(k, &then, &then_leaf, leaves, n)?];
         let mode = match modes.get_i128(k) {
             0 => Mode::LessEqual,
             1 => Mode::Less,
@@ -684,6 +672,20 @@ pub(crate) fn tree_ensemble(node: &Node, b: &mut Builder) -> Result<Vec<Imported
     };
     let dtype = if x.dtype().is_float() { x.dtype() } else { DType::F32 };
     one(c.cast(&y, dtype)?)
+}
+
+fn tensor_of(name: &'static str, node: &Node<'_>) -> Result<Tensor> {
+    required(node.tensor(name)?, &format!("the attribute `{name}`"))
+}
+
+/// Leaves stand behind all nodes.
+fn child_of(k: usize, at: &[usize], leaf: &[usize], leaves: usize, n: usize) -> Result<usize> {
+    let (what, most) = if leaf[k] != 0 { ("leaf", leaves) } else { ("node", n) };
+    if at[k] < most {
+        Ok(if leaf[k] != 0 { n + at[k] } else { at[k] })
+    } else {
+        Err(Error::model(format!("there is no {what} {}", at[k])))
+    }
 }
 
 /// Whether a feature is in a set: one test for each element, and the next one where it is another.

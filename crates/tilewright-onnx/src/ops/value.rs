@@ -85,8 +85,9 @@ pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
             let made = t.reshape(&dim::fixed(shape, "reshape")?).map(Imported::Const)?;
             if b.has_origin(t) {
                 let of = operand(x);
-                let make = || movement::reshape(&of, shape);
-                b.keep_origin(&made, "reshape", &([&of], shape), [x], make)?;
+                b.keep_origin(&made, "reshape", &([&of], shape), [x], || {
+                    movement::reshape(&of, shape)
+                })?;
             }
             Ok(made)
         }
@@ -106,8 +107,9 @@ pub(crate) fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Re
         let made = moved(b, t, &view)?;
         if b.has_origin(t) {
             let of = operand(x);
-            let make = || movement::transpose(&of, order);
-            b.keep_origin(&made, "transpose", &([&of], order), [x], make)?;
+            b.keep_origin(&made, "transpose", &([&of], order), [x], || {
+                movement::transpose(&of, order)
+            })?;
         }
         return Ok(made);
     }

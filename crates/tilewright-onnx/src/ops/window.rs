@@ -60,11 +60,12 @@ pub(crate) fn sizes(
             list.len()
         )));
     }
-    let fits = |&v: &i64| match usize::try_from(v) {
-        Ok(size) if v >= least && v <= i64::from(i32::MAX) => Ok(size),
-        _ => Err(node.unsupported_value(name, v, &format!("numbers from {least} on"))),
-    };
-    list.iter().map(fits).collect()
+    list.iter()
+        .map(|&v| match usize::try_from(v) {
+            Ok(size) if v >= least && v <= i64::from(i32::MAX) => Ok(size),
+            _ => Err(node.unsupported_value(name, v, &format!("numbers from {least} on"))),
+        })
+        .collect()
 }
 
 /// The explicit padding: before and behind each axis.

@@ -25,10 +25,9 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let (extent, length) = (p.x.shape[axis], p.sizes[axis]);
     let last = float_size(extent, DType::F64) - number(1.0);
     // Positions are bounded as numbers first, so that they are integers at all.
-    let element = |at: Expr| at.max(number(0.0)).min(last.clone()).cast(DType::I32);
     if let Interpolation::Nearest(nearest) = p.mode {
         let index = te::compute(format!("index_{axis}"), &[length], |i| {
-            element(neighbour(nearest, coordinate(p, axis, &i[0]).cast(DType::F64)))
+            table_element(neighbour(nearest, coordinate(p, axis, &i[0]).cast(DType::F64)), &last)
         });
         return Ok(Tables { index, weight: None });
     }
@@ -38,7 +37,7 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let first = number(1.0) - float_size(count.floordiv(2), DType::F64);
     let tap = |t: &Expr| t.clone().cast(DType::F64) + first.clone();
     let index = te::compute(format!("index_{axis}"), &shape, |i| {
-        element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1]))
+        table_element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1]), &last)
     });
     let shares = p.antialias || p.exclude_outside;
     let work = working(p.x.dtype);
@@ -68,6 +67,10 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         });
     }
     Ok(Tables { index, weight: Some(weight) })
+}
+
+fn table_element(at: Expr, last: &Expr) -> Expr {
+    at.max(number(0.0)).min(last.clone()).cast(DType::I32)
 }
 
 /// How many taps a coordinate has, and how far the filter is widened, as [`tap_range`] and

@@ -181,13 +181,16 @@ pub(crate) fn check_type(t: &Tensor) -> Result<()> {
     // The runtime sees to it where sizes are open.
     let mut known = t.shape().iter().filter_map(|d| d.known());
     let count = known.clone().try_fold(1usize, |n, d| n.checked_mul(d));
-    let fits = |n: usize| i32::try_from(n).is_ok();
-    if known.all(fits) && count.is_some_and(fits) {
+    if known.all(fits_int32) && count.is_some_and(fits_int32) {
         Ok(())
     } else {
         let what = format!("the shape {:?} has more than 2^31 - 1 elements", t.shape());
         Err(invalid(t, what))
     }
+}
+
+fn fits_int32(n: usize) -> bool {
+    i32::try_from(n).is_ok()
 }
 
 fn check(t: &Tensor, stage: &Stage) -> Result<()> {
@@ -247,10 +250,10 @@ fn nest(t: &Tensor, stage: &Stage, name: Arc<str>) -> Stmt {
     let reduce = stage.axes.iter().filter(|a| a.kind == IterKind::Reduce);
     let axes: Vec<_> = spatial.chain(reduce).collect();
     // `check` has seen that the extents fit.
-    let store = |value: &Expr| Stmt::store(out, stage.indices.clone(), value.clone());
 
-    let mut block = Block::new(name, store(&stage.value));
-    block.init = stage.init.as_ref().map(store);
+    let mut block = Block::new(name, Stmt::store(out, stage.indices.clone(), stage.value.clone()));
+    block.init =
+        stage.init.as_ref().map(|value| Stmt::store(out, stage.indices.clone(), value.clone()));
     block.iters = axes
         .iter()
         .map(|a| IterVar { var: a.var.clone(), domain: Range::upto(a.extent.expr()), kind: a.kind })

@@ -332,12 +332,15 @@ impl Stage {
 }
 
 fn buffer(name: impl Into<Arc<str>>, shape: &[Dim], dtype: DType) -> Buffer {
-    // Extents past the range of `int32` are refused by `func`.
-    let extent = |d: &Dim| match d.known() {
+    Buffer::new(name, shape.iter().map(extent_of).collect(), dtype)
+}
+
+/// Extents past the range of `int32` are refused by `func`.
+fn extent_of(d: &Dim) -> Expr {
+    match d.known() {
         Some(n) => Expr::i32(i32::try_from(n).unwrap_or(i32::MAX)),
         None => d.expr(),
-    };
-    Buffer::new(name, shape.iter().map(extent).collect(), dtype)
+    }
 }
 
 /// A shape of numbers or sizes as sizes.

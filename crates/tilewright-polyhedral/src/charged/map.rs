@@ -146,18 +146,23 @@ pub(crate) struct LastWriters {
 /// The last writers of a read that happens at `time`.
 pub(crate) fn last_writers(read: &Map, time: &Map, sources: &[Source]) -> Known<LastWriters> {
     let ctx = &read.ctx;
-    let source = |s: &Source| pb::Source {
-        cells: s.cells.raw.clone(),
-        time: s.time.raw.clone(),
-        is_certain: s.is_certain,
-    };
-    let sources: Vec<pb::Source> = sources.iter().map(source).collect();
+    let sources: Vec<pb::Source> = sources
+        .iter()
+        .map(|s| pb::Source {
+            cells: s.cells.raw.clone(),
+            time: s.time.raw.clone(),
+            is_certain: s.is_certain,
+        })
+        .collect();
     let flow = pb::last_writers(&read.raw, &time.raw, &sources, &ctx.budget());
     let flow = ctx.known(flow)?;
-    let maps = |raws: Vec<pb::Relation>| raws.into_iter().map(|raw| Map::new(ctx, raw)).collect();
     Ok(LastWriters {
-        certain: maps(flow.certain),
-        possible: maps(flow.possible),
+        certain: maps_of(flow.certain, ctx),
+        possible: maps_of(flow.possible, ctx),
         rest: Map::new(ctx, flow.rest),
     })
+}
+
+fn maps_of(raws: Vec<pb::Relation>, ctx: &Ctx) -> Vec<Map> {
+    raws.into_iter().map(|raw| Map::new(ctx, raw)).collect()
 }

@@ -196,16 +196,26 @@ impl Set {
 
     /// The names of all parameters.
     pub fn param_names(&self) -> Known<Vec<String>> {
-        let lost = || Reason::Engine("a parameter without a name".into()).into();
-        let name = |at| self.raw.space().param(at).map(str::to_owned).ok_or_else(lost);
-        (0..self.raw.dim(Dim::Param)).map(name).collect()
+        (0..self.raw.dim(Dim::Param))
+            .map(|at| self.raw.space().param(at).map(str::to_owned).ok_or_else(unnamed_param))
+            .collect()
     }
 
     /// The constraints of each conjunction, without those that only define divisions. All divisions
     /// must be known ([`Set::compute_divs`]).
     pub fn constraints(&self) -> Vec<Vec<Constraint>> {
-        let constraint = |(function, is_equality)| Constraint { function, is_equality };
-        let part = |part: Vec<_>| part.into_iter().map(constraint).collect();
-        self.raw.constraints().into_iter().map(part).collect()
+        self.raw
+            .constraints()
+            .into_iter()
+            .map(|part| {
+                part.into_iter()
+                    .map(|(function, is_equality)| Constraint { function, is_equality })
+                    .collect()
+            })
+            .collect()
     }
+}
+
+fn unnamed_param() -> crate::Unknown {
+    Reason::Engine("a parameter without a name".into()).into()
 }

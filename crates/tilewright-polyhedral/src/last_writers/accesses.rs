@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{Expr, Var};
 
-use super::statement::{Access, AccessId, ScheduleDim, Statement};
+use super::statement::{AccessId, ScheduleDim, Statement};
 use crate::answer::{Known, Reason, Unknown};
 use crate::charged::{Ends, Map, Set as Raw, Source, last_writers};
 use crate::domain::Domain;
@@ -58,15 +58,16 @@ pub(super) struct LastWrites {
 impl Entry {
     /// The cells that are touched.
     pub fn cells(&self) -> Known<Raw> {
-        let cells = || self.relation.range()?.compute_divs()?.coalesce();
-        self.cells.get_or_init(cells).clone()
+        self.cells.get_or_init(|| self.relation.range()?.compute_divs()?.coalesce()).clone()
     }
 
     /// Whether the boxes around what two accesses touch have nothing in common.
     pub fn is_far_from(&self, other: &Entry) -> Known<bool> {
-        let below = |hi: Option<i64>, lo: Option<i64>| hi.zip(lo).is_some_and(|(h, l)| h < l);
-        let apart = |(a, b): (&Ends, &Ends)| below(a.1, b.0) || below(b.1, a.0);
-        Ok(self.hull()?.iter().zip(other.hull()?).any(apart))
+        Ok(self
+            .hull()?
+            .iter()
+            .zip(other.hull()?)
+            .any(|(a, b)| is_below(a.1, b.0) || is_below(b.1, a.0)))
     }
 
     /// Whether this comes before another access of the same cell, or after it, each time. `None`
@@ -76,11 +77,6 @@ impl Entry {
     /// iteration. What only runs in the first iterations (an initialisation) is there before what
     /// runs from then on.
     pub fn when(&self, other: &Entry) -> Option<Ordering> {
-        let is_index = |v: &Var| {
-            let mut axes = self.indices.iter().zip(&other.indices);
-            axes.any(|(a, b)| a.as_var() == Some(v) && b.as_var() == Some(v))
-        };
-        let up_to = |hi: Option<i64>, lo: Option<i64>| hi.zip(lo).is_some_and(|(h, l)| h <= l);
         // Whether the loops so far have this at most, at least as far as the other.
         let (mut behind, mut ahead) = (true, true);
         for (a, b) in self.schedule.iter().zip(&other.schedule) {
@@ -91,11 +87,12 @@ impl Entry {
                     let holds = if order == Ordering::Less { behind } else { ahead };
                     return holds.then_some(order);
                 }
-                (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w && is_index(v) => {}
+                (ScheduleDim::Loop(v), ScheduleDim::Loop(w))
+                    if v == w && self.indexes_by(v, other) => {}
                 (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w => {
                     let (mine, theirs) = (self.span(v), other.span(v));
-                    behind &= up_to(mine.1, theirs.0);
-                    ahead &= up_to(theirs.1, mine.0);
+                    behind &= is_up_to(mine.1, theirs.0);
+                    ahead &= is_up_to(theirs.1, mine.0);
                     if !behind && !ahead {
                         return None;
                     }
@@ -109,6 +106,11 @@ impl Entry {
         (same && behind && ahead && order.is_ne()).then_some(order)
     }
 
+    fn indexes_by(&self, v: &Var, other: &Entry) -> bool {
+        let mut axes = self.indices.iter().zip(&other.indices);
+        axes.any(|(a, b)| a.as_var() == Some(v) && b.as_var() == Some(v))
+    }
+
     /// The ends of a variable.
     fn span(&self, v: &Var) -> Ends {
         let Some(k) = self.vars.iter().position(|x| x == v) else { return (None, None) };
@@ -118,19 +120,32 @@ impl Entry {
 
     /// A key for the order of the text.
     pub fn in_text(&self) -> impl Ord + use<> {
-        let place = |t: &ScheduleDim| match t {
-            ScheduleDim::Sequence(k) => *k,
-            ScheduleDim::Loop(_) => 0,
-        };
-        (self.schedule.iter().map(place).collect::<Vec<i64>>(), self.id)
+        (self.schedule.iter().map(sequence_number).collect::<Vec<i64>>(), self.id)
     }
 
     fn hull(&self) -> Known<&Hull> {
-        let hull = || {
-            let cells = self.relation.range()?;
-            (0..cells.dims()).map(|k| cells.ends(k)).collect()
-        };
-        self.hull.get_or_init(hull).as_ref().map_err(Clone::clone)
+        self.hull
+            .get_or_init(|| {
+                let cells = self.relation.range()?;
+                (0..cells.dims()).map(|k| cells.ends(k)).collect()
+            })
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+}
+
+fn is_below(hi: Option<i64>, lo: Option<i64>) -> bool {
+    hi.zip(lo).is_some_and(|(h, l)| h < l)
+}
+
+fn is_up_to(hi: Option<i64>, lo: Option<i64>) -> bool {
+    hi.zip(lo).is_some_and(|(h, l)| h <= l)
+}
+
+fn sequence_number(t: &ScheduleDim) -> i64 {
+    match t {
+        ScheduleDim::Sequence(k) => *k,
+        ScheduleDim::Loop(_) => 0,
     }
 }
 
@@ -140,8 +155,11 @@ impl Accesses {
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {
             let mut normalizer = s.domain.normalizer();
-            let mut place = |t: &Access| t.indices.iter().map(|e| normalizer.sum(e)).collect();
-            let places: Vec<Vec<Sum>> = s.accesses.iter().map(&mut place).collect::<Known<_>>()?;
+            let places: Vec<Vec<Sum>> = s
+                .accesses
+                .iter()
+                .map(|t| t.indices.iter().map(|e| normalizer.sum(e)).collect())
+                .collect::<Known<_>>()?;
             let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;
             let hidden = d.hidden();
             let outer = d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
@@ -190,11 +208,10 @@ impl Accesses {
     pub fn last_writes(&self, sink: usize, wanted: &Map, sources: &[usize]) -> Known<LastWrites> {
         let takes_part: Vec<usize> = [sink].into_iter().chain(sources.iter().copied()).collect();
         let times = self.times(&takes_part)?;
-        let source = |(k, time)| {
+        let writes = sources.iter().copied().zip(&times[1..]).map(|(k, time)| {
             let entry: &Entry = &self.entries[k];
             Source { cells: &entry.relation, time, is_certain: entry.vague.is_none() }
-        };
-        let writes = sources.iter().copied().zip(&times[1..]).map(source);
+        });
         let last = last_writers(wanted, &times[0], &writes.collect::<Vec<_>>())?;
         Ok(LastWrites {
             certain: by_writer(sources, last.certain)?,
@@ -208,17 +225,18 @@ impl Accesses {
     fn times(&self, accesses: &[usize]) -> Known<Vec<Map>> {
         let entries = || accesses.iter().map(|k| &self.entries[*k]);
         let length = entries().map(|e| e.schedule.len()).max().unwrap_or(0);
-        let time = |entry: &Entry| {
-            let times = entry.schedule.iter().map(|step| match step {
-                ScheduleDim::Sequence(k) => Sum::constant(i128::from(*k)),
-                ScheduleDim::Loop(v) => Sum::var(v),
-            });
-            let mut times: Vec<Sum> = times.collect();
-            times.resize(length, Sum::default());
-            times.push(Sum::constant(i128::from(entry.is_write)));
-            self.relation(&entry.domain, &times, entry.domain.space.universe())
-        };
-        entries().map(time).collect()
+        entries()
+            .map(|entry| {
+                let times = entry.schedule.iter().map(|step| match step {
+                    ScheduleDim::Sequence(k) => Sum::constant(i128::from(*k)),
+                    ScheduleDim::Loop(v) => Sum::var(v),
+                });
+                let mut times: Vec<Sum> = times.collect();
+                times.resize(length, Sum::default());
+                times.push(Sum::constant(i128::from(entry.is_write)));
+                self.relation(&entry.domain, &times, entry.domain.space.universe())
+            })
+            .collect()
     }
 
     /// The relation from some points of a domain's space to sums, with the symbolic sizes as parameters
@@ -253,8 +271,12 @@ impl Accesses {
         for name in &names {
             let known = self.names.iter().position(|x| x == name);
             let atom = known.and_then(|k| self.symbolic.get(k));
-            let lost = || Unknown::from(Reason::Engine(format!("unknown parameter {name}")));
-            atoms.push(atom.ok_or_else(lost)?.clone());
+            atoms.push(
+                atom.ok_or_else(|| {
+                    Unknown::from(Reason::Engine(format!("unknown parameter {name}")))
+                })?
+                .clone(),
+            );
         }
         let points = Domain::of_raw(&self.engine, atoms, vars.len(), raw);
         Ok(Set { points: points.blurred(vague) })

@@ -221,20 +221,27 @@ impl<'a> Search<'a> {
         all.sort_by_cached_key(|k| entries[*k].in_text());
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for k in all {
-            let is_before = |j: &usize| entries[*j].when(&entries[k]) == Some(Ordering::Less);
-            let settled = groups.iter().take_while(|g| g.iter().all(is_before)).count();
+            let settled = groups
+                .iter()
+                .take_while(|g| {
+                    g.iter().all(|j| entries[*j].when(&entries[k]) == Some(Ordering::Less))
+                })
+                .count();
             let mut group = groups.split_off(settled).concat();
             group.push(k);
             groups.push(group);
         }
         let with_reader = groups.iter().position(|g| g.contains(&self.reader));
         groups.truncate(with_reader.map_or(0, |n| n + 1));
-        let group = |mut writers: Vec<usize>| {
-            let n = writers.len();
-            writers.retain(|w| *w != self.reader);
-            Group { in_turns: n > writers.len(), writers }
-        };
-        Ok(groups.into_iter().map(group).filter(|g| !g.writers.is_empty()).collect())
+        Ok(groups
+            .into_iter()
+            .map(|mut writers| {
+                let n = writers.len();
+                writers.retain(|w| *w != self.reader);
+                Group { in_turns: n > writers.len(), writers }
+            })
+            .filter(|g| !g.writers.is_empty())
+            .collect())
     }
 
     /// What the writers of one group give.
@@ -338,8 +345,12 @@ impl Edge {
     /// # Errors
     /// What the engine could not decide.
     pub fn pairs(&self) -> Known<&Set> {
-        let find = || self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?));
-        self.pairs.get_or_init(find).as_ref().map_err(Clone::clone)
+        self.pairs
+            .get_or_init(|| {
+                self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?))
+            })
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     /// The last instance of the write before each instance of a part of the read.
@@ -351,15 +362,20 @@ impl Edge {
             return w.relation.then(&part.reverse());
         }
         let mut last = self.accesses.last_writes(reader, part, &[writer])?;
-        let lost = || Unknown::from(Reason::Engine("a write has gone".into()));
-        last.possible.remove(&writer).ok_or_else(lost)
+        last.possible
+            .remove(&writer)
+            .ok_or_else(|| Unknown::from(Reason::Engine("a write has gone".into())))
     }
 
     /// Pairs in the variables of both statements.
     fn named(&self, pairs: Map) -> Known<Set> {
         let (w, r) = (&self.accesses.entries[self.ends.0], &self.accesses.entries[self.ends.1]);
-        let rename = |v: &Var| if w.vars.contains(v) { v.fresh() } else { v.clone() };
-        let vars: Vec<Var> = w.vars.iter().cloned().chain(r.vars.iter().map(rename)).collect();
+        let vars: Vec<Var> = w
+            .vars
+            .iter()
+            .cloned()
+            .chain(r.vars.iter().map(|v| if w.vars.contains(v) { v.fresh() } else { v.clone() }))
+            .collect();
         let vague = w.vague.clone().or_else(|| r.vague.clone());
         self.accesses.set(&vars, pairs.coalesce()?.wrap(), vague)
     }
@@ -381,12 +397,16 @@ impl Edge {
             })?,
         };
         let point = pairs.point()?.ok_or_else(|| Unknown::from(Reason::Empty))?;
-        let of = |entry: usize| &self.accesses.entries[entry].vars;
-        let named = |vars: &[Var], values: &[(Var, i64)]| Witness {
-            values: vars.iter().cloned().zip(values.iter().map(|(_, v)| *v)).collect(),
-        };
-        let (from, to) = (of(self.ends.0), of(self.ends.1));
+        let (from, to) = (self.vars_of(self.ends.0), self.vars_of(self.ends.1));
         let (first, rest) = point.values.split_at(from.len().min(point.values.len()));
-        Ok((named(from, first), named(to, rest)))
+        Ok((named_witness(from, first), named_witness(to, rest)))
     }
+
+    fn vars_of(&self, entry: usize) -> &[Var] {
+        &self.accesses.entries[entry].vars
+    }
+}
+
+fn named_witness(vars: &[Var], values: &[(Var, i64)]) -> Witness {
+    Witness { values: vars.iter().cloned().zip(values.iter().map(|(_, v)| *v)).collect() }
 }

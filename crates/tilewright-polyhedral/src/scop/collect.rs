@@ -217,12 +217,10 @@ impl Collect<'_> {
         accesses: Vec<Access>,
     ) {
         let domain = more.iter().fold(self.domain.clone(), |d, g| d.with_guard(&g.cond));
-        let memory = |e: Expr| match e.kind() {
-            ExprKind::Load(b, _) => Some(b.data.clone()),
-            _ => None,
-        };
         let decisive = match &act {
-            Act::Store(value) => decisive_loads(value).into_iter().filter_map(memory).collect(),
+            Act::Store(value) => {
+                decisive_loads(value).into_iter().filter_map(loaded_data).collect()
+            }
             _ => HashSet::new(),
         };
         self.scop.stmts.push(ScopStmt {
@@ -334,8 +332,8 @@ impl Collect<'_> {
         let length = self.time.len();
         // One fact about a cell; if there are several, one that depends on no other cell.
         let mut facts = CellFact::all(cond);
-        let alone = |f: &CellFact| f.unless.iter().all(|e| e.effects().constant());
-        let fact = match facts.iter().rposition(alone) {
+        let fact = match facts.iter().rposition(|f| f.unless.iter().all(|e| e.effects().constant()))
+        {
             Some(k) => Some(facts.swap_remove(k)),
             None => facts.pop(),
         };
@@ -380,6 +378,13 @@ impl Collect<'_> {
             }
         });
         self.blocks.pop();
+    }
+}
+
+fn loaded_data(e: Expr) -> Option<Var> {
+    match e.kind() {
+        ExprKind::Load(b, _) => Some(b.data.clone()),
+        _ => None,
     }
 }
 

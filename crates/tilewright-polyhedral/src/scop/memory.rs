@@ -98,7 +98,11 @@ impl Visit for Memory {
 
 /// Whether a buffer has all cells of another one and no others, in the order of their memory.
 fn is_whole_view(view: &Buffer, whole: &Buffer) -> bool {
-    let cells = |b: &Buffer| extent::product(DType::I64, &b.shape).ok()?.as_int();
-    let same = [view, whole].into_iter().all(Buffer::is_row_major) && cells(view) == cells(whole);
-    same && cells(view).is_some() && view.dtype() == whole.dtype()
+    let same = [view, whole].into_iter().all(Buffer::is_row_major)
+        && cell_count(view) == cell_count(whole);
+    same && cell_count(view).is_some() && view.dtype() == whole.dtype()
+}
+
+fn cell_count(b: &Buffer) -> Option<i64> {
+    extent::product(DType::I64, &b.shape).ok()?.as_int()
 }

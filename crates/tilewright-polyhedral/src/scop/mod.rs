@@ -75,8 +75,8 @@ impl Scop {
             observed: Vec::new(),
         };
         collect(&mut scop, base, body);
-        let outside = |b: &&Buffer| !scop.memory.local.contains(&b.data);
-        let seen = scop.memory.buffers.values().filter(outside).cloned();
+        let seen =
+            scop.memory.buffers.values().filter(|b| !scop.memory.local.contains(&b.data)).cloned();
         scop.observed = seen.filter(|b| scop.memory.follows(&b.data)).collect();
         scop.observed.sort_by_key(Buffer::id);
         scop
@@ -104,7 +104,7 @@ pub fn rewrite(s: &Stmt, edit: &mut dyn FnMut(usize, &Stmt) -> Option<Stmt>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Flow, Statement, Uninitialised};
+    use crate::{Flow, Statement};
     use tilewright_ir::{
         Block, Buffer, CallTarget, DType, Expr, ExprKind, Range, Stmt, StmtKind, TensorFunc, Var,
     };
@@ -129,12 +129,21 @@ mod tests {
         list.extend(p.observer(b).map(|st| (None, st)));
         let all: Vec<Statement> = list.iter().map(|(_, s)| s.clone()).collect();
         let flow = Flow::compute(p.engine(), &all).expect("decided");
-        let name = |k: usize| list[k].0.map_or("end".to_owned(), |p| p.to_string());
-        let text = |e: &crate::Edge| {
-            let sure = if e.certain { "" } else { "?" };
-            format!("{}<-{}{sure}", name(e.reader.statement), name(e.writer.statement))
-        };
-        flow.edges.iter().map(text).collect()
+        flow.edges
+            .iter()
+            .map(|e| {
+                let sure = if e.certain { "" } else { "?" };
+                format!(
+                    "{}<-{}{sure}",
+                    place_name(e.reader.statement, &list),
+                    place_name(e.writer.statement, &list)
+                )
+            })
+            .collect()
+    }
+
+    fn place_name(k: usize, list: &[(Option<usize>, Statement)]) -> String {
+        list[k].0.map_or("end".to_owned(), |p| p.to_string())
     }
 
     #[test]
@@ -179,22 +188,24 @@ mod tests {
     fn memory_inside_of_a_loop_is_new_each_time() {
         let (b, l) = (ints("B"), ints("L"));
         let i = Var::index("i");
-        let at = || vec![Expr::i32(0)];
-        let use_it = Stmt::store(&b, vec![i.expr()], l.load(at()));
-        let fill = Stmt::guard(i.expr().equal(0), Stmt::store(&l, at(), Expr::i32(1)));
+        let use_it = Stmt::store(&b, vec![i.expr()], l.load(vec![Expr::i32(0)]));
+        let fill =
+            Stmt::guard(i.expr().equal(0), Stmt::store(&l, vec![Expr::i32(0)], Expr::i32(1)));
         let inner = Stmt::seq([fill, use_it]);
         let p = scop(&[&b], Stmt::serial(&i, Expr::i32(4), Stmt::allocate(&l, inner.clone())));
         let flow = |p: &Scop| {
             let stmts = p.stmts.iter().filter_map(|s| p.restricted(s, &l).map(|(s, _)| s));
             let stmts: Vec<Statement> = stmts.collect();
             let flow = Flow::compute(p.engine(), &stmts).expect("decided");
-            let ends = |u: &Uninitialised| {
-                let first = u.instances.vars().next().expect("a loop").expr();
-                let points = u.instances.domain();
-                let ends = points.tight_bounds(&first, &[]).expect("decided");
-                format!("{}..={}", ends.min, ends.max)
-            };
-            flow.uninitialised.iter().map(ends).collect::<Vec<_>>()
+            flow.uninitialised
+                .iter()
+                .map(|u| {
+                    let first = u.instances.vars().next().expect("a loop").expr();
+                    let points = u.instances.domain();
+                    let ends = points.tight_bounds(&first, &[]).expect("decided");
+                    format!("{}..={}", ends.min, ends.max)
+                })
+                .collect::<Vec<_>>()
         };
         assert_eq!(flow(&p), ["1..=3"]);
         let p = scop(&[&b], Stmt::allocate(&l, Stmt::serial(&i, Expr::i32(4), inner)));
@@ -205,9 +216,8 @@ mod tests {
     fn what_was_read_before_a_write_is_not_what_is_read_after_it() {
         // if A[0] == 0: A[0] = 1      if A[0] == 0: B[0] = 1      B[0] = 2 if not (A[0] == 0)
         let (a, b) = (ints("A"), ints("B"));
-        let at = || vec![Expr::i32(0)];
-        let zero = || a.load(at()).equal(0);
-        let set = |b: &Buffer, v: i32| Stmt::store(b, at(), Expr::i32(v));
+        let zero = || a.load(vec![Expr::i32(0)]).equal(0);
+        let set = |b: &Buffer, v: i32| Stmt::store(b, vec![Expr::i32(0)], Expr::i32(v));
         let body = Stmt::seq([
             set(&b, 9),
             Stmt::guard(zero(), set(&a, 1)),
@@ -244,13 +254,12 @@ mod tests {
     #[test]
     fn a_call_may_change_every_parameter_and_nothing_else() {
         let (b, l) = (ints("B"), ints("L"));
-        let at = || vec![Expr::i32(0)];
         let call = Expr::call(CallTarget::Extern("f".into()), vec![], DType::I32);
         let body = Stmt::seq([
-            Stmt::store(&b, at(), Expr::i32(1)),
-            Stmt::store(&l, at(), Expr::i32(1)),
-            Stmt::store(&b, at(), call + l.load(at())),
-            Stmt::store(&b, at(), b.load(at()) + 1),
+            Stmt::store(&b, vec![Expr::i32(0)], Expr::i32(1)),
+            Stmt::store(&l, vec![Expr::i32(0)], Expr::i32(1)),
+            Stmt::store(&b, vec![Expr::i32(0)], call + l.load(vec![Expr::i32(0)])),
+            Stmt::store(&b, vec![Expr::i32(0)], b.load(vec![Expr::i32(0)]) + 1),
         ]);
         let p = scop(&[&b], Stmt::allocate(&l, body));
         assert_eq!(sources(&p, &b), ["4<-2?", "end<-4?", "5<-4", "end<-5"]);
@@ -261,10 +270,13 @@ mod tests {
     fn memory_with_two_faces_is_not_followed() {
         let b = ints("B");
         let view = b.derive(|d| d.shape = vec![Expr::i32(8)]);
-        let set = |b: &Buffer| Stmt::store(b, vec![Expr::i32(0)], Expr::i32(1));
-        let inner = Stmt::new(StmtKind::Declare { buffer: view.clone(), body: set(&view) });
-        let p = scop(&[&b], Stmt::seq([set(&b), inner]));
+        let inner = Stmt::new(StmtKind::Declare { buffer: view.clone(), body: set_first(&view) });
+        let p = scop(&[&b], Stmt::seq([set_first(&b), inner]));
         assert!(!p.follows(&b) && p.memories().is_empty());
         assert!(p.stmts.iter().all(|s| s.accesses.is_empty()));
+    }
+
+    fn set_first(b: &Buffer) -> Stmt {
+        Stmt::store(b, vec![Expr::i32(0)], Expr::i32(1))
     }
 }

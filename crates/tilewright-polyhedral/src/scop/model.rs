@@ -137,13 +137,11 @@ impl ScopStmt {
 
     /// Whether an access is of the cell that the statement updates: reads and writes.
     pub fn updates(&self, access: &Access) -> bool {
-        let same = |a: &Access, b: &Access| {
-            a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
-        };
         let Some(cell) = self.target().filter(|_| matches!(self.act, Act::Store(_))) else {
             return false;
         };
-        same(cell, access) && self.accesses.iter().any(|t| !t.is_write && same(cell, t))
+        same_access(cell, access)
+            && self.accesses.iter().any(|t| !t.is_write && same_access(cell, t))
     }
 
     /// The name of the innermost block around it.
@@ -155,6 +153,10 @@ impl ScopStmt {
     pub fn under(&self, id: GuardId) -> bool {
         self.guards.iter().any(|g| g.id == Some(id))
     }
+}
+
+fn same_access(a: &Access, b: &Access) -> bool {
+    a.buffer == b.buffer && a.indices.iter().zip(&b.indices).all(|(x, y)| same_expr(x, y))
 }
 
 impl Scop {
@@ -238,9 +240,11 @@ impl Scop {
             |p: &&usize| matches!(self.text.get(**p).map(Stmt::kind), Some(StmtKind::For { .. }));
         let loops = stmt.loops.iter().take(around.iter().filter(is_loop).count());
         let domain = loops.fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
-        let stands = |id: &GuardId| id.part == 0 && around.contains(&id.place);
-        let guards =
-            stmt.guards.iter().filter(|g| g.id.or(g.opposite).as_ref().is_some_and(stands));
+        let guards = stmt.guards.iter().filter(|g| {
+            g.id.or(g.opposite)
+                .as_ref()
+                .is_some_and(|id| id.part == 0 && around.contains(&id.place))
+        });
         guards.fold(domain, |d, g| d.with_guard(&g.cond))
     }
 

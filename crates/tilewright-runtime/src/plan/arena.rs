@@ -30,7 +30,6 @@ impl Block {
 /// time do not overlap; and the size of the arena. `None` where the size does not fit `isize`.
 /// Blocks without bytes lie at zero.
 pub fn place(blocks: &[Block]) -> Option<(Vec<usize>, usize)> {
-    let size = |b: &Block| b.bytes.checked_next_multiple_of(ALIGN);
     let mut order: Vec<usize> = (0..blocks.len()).filter(|b| blocks[*b].bytes > 0).collect();
     order.sort_by_key(|b| (std::cmp::Reverse(blocks[*b].bytes), blocks[*b].first, *b));
     let mut offsets = vec![0; blocks.len()];
@@ -38,7 +37,7 @@ pub fn place(blocks: &[Block]) -> Option<(Vec<usize>, usize)> {
     let mut placed: Vec<(usize, usize, usize)> = Vec::new();
     let mut arena = 0;
     for b in order {
-        let bytes = size(&blocks[b])?;
+        let bytes = blocks[b].bytes.checked_next_multiple_of(ALIGN)?;
         let (mut free_from, mut best) = (0, None);
         for (start, end, other) in &placed {
             if !blocks[b].meets(&blocks[*other]) {

@@ -147,15 +147,16 @@ impl Reason {
     /// The reasons among the attributes of a graph function ([`SIZE_REASONS`]) with these inputs.
     pub fn list(attrs: &Attrs, inputs: &[OpenPort]) -> Vec<Reason> {
         let Some(Attr::List(all)) = attrs.get(SIZE_REASONS) else { return Vec::new() };
-        let one = |attr: &Attr| {
-            let Attr::List(parts) = attr else { return None };
-            let [Attr::Str(name), Attr::Int(axis), Attr::Str(why)] = parts.as_slice() else {
-                return None;
-            };
-            let input = inputs.iter().position(|port| port.name == *name)?;
-            Some(Reason { input, axis: usize::try_from(*axis).ok()?, why: why.clone() })
-        };
-        all.iter().filter_map(one).collect()
+        all.iter()
+            .filter_map(|attr| {
+                let Attr::List(parts) = attr else { return None };
+                let [Attr::Str(name), Attr::Int(axis), Attr::Str(why)] = parts.as_slice() else {
+                    return None;
+                };
+                let input = inputs.iter().position(|port| port.name == *name)?;
+                Some(Reason { input, axis: usize::try_from(*axis).ok()?, why: why.clone() })
+            })
+            .collect()
     }
 }
 
@@ -189,16 +190,10 @@ impl MemoryPlan {
     /// [`Error::Input`] that names the size and where it is needed.
     pub fn check(&self) -> Result<()> {
         let plain: Vec<Dim> = self.inputs.iter().flat_map(|port| port.shape.clone()).collect();
-        let said = |v: &Var| plain.contains(&Dim::open(v)) || self.given.contains(v);
-        let unsaid = |d: &Dim| d.vars().into_iter().find(|v| !said(v));
-        let refuse = |v: Var, place: String| {
-            Err(Error::input(format!("no input says how large `{}` is, which {place}", v.name()))
-                .help(format!("give it when compiling: --dim {}=SIZE", v.name())))
-        };
         for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
             for port in ports {
-                if let Some(v) = port.shape.iter().find_map(&unsaid) {
-                    return refuse(v, format!("the {what} `{}` depends on", port.name));
+                if let Some(v) = port.shape.iter().find_map(|d| self.unsaid(d, &plain)) {
+                    return refuse_unsaid(v, format!("the {what} `{}` depends on", port.name));
                 }
             }
         }
@@ -212,11 +207,16 @@ impl MemoryPlan {
                 }
                 _ => [None, None],
             });
-            if let Some(v) = sizes.find_map(|d| d.and_then(&unsaid)) {
-                return refuse(v, format!("`{}` takes", step.func));
+            if let Some(v) = sizes.find_map(|d| self.unsaid(d?, &plain)) {
+                return refuse_unsaid(v, format!("`{}` takes", step.func));
             }
         }
         Ok(())
+    }
+
+    /// A size of an extent that no input says: neither one of these extents nor one that is given.
+    fn unsaid(&self, d: &Dim, plain: &[Dim]) -> Option<Var> {
+        d.vars().into_iter().find(|v| !plain.contains(&Dim::open(v)) && !self.given.contains(v))
     }
 
     /// The values of the open sizes for these shapes of the inputs, in the order of
@@ -265,13 +265,12 @@ impl MemoryPlan {
                 values[at] = Some((given, from));
             }
         }
-        let of = |v: &Var| {
-            let at = sizes.iter().position(|s| s == v)?;
-            values[at].as_ref().map(|(value, _)| *value)
-        };
         for (input, (port, shape)) in fitting() {
             for (axis, (dim, &given)) in port.shape.iter().zip(*shape).enumerate() {
-                let needed = dim.value(&of);
+                let needed = dim.value(&|v| {
+                    let at = sizes.iter().position(|s| s == v)?;
+                    values[at].as_ref().map(|(value, _)| *value)
+                });
                 if needed == Some(given) {
                     continue;
                 }
@@ -302,10 +301,7 @@ impl MemoryPlan {
             self.values.iter().map(|value| given.block(value)).collect::<Result<_>>()?;
         let (offsets, arena_bytes) = arena::place(&blocks)
             .ok_or_else(|| given.too_large("the intermediate results".to_owned()))?;
-        let ports = |all: &[OpenPort]| -> Result<Vec<Port>> {
-            all.iter().map(|port| given.port(port)).collect()
-        };
-        let (inputs, outputs) = (ports(&self.inputs)?, ports(&self.outputs)?);
+        let (inputs, outputs) = (ports_of(&self.inputs, &given)?, ports_of(&self.outputs, &given)?);
         let placed = Placed { given, blocks, offsets, inputs, outputs };
         let steps = self.steps.iter().map(|step| placed.step(step)).collect::<Result<_>>()?;
         let Placed { inputs, outputs, .. } = placed;
@@ -332,6 +328,15 @@ impl MemoryPlan {
     pub fn functions(&self) -> Vec<Arc<str>> {
         super::each_once(self.steps.iter().map(|step| &step.func))
     }
+}
+
+fn refuse_unsaid(v: Var, place: String) -> Result<()> {
+    Err(Error::input(format!("no input says how large `{}` is, which {place}", v.name()))
+        .help(format!("give it when compiling: --dim {}=SIZE", v.name())))
+}
+
+fn ports_of(all: &[OpenPort], given: &Given<'_>) -> Result<Vec<Port>> {
+    all.iter().map(|port| given.port(port)).collect()
 }
 
 /// A plan with values for its sizes.
@@ -430,14 +435,12 @@ impl Placed<'_> {
     /// Where a part of another value lies, if it lies inside of that.
     fn part(&self, Within { whole, byte }: Within) -> Option<Slot> {
         let byte = self.given.of(byte)?;
-        let inside =
-            |port: &Port| byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes);
         match whole {
             Place::Input(k) => {
-                self.inputs.get(k).filter(|p| inside(p)).map(|_| Slot::InputAt(k, byte))
+                self.inputs.get(k).filter(|p| holds_byte(p, byte)).map(|_| Slot::InputAt(k, byte))
             }
             Place::Output(k) => {
-                self.outputs.get(k).filter(|p| inside(p)).map(|_| Slot::OutputAt(k, byte))
+                self.outputs.get(k).filter(|p| holds_byte(p, byte)).map(|_| Slot::OutputAt(k, byte))
             }
             Place::Value(k) => {
                 let whole = self.given.plan.values.get(k).filter(|whole| whole.within.is_none());
@@ -466,8 +469,8 @@ impl Placed<'_> {
                 })?
             }
             Place::Size(d) => {
-                let unfit = || self.given.unfit(d, "negative or too large");
-                let size = self.given.of(d).ok_or_else(unfit)?;
+                let size =
+                    self.given.of(d).ok_or_else(|| self.given.unfit(d, "negative or too large"))?;
                 Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
             }
         })
@@ -477,21 +480,30 @@ impl Placed<'_> {
         let (given, plan) = (&self.given, self.given.plan);
         let args = step.args.iter().map(|p| self.slot(&step.func, p)).collect::<Result<_>>()?;
         let idle = plan.empty && plan.is_idle(step, &|v| given.value(v));
-        if plan.empty && !idle && !step.takes_empty {
-            // What it computes was derived for tensors that have cells.
-            let cells = |place: &Place| match *place {
-                Place::Size(d) => Some(d),
-                Place::Value(k) => plan.values.get(k).map(|value| value.cells),
-                Place::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
-                Place::Output(_) | Place::Constant(_) => None,
-            };
-            let zero = |place: &Place| cells(place).filter(|d| given.of(*d) == Some(0));
-            if let Some(d) = step.args.iter().find_map(zero) {
-                let error = given.unfit(d, "zero");
-                return Err(error.note(format!("`{}` needs at least one element", step.func)));
-            }
+        // What a step computes was derived for tensors that have cells.
+        let mut sizes = step.args.iter().filter_map(|place| cell_count(place, plan));
+        if plan.empty
+            && !idle
+            && !step.takes_empty
+            && let Some(d) = sizes.find(|d| given.of(*d) == Some(0))
+        {
+            let error = given.unfit(d, "zero");
+            return Err(error.note(format!("`{}` needs at least one element", step.func)));
         }
         Ok(Step { func: step.func.clone(), args, idle })
+    }
+}
+
+fn holds_byte(port: &Port, byte: usize) -> bool {
+    byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes)
+}
+
+fn cell_count(place: &Place, plan: &MemoryPlan) -> Option<Dim> {
+    match *place {
+        Place::Size(d) => Some(d),
+        Place::Value(k) => plan.values.get(k).map(|value| value.cells),
+        Place::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
+        Place::Output(_) | Place::Constant(_) => None,
     }
 }
 
@@ -514,17 +526,11 @@ mod tests {
     /// `f(x [n, 3]) -> y [n - 1]`, with a value of `n * 2` elements on the way.
     fn plan() -> (MemoryPlan, Dim) {
         let n = Dim::open(&Var::new("n", DType::I64));
-        let port = |name: &str, shape: Vec<Dim>| OpenPort {
-            name: name.into(),
-            dtype: DType::F32,
-            shape,
-            stored: None,
-        };
         let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0, within: None };
         let args = vec![Place::Input(0), Place::Output(0), Place::Value(0), Place::Size(n)];
         let plan = MemoryPlan {
-            inputs: vec![port("x", vec![n, Dim::from(3)])],
-            outputs: vec![port("y", vec![n - 1])],
+            inputs: vec![tensor_port("x", vec![n, Dim::from(3)])],
+            outputs: vec![tensor_port("y", vec![n - 1])],
             constants: Vec::new(),
             steps: vec![OpenStep {
                 func: "f".into(),
@@ -537,6 +543,10 @@ mod tests {
             ..MemoryPlan::default()
         };
         (plan, n)
+    }
+
+    fn tensor_port(name: &str, shape: Vec<Dim>) -> Port<Dim> {
+        OpenPort { name: name.into(), dtype: DType::F32, shape, stored: None }
     }
 
     #[test]
@@ -553,18 +563,17 @@ mod tests {
     #[test]
     fn sizes_that_do_not_fit_are_named() {
         let (mut plan, n) = plan();
-        let said = |e: Error| e.render();
-        let e = said(plan.solve(&[&[0, 3]]).expect_err("no rows"));
+        let e = plan.solve(&[&[0, 3]]).expect_err("no rows").render();
         assert!(e.contains("`n`, dimension 0 of `x`, is 0"), "{e}");
-        let e = said(plan.solve(&[&[2, 4]]).expect_err("four columns"));
+        let e = plan.solve(&[&[2, 4]]).expect_err("four columns").render();
         assert!(e.contains("has the shape [n, 3], and was given [2, 4]"), "{e}");
-        let e = said(plan.at(&[1]).expect_err("nothing is left"));
+        let e = plan.at(&[1]).expect_err("nothing is left").render();
         assert!(e.contains("the size `n - 1` is zero") && e.contains("`n` is 1"), "{e}");
-        let e = said(plan.at(&[1 << 30]).expect_err("2^31 elements"));
+        let e = plan.at(&[1 << 30]).expect_err("2^31 elements").render();
         assert!(e.contains("an intermediate result of `f` does not fit in memory"), "{e}");
         let other = Dim::open(&Var::new("m", DType::I64));
         plan.outputs[0].shape = vec![n * other];
-        let e = said(plan.check().expect_err("nobody says m"));
+        let e = plan.check().expect_err("nobody says m").render();
         assert!(
             e.contains("no input says how large `m` is, which the output `y` depends on"),
             "{e}"

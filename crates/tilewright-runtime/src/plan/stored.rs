@@ -54,8 +54,10 @@ impl Stored {
 
     /// Whether there are cells that no element has.
     pub fn is_padded(&self) -> bool {
-        let room = |digits: &[usize]| digits.iter().product::<usize>();
-        self.digits.iter().zip(&self.logical).any(|((_, digits), n)| room(digits) != *n)
+        self.digits
+            .iter()
+            .zip(&self.logical)
+            .any(|((_, digits), n)| digits.iter().product::<usize>() != *n)
     }
 
     /// A logical tensor as it is stored, with the pad value in the padding; zero where there is none.
@@ -109,7 +111,6 @@ impl Stored {
     /// Every element in row-major order with the place of its cell.
     fn each(&self, mut visit: impl FnMut(usize, usize)) {
         let physical = self.physical();
-        let stride = |at: usize| physical[at + 1..].iter().product::<usize>();
         let tables: Vec<Vec<usize>> = self
             .digits
             .iter()
@@ -120,7 +121,8 @@ impl Stored {
                     let mut sum = 0;
                     for (k, extent) in digits.iter().enumerate().rev() {
                         let at = self.order.iter().position(|o| *o == (axis, k));
-                        sum += rest % extent * at.map_or(0, stride);
+                        sum += rest % extent
+                            * at.map_or(0, |at| physical[at + 1..].iter().product::<usize>());
                         rest /= extent;
                     }
                     sum
@@ -148,13 +150,12 @@ impl Stored {
 
     /// As an attribute.
     pub fn to_attr(&self) -> Attr {
-        let list = |l: &[usize]| Attr::List(l.iter().map(|n| Attr::Int(*n as i64)).collect());
         let offsets: Vec<usize> = self.digits.iter().map(|d| d.0).collect();
-        let digits = self.digits.iter().map(|d| list(&d.1)).collect();
-        let order = self.order.iter().map(|(axis, k)| list(&[*axis, *k])).collect();
+        let digits = self.digits.iter().map(|d| list_attr(&d.1)).collect();
+        let order = self.order.iter().map(|(axis, k)| list_attr(&[*axis, *k])).collect();
         let entries = [
-            ("shape", list(&self.logical)),
-            ("offsets", list(&offsets)),
+            ("shape", list_attr(&self.logical)),
+            ("offsets", list_attr(&offsets)),
             ("digits", Attr::List(digits)),
             ("order", Attr::List(order)),
             ("pad", self.pad.map_or(Attr::None, Attr::Float)),
@@ -165,14 +166,10 @@ impl Stored {
     /// What an attribute says; `None` where it says no such thing.
     fn of_attr(attr: &Attr) -> Option<Stored> {
         let Attr::Map(entries) = attr else { return None };
-        let lists = |key: &str| match entries.get(key)? {
-            Attr::List(items) => items.iter().map(numbers).collect::<Option<Vec<_>>>(),
-            _ => None,
-        };
         let (logical, offsets) =
             (numbers(entries.get("shape")?)?, numbers(entries.get("offsets")?)?);
-        let digits = lists("digits")?;
-        let order = lists("order")?.into_iter().map(|pair| match pair[..] {
+        let digits = number_lists("digits", entries)?;
+        let order = number_lists("order", entries)?.into_iter().map(|pair| match pair[..] {
             [axis, k] => Some((axis, k)),
             _ => None,
         });
@@ -208,33 +205,51 @@ impl Stored {
     /// # Errors
     /// [`Error::Malformed`] if it is no such list, or has another number of entries.
     pub fn list(attrs: &Attrs, key: &str, count: usize) -> Result<Vec<Option<Arc<Stored>>>> {
-        let broken = || {
-            Error::malformed(format!(
-                "the attribute `{key}` is not a list of {count} layouts, each None or what this \
-                 compiler writes there"
-            ))
-        };
         let Some(attr) = attrs.get(key) else { return Ok(vec![None; count]) };
-        let Attr::List(items) = attr else { return Err(broken()) };
+        let Attr::List(items) = attr else { return Err(no_layouts(count, key)) };
         if items.len() != count {
-            return Err(broken());
+            return Err(no_layouts(count, key));
         }
-        let one = |item: &Attr| match item {
-            Attr::None => Ok(None),
-            item => Stored::of_attr(item).map(|s| Some(Arc::new(s))).ok_or_else(broken),
-        };
-        items.iter().map(one).collect()
+        items
+            .iter()
+            .map(|item| match item {
+                Attr::None => Ok(None),
+                item => Stored::of_attr(item)
+                    .map(|s| Some(Arc::new(s)))
+                    .ok_or_else(|| no_layouts(count, key)),
+            })
+            .collect()
     }
+}
+
+fn list_attr(l: &[usize]) -> Attr {
+    Attr::List(l.iter().map(|n| Attr::Int(*n as i64)).collect())
+}
+
+fn number_lists(key: &str, entries: &Attrs) -> Option<Vec<Vec<usize>>> {
+    match entries.get(key)? {
+        Attr::List(items) => items.iter().map(numbers).collect::<Option<Vec<_>>>(),
+        _ => None,
+    }
+}
+
+fn no_layouts(count: usize, key: &str) -> Error {
+    Error::malformed(format!(
+        "the attribute `{key}` is not a list of {count} layouts, each None or what this \
+                 compiler writes there"
+    ))
 }
 
 /// A list of numbers that are not negative.
 fn numbers(attr: &Attr) -> Option<Vec<usize>> {
     let Attr::List(items) = attr else { return None };
-    let number = |item: &Attr| match item {
-        Attr::Int(n) => usize::try_from(*n).ok(),
-        _ => None,
-    };
-    items.iter().map(number).collect()
+    items
+        .iter()
+        .map(|item| match item {
+            Attr::Int(n) => usize::try_from(*n).ok(),
+            _ => None,
+        })
+        .collect()
 }
 
 impl fmt::Display for Stored {
@@ -320,8 +335,7 @@ mod tests {
     #[test]
     fn attributes_say_it_and_nonsense_is_refused() {
         let stored = blocked(Some(0.0));
-        let attrs = |list: Vec<Attr>| Attrs::from([(Arc::from(INPUTS), Attr::List(list))]);
-        let two = attrs(vec![Attr::None, stored.to_attr()]);
+        let two = attrs_of(vec![Attr::None, stored.to_attr()]);
         let read = Stored::list(&two, INPUTS, 2).expect("it reads");
         assert!(read[0].is_none() && read[1].as_deref() == Some(&stored));
         assert_eq!(stored.to_string(), "lambda i0, i1: [i1 // 4, i0, i1 % 4]");
@@ -335,8 +349,15 @@ mod tests {
             Stored { digits: vec![(0, vec![3]), (0, vec![usize::MAX >> 1, 4])], ..stored },
         ];
         for stored in broken {
-            assert!(Stored::list(&attrs(vec![stored.to_attr()]), INPUTS, 1).is_err(), "{stored:?}");
+            assert!(
+                Stored::list(&attrs_of(vec![stored.to_attr()]), INPUTS, 1).is_err(),
+                "{stored:?}"
+            );
         }
-        assert!(Stored::list(&attrs(vec![Attr::Bool(true)]), INPUTS, 1).is_err());
+        assert!(Stored::list(&attrs_of(vec![Attr::Bool(true)]), INPUTS, 1).is_err());
+    }
+
+    fn attrs_of(list: Vec<Attr>) -> std::collections::BTreeMap<Arc<str>, Attr> {
+        Attrs::from([(Arc::from(INPUTS), Attr::List(list))])
     }
 }

@@ -278,8 +278,9 @@ impl Compact<'_> {
     }
 
     fn sink_into_sequence(&mut self, local: &Local, parts: &[Stmt]) -> Placed {
-        let uses = |s: &Stmt| touches(s, &local.buffer) != (false, false);
-        let used: Vec<usize> = (0..parts.len()).filter(|k| uses(&parts[*k])).collect();
+        let used: Vec<usize> = (0..parts.len())
+            .filter(|k| touches(&parts[*k], &local.buffer) != (false, false))
+            .collect();
         let (Some(first), Some(last)) = (used.first(), used.last()) else {
             return self.here(local, &Stmt::seq(parts.to_vec()));
         };
@@ -400,18 +401,7 @@ impl Compact<'_> {
         var: Option<&Var>,
     ) -> bool {
         let (Some(a), Some(b)) = (&i.terms, &k.terms) else { return false };
-        // The difference is `step * (one iteration - another one)` and something in `low..=high`.
-        let by_intervals = || {
-            let offset = a.outer.clone().plus(&b.outer, -1)?.span(&self.ranges)?;
-            let (one, other) = (a.inner?, b.inner?);
-            let (low, high) = (offset.lo + one.lo - other.hi, offset.hi + one.hi - other.lo);
-            Some(match a.step == b.step {
-                true if a.step == 0 => low > 0 || high < 0,
-                true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
-                false => false,
-            })
-        };
-        if by_intervals().unwrap_or(false) {
+        if self.differ_by_intervals(a, b, var).unwrap_or(false) {
             return true;
         }
         if a.step != 0 || b.step != 0 {
@@ -420,6 +410,23 @@ impl Compact<'_> {
         let (one, other) = (i.ends(one, &self.ranges), k.ends(other, &self.ranges));
         let (Some((first, last)), Some((from, to))) = (one, other) else { return false };
         self.is_below(last, from) || self.is_below(to, first)
+    }
+
+    /// The difference is `step * (one iteration - another one)` and something in `low..=high`.
+    fn differ_by_intervals(
+        &self,
+        a: &IndexTerms,
+        b: &IndexTerms,
+        var: Option<&Var>,
+    ) -> Option<bool> {
+        let offset = a.outer.clone().plus(&b.outer, -1)?.span(&self.ranges)?;
+        let (one, other) = (a.inner?, b.inner?);
+        let (low, high) = (offset.lo + one.lo - other.hi, offset.hi + one.hi - other.lo);
+        Some(match a.step == b.step {
+            true if a.step == 0 => low > 0 || high < 0,
+            true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
+            false => false,
+        })
     }
 
     /// Whether one form is less than another one.
@@ -435,13 +442,11 @@ impl Compact<'_> {
             self.remark(local, "keeps its extent", note);
         }
         let old = &local.buffer;
-        let allocate = |buffer: Buffer, body: Stmt| {
-            let annotations = local.annotations.clone();
-            let kind = StmtKind::Allocate { buffer, annotations, body };
-            Stmt::spanned(kind, local.from.span())
-        };
         if sides.iter().all(Option::is_none) {
-            return Placed { stmt: allocate(old.clone(), s.clone()), elements: count(&old.shape) };
+            return Placed {
+                stmt: allocated(old.clone(), s.clone(), local),
+                elements: count(&old.shape),
+            };
         }
         let new = old.derive_storage(|d| {
             for (extent, side) in d.shape.iter_mut().zip(&sides) {
@@ -453,7 +458,7 @@ impl Compact<'_> {
         let elements = count(&new.shape);
         let mut moved = Moved { old, new: &new, sides: &sides, ranges: &self.ranges };
         let body = moved.stmt(s);
-        Placed { stmt: allocate(new.clone(), body), elements }
+        Placed { stmt: allocated(new.clone(), body, local), elements }
     }
 
     /// How many elements the allocation would have around a statement.
@@ -485,8 +490,7 @@ impl Compact<'_> {
                     },
                 },
             };
-            let smaller = |side: &Side| extent.as_int().is_none_or(|n| side.extent < n);
-            sides.push(side.filter(smaller));
+            sides.push(side.filter(|side| extent.as_int().is_none_or(|n| side.extent < n)));
         }
         (sides, notes)
     }
@@ -501,14 +505,12 @@ impl Compact<'_> {
         let base = &parts.first()?.outer;
         // What is used by all, and what is used for certain.
         let (mut all, mut sure): (Option<Interval>, Option<Interval>) = (None, None);
-        let join =
-            |old: Option<Interval>, new: Interval| Some(old.map_or(new, |old| old.union(new)));
         for (part, c) in parts.iter().zip(cells) {
             let offset = part.outer.clone().plus(base, -1)?;
             let ends = part.inner?.plus(offset.span(&self.ranges)?)?;
-            all = join(all, ends);
+            all = Some(all.map_or(ends, |all| all.union(ends)));
             if part.reached && c.guards.is_empty() && offset.terms.is_empty() {
-                sure = join(sure, ends);
+                sure = Some(sure.map_or(ends, |sure| sure.union(ends)));
             }
         }
         let Interval { lo: low, hi: high } = all?;
@@ -545,9 +547,8 @@ impl Compact<'_> {
             } else if var.is_some_and(|v| atom.mentions(v)) {
                 return None;
             } else if atom.mentions_any(vars.iter().map(|(v, _)| v)) {
-                let plain =
-                    |(v, r): &(Var, Range)| Some(v) == atom.as_var() && r.min.as_int().is_some();
-                reached &= vars.iter().any(plain);
+                reached &=
+                    vars.iter().any(|(v, r)| Some(v) == atom.as_var() && r.min.as_int().is_some());
                 inner.terms.push((atom, by));
             } else {
                 outer.terms.push((atom, by));
@@ -565,8 +566,7 @@ impl Compact<'_> {
             let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
             last.plus(&first, -1)
         };
-        let is_open = |range: Linear| range.span(&self.ranges).is_none();
-        cells.guards.is_empty() && range().is_some_and(is_open)
+        cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.ranges).is_none())
     }
 
     /// Whether an index is in range, by what its loops reach.
@@ -620,12 +620,12 @@ impl Compact<'_> {
             return Err("its extent has no constant bound".to_owned());
         }
         let Points { around, each } = self.points(accesses)?;
-        let index = |c: &Cells| c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
-        let cell = Var::new("cell", cells.first().map_or(extent.dtype(), |c| index(c).dtype()));
+        let cell =
+            Var::new("cell", cells.first().map_or(extent.dtype(), |c| index_of(c, axis).dtype()));
         let whole = Range::upto(extent.clone().cast(cell.dtype()));
         (0..cells.len()).try_for_each(|k| self.is_known_inside((k, axis), extent, accesses))?;
         let used = Set::union_of(cells.iter().zip(each).map(|(c, touching)| {
-            let at = index(c).cast(cell.dtype());
+            let at = index_of(c, axis).cast(cell.dtype());
             let touched = touching.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
             touched.to_set()?.project(std::slice::from_ref(&cell))
         }));
@@ -663,6 +663,16 @@ impl Compact<'_> {
     }
 }
 
+fn allocated(buffer: Buffer, body: Stmt, local: &Local) -> Stmt {
+    let annotations = local.annotations.clone();
+    let kind = StmtKind::Allocate { buffer, annotations, body };
+    Stmt::spanned(kind, local.from.span())
+}
+
+fn index_of(c: &Cells, axis: usize) -> Expr {
+    c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0))
+}
+
 /// Accesses as relations, made where intervals do not tell them apart, each once.
 struct Relations<'a> {
     /// The loop of which other iterations count, with its range.
@@ -673,38 +683,20 @@ struct Relations<'a> {
 
 impl<'a> Relations<'a> {
     fn new(compact: &Compact<'_>, var: Option<&'a Var>) -> Self {
-        // The variable of the loop is no variable of the domains of accesses.
-        let range = |var: &Var| {
-            compact.around.iter().rev().find_map(|a| match a {
-                Around::Loop(v, range) if v == var => Some(range.clone()),
-                _ => None,
-            })
-        };
-        let var = var.map(|v| (v, range(v)));
+        let var = var.map(|v| (v, loop_range(v, compact)));
         Relations { var, engine: Engine::new(), known: compact.known() }
     }
 
     /// Whether a write and a read do not meet: at all, or in other iterations.
     fn are_apart(&self, w: &Compared, r: &Compared) -> bool {
-        // Without the variable in an index, only guards could keep iterations apart.
-        let stands = |c: &Cells| {
-            self.var
-                .as_ref()
-                .is_none_or(|(v, _)| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
-        };
-        if !stands(w.cells) && !stands(r.cells) || matches!(self.var, Some((_, None))) {
+        if !self.depends_on_var(w.cells) && !self.depends_on_var(r.cells)
+            || matches!(self.var, Some((_, None)))
+        {
             return false;
         }
         let engine = &self.engine;
-        let relation = |c: &Cells| {
-            let points = domain(engine, c, &self.known);
-            let points = match &self.var {
-                Some((var, Some(range))) => points.with_var(var, range),
-                _ => points,
-            };
-            AccessRelation::new(&points, &c.indices)
-        };
-        let [w, r] = [w, r].map(|access| access.points.get_or_init(|| relation(access.cells)));
+        let [w, r] = [w, r]
+            .map(|access| access.points.get_or_init(|| self.relation_of(access.cells, engine)));
         let (r, names) = r.elsewhere();
         match self.var.as_ref().map(|(var, _)| (var, names.get(*var))) {
             None => w.is_apart(&r, &[]),
@@ -712,6 +704,30 @@ impl<'a> Relations<'a> {
             Some((_, None)) => false,
         }
     }
+
+    /// Without the variable in an index, only guards could keep iterations apart.
+    fn depends_on_var(&self, c: &Cells) -> bool {
+        self.var
+            .as_ref()
+            .is_none_or(|(v, _)| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
+    }
+
+    fn relation_of(&self, c: &Cells, engine: &Engine) -> AccessRelation {
+        let points = domain(engine, c, &self.known);
+        let points = match &self.var {
+            Some((var, Some(range))) => points.with_var(var, range),
+            _ => points,
+        };
+        AccessRelation::new(&points, &c.indices)
+    }
+}
+
+/// The variable of the loop is no variable of the domains of accesses.
+fn loop_range(var: &Var, compact: &Compact<'_>) -> Option<Range> {
+    compact.around.iter().rev().find_map(|a| match a {
+        Around::Loop(v, range) if v == var => Some(range.clone()),
+        _ => None,
+    })
 }
 
 /// The points of an access, as far as memory does not decide about them.
@@ -742,8 +758,9 @@ struct Axis {
 impl Axis {
     /// The least and the greatest value over the loops of the access.
     fn ends(&self, access: &Compared, ranges: &Ranges) -> Option<&(Linear, Linear)> {
-        let find = || reach::ends(&self.terms.as_ref()?.all, &access.cells.vars, ranges);
-        self.ends.get_or_init(find).as_ref()
+        self.ends
+            .get_or_init(|| reach::ends(&self.terms.as_ref()?.all, &access.cells.vars, ranges))
+            .as_ref()
     }
 }
 

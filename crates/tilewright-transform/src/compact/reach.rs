@@ -25,14 +25,15 @@ pub(super) fn ends(
 
 /// The values of an index over loops, where they are known.
 pub(super) fn between(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -> Option<Interval> {
-    let by_ends = || {
-        let (least, greatest) = ends(index, loops, ranges)?;
-        Some(Interval::new(least.span(ranges)?.lo, greatest.span(ranges)?.hi))
-    };
-    match (by_ends().filter(|i| !i.is_empty()), index.span(ranges)) {
+    match (between_ends(index, loops, ranges).filter(|i| !i.is_empty()), index.span(ranges)) {
         (Some(one), Some(other)) => Some(one.meet(other)),
         (one, other) => one.or(other),
     }
+}
+
+fn between_ends(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -> Option<Interval> {
+    let (least, greatest) = ends(index, loops, ranges)?;
+    Some(Interval::new(least.span(ranges)?.lo, greatest.span(ranges)?.hi))
 }
 
 /// The least values of a form for a variable between two values.

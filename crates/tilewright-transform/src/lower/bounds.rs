@@ -192,14 +192,13 @@ impl Checker<'_> {
             return self.scalar_access(buffer, indices, around);
         }
         let lane = Var::index("lane");
-        let scalar = |e: &Expr| lane_of(e, &lane);
-        let new: Option<Vec<Expr>> = indices.iter().map(scalar).collect();
+        let new: Option<Vec<Expr>> = indices.iter().map(|e| lane_of(e, &lane)).collect();
         let entries: Option<Vec<ScopeEntry>> = self.entries[around..]
             .iter()
             .map(|entry| match entry {
-                ScopeEntry::Cond(e, holds) => Some(ScopeEntry::Cond(scalar(e)?, *holds)),
+                ScopeEntry::Cond(e, holds) => Some(ScopeEntry::Cond(lane_of(e, &lane)?, *holds)),
                 ScopeEntry::Let(v, e) if v.dtype().lanes == 1 => {
-                    Some(ScopeEntry::Let(v.clone(), scalar(e)?))
+                    Some(ScopeEntry::Let(v.clone(), lane_of(e, &lane)?))
                 }
                 ScopeEntry::Let(..) => None,
                 other => Some(other.clone()),
@@ -415,13 +414,6 @@ impl Checker<'_> {
     /// that what is checked stands in front of the mask, lane by lane.
     fn masked(&mut self, s: &Stmt, around: usize) -> Stmt {
         let StmtKind::Seq(stmts) = s.kind() else { return self.store(s, around) };
-        let reads = |at: &[Expr]| at.iter().any(|i| i.effects().loads);
-        let reads_places = |s: &Stmt| {
-            let StmtKind::Store { indices, value, .. } = s.kind() else { return false };
-            let mut found = reads(indices);
-            value.for_each_load(|_, at| found |= reads(at));
-            found
-        };
         if stmts.iter().skip(1).any(reads_places) {
             self.fail(|| {
                 Error::unsupported(
@@ -436,7 +428,6 @@ impl Checker<'_> {
     /// The parts of a statement.
     fn node(&mut self, s: &Stmt) -> Stmt {
         let around = self.entries.len();
-        let rebuilt = |kind| Stmt::spanned(kind, s.span());
         match s.kind() {
             StmtKind::Store { .. } => self.store(s, around),
             StmtKind::For { var, range, kind, body, .. } => {
@@ -458,7 +449,7 @@ impl Checker<'_> {
                 };
                 let then = side(then, true);
                 let otherwise = otherwise.as_ref().map(|o| side(o, false));
-                rebuilt(StmtKind::If { cond, then, otherwise })
+                Stmt::spanned(StmtKind::If { cond, then, otherwise }, s.span())
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.checked(cond, around);
@@ -479,7 +470,7 @@ impl Checker<'_> {
                 let then = side(self, then, true);
                 let otherwise = otherwise.as_ref().map(|o| side(self, o, false));
                 self.pending = before;
-                rebuilt(StmtKind::If { cond, then, otherwise })
+                Stmt::spanned(StmtKind::If { cond, then, otherwise }, s.span())
             }
             StmtKind::Let { var, value, body } => {
                 let value = self.checked(value, around);
@@ -490,7 +481,7 @@ impl Checker<'_> {
                 let (body, out) = hoist::out_of_let(var, &value, self.loops > 0, body, inside);
                 before.extend(out);
                 self.pending = before;
-                rebuilt(StmtKind::Let { var: var.clone(), value, body })
+                Stmt::spanned(StmtKind::Let { var: var.clone(), value, body }, s.span())
             }
             StmtKind::Seq(stmts) => {
                 let (mark, conditions) = (self.known.mark(), self.conditions);
@@ -551,6 +542,17 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+fn loads_any(at: &[Expr]) -> bool {
+    at.iter().any(|i| i.effects().loads)
+}
+
+fn reads_places(s: &Stmt) -> bool {
+    let StmtKind::Store { indices, value, .. } = s.kind() else { return false };
+    let mut found = loads_any(indices);
+    value.for_each_load(|_, at| found |= loads_any(at));
+    found
 }
 
 /// The parts of an expression, each under what decides whether it is evaluated.
@@ -677,20 +679,23 @@ fn open_span(b: &Buffer) -> Option<Dim> {
 
 /// [`capacity`] of a buffer of constant size.
 fn fixed_capacity(b: &Buffer) -> Option<i128> {
-    let constant = |e: &Expr| e.as_int().filter(|v| *v >= 0).map(i128::from);
-    let shape: Vec<i128> = b.shape.iter().map(constant).collect::<Option<_>>()?;
-    let offset = b.elem_offset.as_ref().map_or(Some(0), constant)?;
+    let shape: Vec<i128> = b.shape.iter().map(non_negative).collect::<Option<_>>()?;
+    let offset = b.elem_offset.as_ref().map_or(Some(0), non_negative)?;
     let elements = if shape.contains(&0) {
         0
     } else if b.strides.is_empty() {
         shape.iter().try_fold(1i128, |n, d| n.checked_mul(*d))?
     } else {
-        let strides: Vec<i128> = b.strides.iter().map(constant).collect::<Option<_>>()?;
+        let strides: Vec<i128> = b.strides.iter().map(non_negative).collect::<Option<_>>()?;
         let entries = shape.iter().zip(strides).map(|(d, s)| (d - 1).checked_mul(s));
         entries.sum::<Option<i128>>()?.checked_add(1)?
     };
     let element = i128::try_from(b.dtype().bytes() * usize::from(b.dtype().lanes)).ok()?;
     elements.checked_add(offset)?.checked_mul(element)
+}
+
+fn non_negative(e: &Expr) -> Option<i128> {
+    e.as_int().filter(|v| *v >= 0).map(i128::from)
 }
 
 fn point<'v>(values: impl Iterator<Item = (&'v Var, String)>) -> String {

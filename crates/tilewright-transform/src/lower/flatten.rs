@@ -70,8 +70,10 @@ fn flatten(func: &TensorFunc, ranges: Option<Ranges>) -> Result<TensorFunc> {
         }
     }
     let body = flatten.stmt(&func.body);
-    let declare = |body, buffer| Stmt::new(StmtKind::Declare { buffer, body });
-    let body = views.into_iter().rev().fold(body, declare);
+    let body = views
+        .into_iter()
+        .rev()
+        .fold(body, |body, buffer| Stmt::new(StmtKind::Declare { buffer, body }));
     flatten.error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
 }
 
@@ -157,8 +159,10 @@ impl Flatten {
         let least = extent::span(&b.shape, &b.strides)?;
         let (Some(d), Some(s)) = (b.shape.first(), b.strides.first()) else { return Ok(least) };
         let rows = extent::times(d, s)?;
-        let whole = |(_, dtype): &&(i64, DType)| *dtype == b.dtype && b.elem_offset.is_none();
-        let room = self.allocated.get(&b.data).filter(whole);
+        let room = self
+            .allocated
+            .get(&b.data)
+            .filter(|(_, dtype)| *dtype == b.dtype && b.elem_offset.is_none());
         match (rows.as_int(), least.as_int(), room) {
             (Some(n), Some(l), Some((room, _))) if l <= n && n <= *room => Ok(rows),
             _ => Ok(least),
@@ -246,21 +250,25 @@ impl Flatten {
                 sum = b.elem_offset.iter().fold(sum, |s, o| s + o);
             }
             for (i, s) in indices[group].iter().zip(&strides) {
-                // An index of 8 or 16 bits is in the range of its own axis; the sum may not be.
-                let fits = |e: &Expr| {
-                    let held = |n: i64| extent::holds(e.dtype().scalar(), n.into());
-                    e.dtype().bits >= 32 || extent.as_int().is_some_and(held)
-                };
-                let widened = |e: &Expr| match wide {
-                    true => e.clone().cast(DType::I64.with_lanes(e.dtype().lanes)),
-                    false if !fits(e) => e.clone().cast(DType::I32.with_lanes(e.dtype().lanes)),
-                    false => e.clone(),
-                };
-                sum = sum + widened(i) * widened(s);
+                sum = sum + widened(i, wide, extent) * widened(s, wide, extent);
             }
             out.push(sum);
         }
         out
+    }
+}
+
+/// A part of an index, in a type that holds the sums of such parts up to an extent.
+fn widened(e: &Expr, wide: bool, extent: &Expr) -> Expr {
+    // An index of 8 or 16 bits is in the range of its own axis; the sum may not be.
+    let fits = e.dtype().bits >= 32
+        || extent.as_int().is_some_and(|n| extent::holds(e.dtype().scalar(), n.into()));
+    if wide {
+        e.clone().cast(DType::I64.with_lanes(e.dtype().lanes))
+    } else if !fits {
+        e.clone().cast(DType::I32.with_lanes(e.dtype().lanes))
+    } else {
+        e.clone()
     }
 }
 

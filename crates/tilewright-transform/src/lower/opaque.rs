@@ -95,20 +95,14 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
     }
     let mut buffers = HashMap::new();
     for (buffer, alignments) in &wishes.wanted {
-        let refuse = |why: &str| {
-            Err(Error::unsupported(format!(
-                "cannot align the rows of buffer `{}`: {why}",
-                buffer.name
-            )))
-        };
         if !wishes.allocated.contains(buffer) {
-            return refuse("it is not allocated here");
+            return refuse_rows("it is not allocated here", buffer);
         }
         if !buffer.strides.is_empty() {
-            return refuse("it has strides already");
+            return refuse_rows("it has strides already", buffer);
         }
         if wishes.declared.iter().any(|b| b.data == buffer.data) {
-            return refuse("its memory is also declared under another name");
+            return refuse_rows("its memory is also declared under another name", buffer);
         }
         let strides = strides(&buffer.shape, alignments)?;
         buffers.insert(buffer.clone(), buffer.derive(|d| d.strides = strides));
@@ -118,6 +112,10 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
     } else {
         Ok(fold_func(&mut Subst::buffers(buffers), func))
     }
+}
+
+fn refuse_rows(why: &str, buffer: &Buffer) -> Result<TensorFunc> {
+    Err(Error::unsupported(format!("cannot align the rows of buffer `{}`: {why}", buffer.name)))
 }
 
 /// Row-major strides, innermost first to be computed, each aligned where that is wanted.
@@ -181,29 +179,35 @@ impl Visit for Wishes {
 
 /// The alignments of an annotation; `None` if it does not make sense.
 fn read(block: &Block, list: &Attr) -> Option<Vec<(Buffer, Alignment)>> {
-    let int = |a: &Attr| match a {
-        Attr::Int(v) => Some(*v),
-        Attr::Expr(e) => e.as_int(),
-        _ => None,
-    };
     let Attr::List(list) = list else { return None };
     let (_, writes) = declared_or_inferred(block);
     let mut out = Vec::new();
     for entry in list {
         let Attr::List(entry) = entry else { return None };
         let [at, axis, factor, offset] = entry.as_slice() else { return None };
-        let buffer = &writes.get(usize::try_from(int(at)?).ok()?)?.buffer;
-        let axis = int(axis)?;
+        let buffer = &writes.get(usize::try_from(int_of(at)?).ok()?)?.buffer;
+        let axis = int_of(axis)?;
         let rank = i64::try_from(buffer.rank()).ok()?;
         let axis = usize::try_from(if axis < 0 { axis + rank } else { axis }).ok()?;
-        let (factor, offset) = (int(factor)?, int(offset)?);
-        let small = |v: i64| i32::try_from(v).is_ok();
-        if axis >= buffer.rank() || factor < 1 || !small(factor) || !small(offset) {
+        let (factor, offset) = (int_of(factor)?, int_of(offset)?);
+        if axis >= buffer.rank()
+            || factor < 1
+            || i32::try_from(factor).is_err()
+            || i32::try_from(offset).is_err()
+        {
             return None;
         }
         out.push((buffer.clone(), (axis, factor, offset.rem_euclid(factor))));
     }
     Some(out)
+}
+
+fn int_of(a: &Attr) -> Option<i64> {
+    match a {
+        Attr::Int(v) => Some(*v),
+        Attr::Expr(e) => e.as_int(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -264,23 +268,26 @@ mod tests {
     #[test]
     fn alignments_that_cannot_be_are_errors() {
         let t = Buffer::with_extents("T", &[3, 1], DType::F32);
-        let error = |f: &TensorFunc| lower_opaque_blocks(f).expect_err("refused").render();
         for bad in [aligned(&[1, 0, 32, 0]), aligned(&[0, 2, 32, 0]), aligned(&[0, 0, 0, 0])] {
-            let text = error(&sample(bad, &t, true));
+            let text = error_text(&sample(bad, &t, true));
             assert!(text.contains("block `fill` has no valid `buffer_dim_align`"), "{text}");
         }
-        assert!(error(&sample(Attr::Int(1), &t, true)).contains("no valid"));
-        let text = error(&sample(aligned(&[0, 0, 32, 0]), &t, false));
+        assert!(error_text(&sample(Attr::Int(1), &t, true)).contains("no valid"));
+        let text = error_text(&sample(aligned(&[0, 0, 32, 0]), &t, false));
         assert!(text.contains("buffer `T`: it is not allocated here"), "{text}");
         let strided = t.derive(|d| d.strides = vec![Expr::i32(2), Expr::i32(1)]);
-        let text = error(&sample(aligned(&[0, 0, 32, 0]), &strided, true));
+        let text = error_text(&sample(aligned(&[0, 0, 32, 0]), &strided, true));
         assert!(text.contains("it has strides already"), "{text}");
         let viewed = sample(aligned(&[0, 0, 32, 0]), &t, true);
         let StmtKind::Allocate { body, .. } = viewed.body.kind() else { panic!("{viewed:?}") };
         let view = t.derive(|d| d.shape = vec![Expr::i32(3)]);
         let body = Stmt::new(StmtKind::Declare { buffer: view, body: body.clone() });
         let viewed = TensorFunc { body: Stmt::allocate(&t, body), ..viewed };
-        assert!(error(&viewed).contains("also declared under another name"));
+        assert!(error_text(&viewed).contains("also declared under another name"));
+    }
+
+    fn error_text(f: &TensorFunc) -> String {
+        lower_opaque_blocks(f).expect_err("refused").render()
     }
 
     #[test]

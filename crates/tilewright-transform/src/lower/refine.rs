@@ -63,9 +63,15 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 /// Simplifies the indices of a function with flat memory, where divisions are left in it: places that
 /// only together make one index, as `x // 28 * 28 + x % 28` makes `x`, are one there.
 pub(super) fn simplify_flat(func: &TensorFunc) -> TensorFunc {
-    let divides =
-        |e: &Expr| matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..));
-    if func.body.any_expr(divides) { fold_func(&mut Settle::of(func), func) } else { func.clone() }
+    if func.body.any_expr(is_division) {
+        fold_func(&mut Settle::of(func), func)
+    } else {
+        func.clone()
+    }
+}
+
+fn is_division(e: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..))
 }
 
 fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {

@@ -248,28 +248,28 @@ const STRIDES: std::ops::RangeInclusive<i64> = 1..=4;
 /// Whether machines can leave out lanes of vector statements: stores of neighbours, made of what lies close together
 /// and of scalars, of 4 or 8 bytes.
 fn is_masked(s: &Stmt) -> bool {
-    let within = |buffer: &Buffer, indices: &[Expr], most: i64| {
-        let bytes = buffer.dtype().bytes();
-        indices.last().is_some_and(|i| match stride(i) {
-            Some(0) => i.dtype().lanes == 1,
-            Some(n) => STRIDES.contains(&n) && n <= most && [4, 8].contains(&bytes),
-            None => false,
-        })
-    };
-    let near = |buffer: &Buffer, indices: &[Expr]| within(buffer, indices, *STRIDES.end());
     match s.kind() {
         StmtKind::Store { buffer, indices, value } => {
             let mut loads = true;
-            value.for_each_load(|b, at| loads &= near(b, at));
+            value.for_each_load(|b, at| loads &= is_strided_within(b, at, *STRIDES.end()));
             let calls = value.any(|e| {
                 matches!(e.kind(), ExprKind::Call(target, _)
                 if !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_)))
             });
-            loads && !calls && value.dtype().lanes > 1 && within(buffer, indices, 1)
+            loads && !calls && value.dtype().lanes > 1 && is_strided_within(buffer, indices, 1)
         }
         StmtKind::Seq(stmts) => stmts.iter().all(is_masked),
         _ => false,
     }
+}
+
+fn is_strided_within(buffer: &Buffer, indices: &[Expr], most: i64) -> bool {
+    let bytes = buffer.dtype().bytes();
+    indices.last().is_some_and(|i| match stride(i) {
+        Some(0) => i.dtype().lanes == 1,
+        Some(n) => STRIDES.contains(&n) && n <= most && [4, 8].contains(&bytes),
+        None => false,
+    })
 }
 
 /// By how much an index moves from lane to lane.
@@ -310,14 +310,23 @@ fn ramp_arithmetic(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
     if !a.dtype().is_int() {
         return None;
     }
-    let ramp = |base, stride| Some(Expr::ramp(base, stride, lanes));
     match (op, a.kind(), b.kind()) {
-        (BinOp::Add, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp(x + y, s.clone()),
-        (BinOp::Add, ExprKind::Broadcast(y), ExprKind::Ramp(x, s)) => ramp(y + x, s.clone()),
-        (BinOp::Add, ExprKind::Ramp(x, s), ExprKind::Ramp(y, t)) => ramp(x + y, s + t),
-        (BinOp::Sub, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp(x - y, s.clone()),
-        (BinOp::Mul, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp(x * y, s * y),
-        (BinOp::Mul, ExprKind::Broadcast(y), ExprKind::Ramp(x, s)) => ramp(y * x, y * s),
+        (BinOp::Add, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => {
+            ramp_of(x + y, s.clone(), lanes)
+        }
+        (BinOp::Add, ExprKind::Broadcast(y), ExprKind::Ramp(x, s)) => {
+            ramp_of(y + x, s.clone(), lanes)
+        }
+        (BinOp::Add, ExprKind::Ramp(x, s), ExprKind::Ramp(y, t)) => ramp_of(x + y, s + t, lanes),
+        (BinOp::Sub, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => {
+            ramp_of(x - y, s.clone(), lanes)
+        }
+        (BinOp::Mul, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp_of(x * y, s * y, lanes),
+        (BinOp::Mul, ExprKind::Broadcast(y), ExprKind::Ramp(x, s)) => ramp_of(y * x, y * s, lanes),
         _ => None,
     }
+}
+
+fn ramp_of(base: Expr, stride: Expr, lanes: u16) -> Option<Expr> {
+    Some(Expr::ramp(base, stride, lanes))
 }

@@ -8,8 +8,8 @@ use tilewright_ir::demand::demand;
 use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
-    Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
-    StmtKind, Var, Visit,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar,
+    Range, Result, Stmt, StmtKind, Var, Visit,
 };
 use tilewright_polyhedral::{Access, AccessRelation, Domain, Proof};
 
@@ -50,23 +50,17 @@ pub(super) fn more(
     stmts: &[usize],
     wrap: bool,
 ) -> Result<More> {
-    let plain = |s: &Stmt, cond: &Expr| {
-        let mut harmless = Harmless { scop, why: None };
-        if cond.effects().calls {
-            harmless.refuse("the condition has an effect");
-        }
-        harmless.stmt(s);
-        harmless.why.map_or(Ok(()), |why| Err(Error::refused(why)))
-    };
     match scop.text.get(id.place).map(Stmt::kind) {
-        Some(StmtKind::If { cond, otherwise: Some(other), .. }) if opposite => plain(other, cond)?,
-        Some(StmtKind::If { cond, then, .. }) => plain(then, cond)?,
+        Some(StmtKind::If { cond, otherwise: Some(other), .. }) if opposite => {
+            check_harmless(other, cond, scop)?
+        }
+        Some(StmtKind::If { cond, then, .. }) => check_harmless(then, cond, scop)?,
         Some(StmtKind::Store { value, .. }) => {
-            plain(&Stmt::new(StmtKind::Evaluate(value.clone())), &Expr::bool(true))?;
+            check_harmless(&Stmt::new(StmtKind::Evaluate(value.clone())), &Expr::bool(true), scop)?;
         }
         Some(StmtKind::Block { predicate, block, .. }) => {
-            block.init.iter().try_for_each(|s| plain(s, predicate))?;
-            plain(&block.body, predicate)?;
+            block.init.iter().try_for_each(|s| check_harmless(s, predicate, scop))?;
+            check_harmless(&block.body, predicate, scop)?;
         }
         _ => return Err(Error::internal("a guard that is none")),
     }
@@ -100,6 +94,15 @@ pub(super) fn more(
     }
     more.added.iter().try_for_each(|a| apart(scop, a, &more.added))?;
     Ok(more)
+}
+
+fn check_harmless(s: &Stmt, cond: &Expr, scop: &Scop) -> Result<()> {
+    let mut harmless = Harmless { scop, why: None };
+    if cond.effects().calls {
+        harmless.refuse("the condition has an effect");
+    }
+    harmless.stmt(s);
+    harmless.why.map_or(Ok(()), |why| Err(Error::refused(why)))
 }
 
 impl Added {
@@ -138,11 +141,13 @@ pub(super) struct Wrapped<'a> {
 
 impl Wrapped<'_> {
     fn indices(&self, buffer: &Buffer, indices: &[Expr]) -> Vec<Expr> {
-        let asked = |axis: usize| {
-            self.wraps.iter().any(|(p, b, k)| *p == self.place && b == buffer && *k == axis)
-        };
         let each = indices.iter().enumerate();
-        each.map(|(k, i)| if asked(k) { modulo(i, buffer, k) } else { i.clone() }).collect()
+        each.map(|(k, i)| if self.is_asked(k, buffer) { modulo(i, buffer, k) } else { i.clone() })
+            .collect()
+    }
+
+    fn is_asked(&self, axis: usize, buffer: &Buffer) -> bool {
+        self.wraps.iter().any(|(p, b, k)| *p == self.place && b == buffer && *k == axis)
     }
 }
 
@@ -186,9 +191,12 @@ fn out_of_range(scop: &Scop, t: &Access, proof: Proof) -> Error {
 
 /// `start..end`, where a type holds the ends and what is between.
 pub(super) fn between(start: i64, end: i64, dtype: DType) -> Option<Range> {
-    let constant = |v: i128| holds(dtype, v).then(|| Expr::int(v as i64, dtype));
     let extent = i128::from(end) - i128::from(start);
-    Some(Range { min: constant(start.into())?, extent: constant(extent)? })
+    Some(Range { min: constant_of(start.into(), dtype)?, extent: constant_of(extent, dtype)? })
+}
+
+fn constant_of(v: i128, dtype: DType) -> Option<Expr> {
+    holds(dtype, v).then(|| Expr::int(v as i64, dtype))
 }
 
 /// The domains of iteration variables that have to grow for the values they would get.
@@ -210,27 +218,28 @@ fn widen(
         if domain.proves(&low.and(high)) {
             continue;
         }
-        let refuse = || {
-            let (block, var) = (&block.name, iter.var.name());
-            Error::refused(format!("the variable `{var}` of block `{block}` would leave its range"))
-        };
         let bounds = domain.bounds(value).ok();
         let (Some((Some(lo), Some(hi))), Some(min), Some(extent)) =
             (bounds, min.as_int(), extent.as_int())
         else {
             let range = open_range(domain, stmt, value, &iter.domain, iter.var.dtype());
-            wider.push((stmt.place, number, range.ok_or_else(refuse)?));
+            wider.push((stmt.place, number, range.ok_or_else(|| leaves_range(iter, block))?));
             continue;
         };
         // The initialisation depends on the first value of a reduction.
         if lo < min && iter.kind == IterKind::Reduce {
-            return Err(refuse());
+            return Err(leaves_range(iter, block));
         }
         let end = (hi.checked_add(1)).and_then(|hi| Some(hi.max(min.checked_add(extent)?)));
         let range = end.and_then(|end| between(lo.min(min), end, iter.var.dtype()));
-        wider.push((stmt.place, number, range.ok_or_else(refuse)?));
+        wider.push((stmt.place, number, range.ok_or_else(|| leaves_range(iter, block))?));
     }
     Ok(())
+}
+
+fn leaves_range(iter: &IterVar, block: &Block) -> Error {
+    let (block, var) = (&block.name, iter.var.name());
+    Error::refused(format!("the variable `{var}` of block `{block}` would leave its range"))
 }
 
 /// The values of a variable with those that it would get as well, where its range is open: behind its end, as far
@@ -248,24 +257,26 @@ fn open_range(
         return None;
     }
     let sizes = domain.engine().domain();
-    let end = |of: &Domain| {
-        let last = of.tight_bounds(&(value.clone() - &min), &[]).ok()?.max;
-        Some(sizes.simplify(&(last + 1)))
-    };
-    let padded = end(domain)?;
+    let padded = end_of(domain, value, &min, &sizes)?;
     // What the loops give holds for sizes that leave nothing to add, too.
     let loops: Vec<(Var, Range)> =
         stmt.loops.iter().map(|l| (l.var.clone(), l.range.clone())).collect();
-    let whole = end(&domain.engine().domain_of(&loops, &[])).filter(|whole| {
-        domain.proves(&whole.clone().greater_equal(padded.clone()))
-            && sizes.proves(&whole.clone().greater_equal(extent.clone()))
-    });
+    let whole =
+        end_of(&domain.engine().domain_of(&loops, &[]), value, &min, &sizes).filter(|whole| {
+            domain.proves(&whole.clone().greater_equal(padded.clone()))
+                && sizes.proves(&whole.clone().greater_equal(extent.clone()))
+        });
     if let Some(extent) = whole {
         return Some(Range { min: old.min.clone(), extent: extent.cast(dtype) });
     }
     let grows = domain.proves(&padded.clone().greater_equal(extent.clone()));
     let extent = if grows { padded } else { padded.max(extent) };
     Some(Range { min: old.min.clone(), extent: extent.cast(dtype) })
+}
+
+fn end_of(of: &Domain, value: &Expr, min: &Expr, sizes: &Domain) -> Option<Expr> {
+    let last = of.tight_bounds(&(value.clone() - min), &[]).ok()?.max;
+    Some(sizes.simplify(&(last + 1)))
 }
 
 /// Whether added instances leave the iterations of the parallel loops around them independent.
@@ -275,13 +286,19 @@ fn apart(scop: &Scop, added: &Added, list: &[Added]) -> Result<()> {
         if matches!(l.kind, ForKind::Serial | ForKind::Unrolled) {
             continue;
         }
-        let inside = |s: &&ScopStmt| s.loops.get(depth).is_some_and(|x| x.var == l.var);
         let new = list.iter().map(|a| &a.what);
-        for other in scop.stmts.iter().filter(inside).chain(new) {
+        for other in scop
+            .stmts
+            .iter()
+            .filter(|s| s.loops.get(depth).is_some_and(|x| x.var == l.var))
+            .chain(new)
+        {
             for t in &stmt.accesses {
-                let meets =
-                    |u: &&Access| u.buffer.data == t.buffer.data && (t.is_write || u.is_write);
-                for u in other.accesses.iter().filter(meets) {
+                for u in other
+                    .accesses
+                    .iter()
+                    .filter(|u| u.buffer.data == t.buffer.data && (t.is_write || u.is_write))
+                {
                     let inner: Vec<_> =
                         other.loops.iter().skip(depth).map(|l| l.var.clone()).collect();
                     let (far, names) =
@@ -360,12 +377,13 @@ mod tests {
 
     #[test]
     fn a_range_is_one_that_its_type_holds() {
-        let ends = |start, end, dtype| {
-            between(start, end, dtype).map(|r| (r.min.as_int(), r.extent.as_int()))
-        };
-        assert_eq!(ends(-3, 100, DType::I8), Some((Some(-3), Some(103))));
-        assert_eq!(ends(-100, 100, DType::I8), None);
-        assert_eq!(ends(-3, 4, DType::U8), None);
-        assert_eq!(ends(i64::MIN, i64::MAX, DType::I64), None);
+        assert_eq!(ends_between(-3, 100, DType::I8), Some((Some(-3), Some(103))));
+        assert_eq!(ends_between(-100, 100, DType::I8), None);
+        assert_eq!(ends_between(-3, 4, DType::U8), None);
+        assert_eq!(ends_between(i64::MIN, i64::MAX, DType::I64), None);
+    }
+
+    fn ends_between(start: i64, end: i64, dtype: DType) -> Option<(Option<i64>, Option<i64>)> {
+        between(start, end, dtype).map(|r| (r.min.as_int(), r.extent.as_int()))
     }
 }

@@ -23,7 +23,7 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_polyhedral::{AccessRelation, Known, Set, Uninitialised};
+use tilewright_polyhedral::{AccessRelation, Known, Set};
 
 use super::guard::OvercomputeOptions;
 use super::trial::without;
@@ -119,36 +119,44 @@ fn starved(before: &Scop, after: &Scop, place: usize) -> Option<Error> {
         _ => None,
     });
     let memories: HashSet<&Buffer> = memories.map(|t| &t.buffer).collect();
-    let find = |scop: &Scop, memory: &Buffer| Unwritten::of(scop, Run::all(scop, memory).collect());
     for memory in memories {
-        let refuse = |note: String| {
-            let what = format!("`{}` would be read where nothing has been written", memory.name);
-            Some(Error::refused(what).note(note))
-        };
-        let found = match find(after, memory) {
+        let found = match unwritten(after, memory) {
             Ok(found) => found,
-            Err(unknown) => return refuse(unknown.to_string()),
+            Err(unknown) => return refuse_read(unknown.to_string(), memory),
         };
         if found.reads().next().is_none() {
             continue;
         }
-        let known = match find(before, memory) {
+        let known = match unwritten(before, memory) {
             Ok(known) => known,
-            Err(unknown) => return refuse(unknown.to_string()),
+            Err(unknown) => return refuse_read(unknown.to_string(), memory),
         };
         for (run, u) in found.reads() {
-            let same = |r: &Run, v: &Uninitialised| r.who == run.who && v.reader == u.reader;
-            let was = known.reads().any(|(r, v)| same(r, v) && u.instances.is_within(&v.instances));
+            let was = known.reads().any(|(r, v)| {
+                r.who == run.who && v.reader == u.reader && u.instances.is_within(&v.instances)
+            });
             if was {
                 continue;
             }
-            return refuse(match run.example(after, u) {
-                Some(cell) => format!("{cell} is read"),
-                None => format!("`{}` is read", memory.name),
-            });
+            return refuse_read(
+                match run.example(after, u) {
+                    Some(cell) => format!("{cell} is read"),
+                    None => format!("`{}` is read", memory.name),
+                },
+                memory,
+            );
         }
     }
     None
+}
+
+fn unwritten(scop: &Scop, memory: &Buffer) -> Known<Unwritten> {
+    Unwritten::of(scop, Run::all(scop, memory).collect())
+}
+
+fn refuse_read(note: String, memory: &Buffer) -> Option<Error> {
+    let what = format!("`{}` would be read where nothing has been written", memory.name);
+    Some(Error::refused(what).note(note))
 }
 
 /// Whether a statement is the body of a loop and no loop itself, in the block.
@@ -160,10 +168,10 @@ fn is_body(scop: &Scop, place: usize, block: Option<&str>) -> bool {
         StmtKind::Block { predicate, .. } => predicate.is_true(),
         _ => true,
     };
-    let inside = |s: &ScopStmt| s.blocks.iter().any(|b| Some(&**b) == block);
     takes_guard
         && matches!(parent, Some(StmtKind::For { .. }))
-        && (block.is_none() || scop.inside(place).any(inside))
+        && (block.is_none()
+            || scop.inside(place).any(|s| s.blocks.iter().any(|b| Some(&**b) == block)))
 }
 
 /// Conditions under which a loop body may be of use.
@@ -185,8 +193,10 @@ fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
             // What keeps a divisor from zero may stand inside.
             let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
             let known = free_vars(&guard);
-            let stands = |v: &&Var| stmt.loops.iter().any(|l| l.var == **v);
-            let fits = known.iter().filter(stands).all(|v| outer.contains(v));
+            let fits = known
+                .iter()
+                .filter(|v| stmt.loops.iter().any(|l| l.var == **v))
+                .all(|v| outer.contains(v));
             let decided = guard.as_int().is_some();
             let new = !found.iter().any(|g| same_expr(g, &guard));
             if fits && !decided && !undefined && new {
@@ -234,34 +244,39 @@ fn settled(
 ) -> Known<Option<(Vec<Var>, Set)>> {
     let last = scop.last.get(place).copied().unwrap_or(place);
     let cells: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    let counts = |stmt: &ScopStmt| {
-        let constant = match &stmt.act {
-            Act::Store(v) | Act::Fact(v) => is_constant(v) || v.is_undef(),
-            _ => false,
-        };
-        if is_write {
-            stmt.place > last && matches!(stmt.act, Act::Store(_))
-        } else {
-            constant && !(place..=last).contains(&stmt.place)
-        }
-    };
-    let all = Set::union_of(scop.stmts.iter().filter(|s| counts(s)).filter_map(|stmt| {
-        let t = stmt.target().filter(|t| t.buffer.data == buffer.data)?;
-        Some(AccessRelation::new(&stmt.domain, &t.indices).touched(&cells))
-    }))?;
+    let all = Set::union_of(
+        scop.stmts.iter().filter(|s| counts(s, is_write, last, place)).filter_map(|stmt| {
+            let t = stmt.target().filter(|t| t.buffer.data == buffer.data)?;
+            Some(AccessRelation::new(&stmt.domain, &t.indices).touched(&cells))
+        }),
+    )?;
     Ok(all.filter(Set::is_exact).map(|set| (cells, set)))
+}
+
+fn counts(stmt: &ScopStmt, is_write: bool, last: usize, place: usize) -> bool {
+    let constant = match &stmt.act {
+        Act::Store(v) | Act::Fact(v) => is_constant(v) || v.is_undef(),
+        _ => false,
+    };
+    if is_write {
+        stmt.place > last && matches!(stmt.act, Act::Store(_))
+    } else {
+        constant && !(place..=last).contains(&stmt.place)
+    }
 }
 
 /// The function with a guard around the statement at a place.
 fn guarded(func: &TensorFunc, place: usize, guard: &Expr) -> TensorFunc {
-    let mut edit = |p: usize, s: &Stmt| match s.kind() {
-        _ if p != place => None,
-        StmtKind::Block { bindings, block, .. } => {
-            let (bindings, predicate) = (bindings.clone(), guard.clone());
-            let kind = StmtKind::Block { bindings, predicate, block: block.clone() };
-            Some(Stmt::spanned(kind, s.span()))
-        }
-        _ => Some(Stmt::guard(guard.clone(), s.clone())),
-    };
-    TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+    TensorFunc {
+        body: rewrite(&func.body, &mut |p, s| match s.kind() {
+            _ if p != place => None,
+            StmtKind::Block { bindings, block, .. } => {
+                let (bindings, predicate) = (bindings.clone(), guard.clone());
+                let kind = StmtKind::Block { bindings, predicate, block: block.clone() };
+                Some(Stmt::spanned(kind, s.span()))
+            }
+            _ => Some(Stmt::guard(guard.clone(), s.clone())),
+        }),
+        ..func.clone()
+    }
 }

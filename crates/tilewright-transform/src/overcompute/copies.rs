@@ -100,9 +100,10 @@ impl<'a> Trial<'a> {
 
     /// Whether a memory is read by a copy.
     fn is_copied(&self, memory: &Buffer) -> bool {
-        let reads =
-            |s: &ScopStmt| s.accesses.iter().any(|t| !t.is_write && t.buffer.data == memory.data);
-        self.scop.stmts.iter().any(|s| reads(s) && self.is_of_copy(s))
+        self.scop.stmts.iter().any(|s| {
+            s.accesses.iter().any(|t| !t.is_write && t.buffer.data == memory.data)
+                && self.is_of_copy(s)
+        })
     }
 
     /// The reads of other memory by the copies that give reads of a memory their values, when
@@ -119,8 +120,7 @@ impl<'a> Trial<'a> {
             runs.extend(self.added(memory, |_, _| false));
         }
         runs.retain(|r| !r.statement.accesses.is_empty());
-        let copied = |r: &Run| self.stmt_of(r).is_some_and(copies);
-        if reads.is_empty() || !runs.iter().any(copied) {
+        if reads.is_empty() || !runs.iter().any(|r| self.stmt_of(r).is_some_and(copies)) {
             return Ok(Vec::new());
         }
         runs.extend(reads);
@@ -137,8 +137,9 @@ impl<'a> Trial<'a> {
                 continue;
             }
             let domain = pairs.domain();
-            let same = |k: &usize| self.scop.stmts.get(*k).is_some_and(|s| s.place == store.place);
-            for k in (0..self.scop.stmts.len()).filter(same) {
+            for k in (0..self.scop.stmts.len())
+                .filter(|k| self.scop.stmts.get(*k).is_some_and(|s| s.place == store.place))
+            {
                 let part = match writer {
                     Who::Added(_) => self.instances(Who::Added(k)),
                     _ => self.instances(Who::Stmt(k)),

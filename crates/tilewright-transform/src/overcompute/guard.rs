@@ -67,9 +67,11 @@ pub(super) fn guards(scop: &Scop, options: &OvercomputeOptions<'_>) -> BTreeMap<
         }
     }
     if let Some(name) = options.block {
-        let inside =
-            |k: &usize| scop.stmts.get(*k).is_some_and(|s| s.blocks.iter().any(|b| **b == *name));
-        all.retain(|_, g| g.stmts.iter().all(inside));
+        all.retain(|_, g| {
+            g.stmts
+                .iter()
+                .all(|k| scop.stmts.get(*k).is_some_and(|s| s.blocks.iter().any(|b| **b == *name)))
+        });
     }
     if options.tails {
         all.retain(|_, g| is_tail(scop, g));

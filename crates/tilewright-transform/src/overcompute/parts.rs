@@ -7,11 +7,11 @@
 //!
 //! A condition `p and q` is `p` around `q`. Where the guard `p` goes from there, `q` is what is left.
 
-use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
+use tilewright_ir::{Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
 use super::guard::{Analysed, OvercomputeOptions, guards};
 use super::trial::without;
-use tilewright_polyhedral::scop::{GuardId, rewrite};
+use tilewright_polyhedral::scop::{GuardId, Scop, rewrite};
 
 /// Takes out of guards what they do not need.
 pub(super) fn remove_parts(
@@ -22,13 +22,11 @@ pub(super) fn remove_parts(
     let mut next = 0;
     loop {
         let Analysed { func, scop } = &now;
-        let conjunction = |id: &GuardId| {
-            let parts = condition(scop.text.get(id.place)?)?.conjuncts();
-            (id.place >= next && parts.len() > 1).then_some((id.place, parts))
-        };
         // Each part is asked for by itself.
         let whole = OvercomputeOptions { tails: false, ..*options };
-        let Some((place, mut parts)) = guards(scop, &whole).keys().find_map(conjunction) else {
+        let Some((place, mut parts)) =
+            guards(scop, &whole).keys().find_map(|id| conjunction(id, scop, next))
+        else {
             return Ok(now);
         };
         next = place + 1;
@@ -44,15 +42,20 @@ pub(super) fn remove_parts(
         }
         if parts.len() < before {
             // The remark is about the guard as it is now.
-            if let Err(e) = without(&func, place, options, true)? {
-                let speaks_of = |r: &Error| span.is_some() && r.diagnostic().span == span;
-                if let Some(old) = why.iter_mut().find(|r| speaks_of(r)) {
-                    *old = e;
-                }
+            if let Err(e) = without(&func, place, options, true)?
+                && let Some(old) =
+                    why.iter_mut().find(|r| span.is_some() && r.diagnostic().span == span)
+            {
+                *old = e;
             }
             now = Analysed::of(&func);
         }
     }
+}
+
+fn conjunction(id: &GuardId, scop: &Scop, next: usize) -> Option<(usize, Vec<Expr>)> {
+    let parts = condition(scop.text.get(id.place)?)?.conjuncts();
+    (id.place >= next && parts.len() > 1).then_some((id.place, parts))
 }
 
 /// The condition of a statement.
@@ -66,23 +69,31 @@ fn condition(s: &Stmt) -> Option<&Expr> {
 
 /// The function with one part of the condition at a place around the statement with the others.
 fn apart(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> TensorFunc {
-    let rest = || Expr::all(others.iter().cloned());
-    let guard = |inner: StmtKind, span: Option<Span>| {
-        let then = Stmt::spanned(inner, span);
-        let kind = StmtKind::If { cond: part.clone(), then, otherwise: None };
-        Some(Stmt::spanned(kind, span))
-    };
     let mut edit = |p: usize, s: &Stmt| match s.kind() {
         _ if p != place => None,
         StmtKind::If { then, otherwise, .. } => {
             let (then, otherwise) = (then.clone(), otherwise.clone());
-            guard(StmtKind::If { cond: rest(), then, otherwise }, s.span())
+            guard_with(
+                StmtKind::If { cond: Expr::all(others.iter().cloned()), then, otherwise },
+                s.span(),
+                part,
+            )
         }
         StmtKind::Block { bindings, block, .. } => {
             let (bindings, block) = (bindings.clone(), block.clone());
-            guard(StmtKind::Block { bindings, predicate: rest(), block }, s.span())
+            guard_with(
+                StmtKind::Block { bindings, predicate: Expr::all(others.iter().cloned()), block },
+                s.span(),
+                part,
+            )
         }
         _ => None,
     };
     TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+}
+
+fn guard_with(inner: StmtKind, span: Option<Span>, part: &Expr) -> Option<Stmt> {
+    let then = Stmt::spanned(inner, span);
+    let kind = StmtKind::If { cond: part.clone(), then, otherwise: None };
+    Some(Stmt::spanned(kind, span))
 }

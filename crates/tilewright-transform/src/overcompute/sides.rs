@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
-use super::added::{Added, more};
+use super::added::{Added, More, more};
 use super::guard::{Analysed, Guard, OvercomputeOptions};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
@@ -36,12 +36,13 @@ pub(super) fn one_side(
         let mut trial = Trial::empty(scop);
         let mut left: BTreeMap<GuardId, bool> = BTreeMap::new();
         for (id, stmts) in two_sided(scop, options) {
-            let inside = |p: &GuardId| p.place == id.place || scop.last[p.place] >= id.place;
             let found = [false, true].into_iter().find_map(|opposite| {
                 let (added, looks) = does_both(scop, id, opposite, &stmts)?;
                 Some((opposite, added, looks))
             });
-            let Some((opposite, added, looks)) = found.filter(|_| !left.keys().any(inside)) else {
+            let Some((opposite, added, looks)) = found.filter(|_| {
+                !left.keys().any(|p| p.place == id.place || scop.last[p.place] >= id.place)
+            }) else {
                 continue;
             };
             for a in added {
@@ -116,9 +117,14 @@ fn stmts_cond(scop: &Scop, id: GuardId, stmts: &[usize]) -> Expr {
 
 /// Whether the choices of a stored value have the numbers of those in the text.
 fn numbered(scop: &Scop, place: usize, text: &Expr) -> bool {
-    let binds = |e: &Expr| e.any(|e| matches!(e.kind(), ExprKind::Let(..)));
-    let same = |value: &Expr| !binds(value) && choices(value).len() == choices(text).len();
-    !binds(text) && store_at(scop, place).is_some_and(|(_, value)| same(value))
+    !has_let(text)
+        && store_at(scop, place).is_some_and(|(_, value)| {
+            !has_let(value) && choices(value).len() == choices(text).len()
+        })
+}
+
+fn has_let(e: &Expr) -> bool {
+    e.any(|e| matches!(e.kind(), ExprKind::Let(..)))
 }
 
 /// The store at a place: its number, and the value.
@@ -165,8 +171,7 @@ fn does_both(
     }
     // Store by store, without loops or conditions of their own.
     let depth = scop.around(id.place);
-    let is_loop = |p: &usize| matches!(scop.text[*p].kind(), StmtKind::For { .. });
-    let depth = depth.filter(is_loop).count();
+    let depth = depth.filter(|p| matches!(scop.text[*p].kind(), StmtKind::For { .. })).count();
     let mine: Vec<&Added> =
         more.added.iter().filter(|a| matches!(a.what.act, Act::Store(_))).collect();
     let theirs = other.iter().filter_map(|k| scop.stmts.get(*k));
@@ -189,14 +194,19 @@ fn does_both(
         }
         equal(a, x, y)?;
     }
-    // What is known of a cell was so before the first of several stores.
-    let is_target = |&(stmt, access): &Read| {
-        let read = more.added.iter().find(|a| a.stmt == stmt);
-        let read = read.zip(access).and_then(|(a, t)| a.what.accesses.get(t));
-        let written = mine.iter().filter_map(|a| a.what.target());
-        read.is_some_and(|r| written.clone().any(|t| t.buffer == r.buffer))
-    };
-    if mine.len() > 1 && looks.iter().any(is_target) { None } else { Some((more.added, looks)) }
+    if mine.len() > 1 && looks.iter().any(|read| is_target(read, &more, &mine)) {
+        None
+    } else {
+        Some((more.added, looks))
+    }
+}
+
+/// What is known of a cell was so before the first of several stores.
+fn is_target(&(stmt, access): &Read, more: &More, mine: &[&Added]) -> bool {
+    let read = more.added.iter().find(|a| a.stmt == stmt);
+    let read = read.zip(access).and_then(|(a, t)| a.what.accesses.get(t));
+    let written = mine.iter().filter_map(|a| a.what.target());
+    read.is_some_and(|r| written.clone().any(|t| t.buffer == r.buffer))
 }
 
 /// The choices of a value, in the order of their numbers: the first has number one.

@@ -75,9 +75,11 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
     let (stmt, Some(domain)) = (&x.added.what, &x.writes) else { return Ok(true) };
     let Some(cell) = stmt.target() else { return Ok(true) };
     let axes: Vec<Var> = (0..cell.indices.len()).map(|k| Var::index(format!("c{k}"))).collect();
-    let reads = |r: &&Run| r.statement.accesses.iter().any(|t| !t.is_write);
-    let sees = |r: &&Run| !is_before(&r.statement.schedule, &stmt.schedule);
-    let readers: Vec<&Run> = runs.iter().filter(reads).filter(sees).collect();
+    let readers: Vec<&Run> = runs
+        .iter()
+        .filter(|r| r.statement.accesses.iter().any(|t| !t.is_write))
+        .filter(|r| !is_before(&r.statement.schedule, &stmt.schedule))
+        .collect();
     let mut rest = AccessRelation::new(domain, &cell.indices).touched(&axes)?;
     for w in runs.iter().filter(|r| !matches!(r.who, Who::Added(_))).map(|r| &r.statement) {
         let between = is_before(&stmt.schedule, &w.schedule)
@@ -262,10 +264,9 @@ impl<'a> Trial<'a> {
     fn readers(&self, memory: &Buffer) -> Vec<Run> {
         let stmts = self.scop.stmts.iter().enumerate();
         let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s): (usize, &ScopStmt)| {
-            Some(Run::of(self.scop, k, memory)?.only(|t| !s.passes_on(t)))
-        };
-        let mut all: Vec<Run> = stmts.filter_map(run).collect();
+        let mut all: Vec<Run> = stmts
+            .filter_map(|(k, s)| Some(Run::of(self.scop, k, memory)?.only(|t| !s.passes_on(t))))
+            .collect();
         all.extend(MemoryFlow::end(self.scop, memory));
         let rests = self.added(memory, |x, access| x.depended_on.contains(&access));
         all.extend(rests.into_iter().map(|r| r.only(|t| !t.is_write)));
@@ -274,8 +275,10 @@ impl<'a> Trial<'a> {
 
     /// The added stores to a memory that may be read before they are overwritten.
     fn seen(&self, memory: &Buffer, readers: &[Run]) -> Vec<usize> {
-        let writes = |x: &Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
-        let stores = self.extras.iter().filter(|(_, x)| writes(x));
+        let stores = self
+            .extras
+            .iter()
+            .filter(|(_, x)| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data));
         let seen = stores.filter(|(_, x)| !is_overwritten(x, readers).unwrap_or(false));
         seen.map(|(k, _)| *k).collect()
     }
@@ -422,13 +425,10 @@ impl<'a> Trial<'a> {
     ) -> Vec<Run> {
         let stmt = &x.added.what;
         let run = Run::new(self.scop, Who::Added(k), stmt, memory).map(|run| run.looking(stmt));
-        let part = |domain: &Domain, keep: &dyn Fn(&Access, Option<usize>) -> bool| {
-            let mut part = run.clone()?.only_where(keep);
-            part.statement.domain = domain.clone();
-            (!part.accesses.is_empty()).then_some(part)
-        };
-        let reads = part(&stmt.domain, &|t, which| !t.is_write && asked(x, which));
-        let writes = x.writes.as_ref().and_then(|d| part(d, &|t, _| t.is_write));
+        let reads =
+            restricted_part(&stmt.domain, &|t, which| !t.is_write && asked(x, which), run.as_ref());
+        let writes =
+            x.writes.as_ref().and_then(|d| restricted_part(d, &|t, _| t.is_write, run.as_ref()));
         reads.into_iter().chain(writes).collect()
     }
 
@@ -489,19 +489,31 @@ impl<'a> Trial<'a> {
     }
 }
 
+fn restricted_part(
+    domain: &Domain,
+    keep: &dyn Fn(&Access, Option<usize>) -> bool,
+    run: Option<&Run>,
+) -> Option<Run> {
+    let mut part = run?.clone().only_where(keep);
+    part.statement.domain = domain.clone();
+    (!part.accesses.is_empty()).then_some(part)
+}
+
 fn same_regions(a: &[Region], b: &[Region]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_region(a, b))
 }
 
 /// The smallest constant range around two.
 fn join(a: &Range, b: &Range, dtype: DType) -> Result<Range> {
-    let ends =
-        |r: &Range| Some((r.min.as_int()?, r.min.as_int()?.checked_add(r.extent.as_int()?)?));
-    match (ends(a), ends(b)) {
+    match (constant_ends(a), constant_ends(b)) {
         (Some((lo, hi)), Some((start, end))) => between(lo.min(start), hi.max(end), dtype)
             .ok_or_else(|| Error::refused(format!("`{dtype}` does not hold {lo}..{end}"))),
         _ => Ok(b.clone()),
     }
+}
+
+fn constant_ends(r: &Range) -> Option<(i64, i64)> {
+    Some((r.min.as_int()?, r.min.as_int()?.checked_add(r.extent.as_int()?)?))
 }
 
 /// The remark about a guard that stays.

@@ -60,8 +60,9 @@ impl<'a> Knowledge<'a> {
         let scop = self.scop;
         let stmts = scop.stmts.iter().enumerate();
         let real = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let writes = |(k, _)| Some(Run::of(scop, k, memory)?.only(|t| t.is_write));
-        let mut runs: Vec<Run> = real.filter_map(writes).collect();
+        let mut runs: Vec<Run> = real
+            .filter_map(|(k, _)| Some(Run::of(scop, k, memory)?.only(|t| t.is_write)))
+            .collect();
         let look = Run::new(scop, Who::Added(a.stmt), &a.what, memory);
         runs.extend(look.map(|run| run.looking(&a.what).only(|t| !t.is_write)));
         let memory_flow = MemoryFlow::between(scop, runs).ok().map(Rc::new);
@@ -90,8 +91,13 @@ impl<'a> Knowledge<'a> {
             if a.what.place != place {
                 continue;
             }
-            let reads = |t: &Access| !t.is_write && Some(&t.buffer) != but;
-            for (k, access) in a.what.accesses.iter().enumerate().filter(|(_, t)| reads(t)) {
+            for (k, access) in a
+                .what
+                .accesses
+                .iter()
+                .enumerate()
+                .filter(|(_, t)| !t.is_write && Some(&t.buffer) != but)
+            {
                 let known = self.access(a, access, Some(k)).and_then(|(t, id)| t.constant(id));
                 let Some((value, points)) = known else { continue };
                 let Ok(all) = a.what.domain.to_set() else { continue };
@@ -129,17 +135,23 @@ impl<'a> Knowledge<'a> {
             known.push(read);
         }
         let depends_on = known.iter().map(|r| (r.stmt, Some(r.access))).collect();
-        let finite = |b: &Buffer| look.floats == Floats::Finite && self.scop.has(b);
         let value = value.replace(|e| {
             let ExprKind::Load(buffer, indices) = e.kind() else { return None };
             let outer = self.scop.lifetime(buffer);
-            let is_this = |r: &&Constant| {
-                let at = r.what.indices.iter().skip(outer);
-                r.what.buffer == *buffer && indices.iter().zip(at).all(|(x, y)| same_expr(x, y))
-            };
-            Some(known.iter().find(is_this).map_or_else(|| e.clone(), |r| r.value.clone()))
+            Some(
+                known
+                    .iter()
+                    .find(|r| {
+                        let at = r.what.indices.iter().skip(outer);
+                        r.what.buffer == *buffer
+                            && indices.iter().zip(at).all(|(x, y)| same_expr(x, y))
+                    })
+                    .map_or_else(|| e.clone(), |r| r.value.clone()),
+            )
         });
-        let value = reduced(&value, &points.domain(), &finite);
+        let value = reduced(&value, &points.domain(), &|b| {
+            look.floats == Floats::Finite && self.scop.has(b)
+        });
         Ok((value, Unchanged { points, depends_on }))
     }
 
@@ -172,8 +184,10 @@ impl<'a> Knowledge<'a> {
                 found = Some(here);
             }
         }
-        let holds = || self.access(a, target, None).is_some_and(|(t, id)| t.holds(id, value));
-        if own && !self.scop.reads_what_changes(value) && holds() {
+        if own
+            && !self.scop.reads_what_changes(value)
+            && self.access(a, target, None).is_some_and(|(t, id)| t.holds(id, value))
+        {
             Some(Unchanged { points: all, depends_on: vec![(a.stmt, None)] })
         } else {
             found

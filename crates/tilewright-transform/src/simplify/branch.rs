@@ -68,14 +68,13 @@ impl Simplify<'_> {
             );
             return None;
         }
-        let side = |s: &Option<Stmt>| s.clone().unwrap_or_else(Stmt::nop);
         let (yes, no) = if same {
-            (then2.clone(), side(otherwise2))
+            (then2.clone(), otherwise2.clone().unwrap_or_else(Stmt::nop))
         } else {
-            (side(otherwise2), then2.clone())
+            (otherwise2.clone().unwrap_or_else(Stmt::nop), then2.clone())
         };
         let then = Stmt::seq([then.clone(), yes]);
-        let otherwise = Stmt::seq([side(otherwise), no]);
+        let otherwise = Stmt::seq([otherwise.clone().unwrap_or_else(Stmt::nop), no]);
         let otherwise = (!otherwise.is_nop()).then_some(otherwise);
         Some(Stmt::spanned(StmtKind::If { cond: cond.clone(), then, otherwise }, first.span()))
     }
@@ -144,11 +143,10 @@ impl Simplify<'_> {
             return None;
         }
         let here = self.domain();
-        let under = |cond: &Expr| here.with_guard(cond);
-        if same(&under(&!cond.clone()), yes, no) {
+        if same(&here.with_guard(&!cond.clone()), yes, no) {
             return Some(yes.clone());
         }
-        same(&under(cond), no, yes).then(|| no.clone())
+        same(&here.with_guard(cond), no, yes).then(|| no.clone())
     }
 
     fn side(&mut self, cond: &Expr, s: &Stmt) -> Stmt {
@@ -171,8 +169,9 @@ impl Simplify<'_> {
         if !names.is_empty() {
             missing.push(format!("no value of {} is known that decides it", list(&names)));
         }
-        let about = |lost: &&Expr| lost.loads_from(|b| reads.contains(b));
-        if let Some(lost) = self.lost.iter().rev().find(about) {
+        if let Some(lost) =
+            self.lost.iter().rev().find(|lost| lost.loads_from(|b| reads.contains(b)))
+        {
             missing.push(format!("`{lost}` was known until something that may change it"));
         }
         let remark = Error::refused("this branch stays, its condition is not decided").at(s.span());

@@ -18,7 +18,6 @@ pub(super) fn reduced(e: Expr) -> Expr {
 
 /// What an operation on `T.undef()` is.
 fn arbitrary(e: &Expr) -> Option<Expr> {
-    let vanishes = || !e.effects().calls;
     match e.kind() {
         ExprKind::Binary(BinOp::Mul, zero, other) | ExprKind::Binary(BinOp::Mul, other, zero)
             if neutral::is(zero, 0.0) && other.is_undef() =>
@@ -28,13 +27,13 @@ fn arbitrary(e: &Expr) -> Option<Expr> {
         ExprKind::Binary(op, a, b)
             if (a.is_undef() || b.is_undef()) && !op.is_compare() && !op.is_logic() =>
         {
-            vanishes().then(|| Expr::undef(e.dtype()))
+            (!e.effects().calls).then(|| Expr::undef(e.dtype()))
         }
         ExprKind::Cast(a) if a.is_undef() => Some(Expr::undef(e.dtype())),
         ExprKind::Call(CallTarget::Intrin(op), args)
             if args.iter().any(Expr::is_undef) && !op.is_predicate() =>
         {
-            vanishes().then(|| Expr::undef(e.dtype()))
+            (!e.effects().calls).then(|| Expr::undef(e.dtype()))
         }
         ExprKind::Call(CallTarget::Reinterpret(_), args) if args.iter().any(Expr::is_undef) => {
             Some(Expr::undef(e.dtype()))

@@ -47,30 +47,44 @@ fn calls(e: &Expr) -> Vec<Expr> {
 
 /// Least and greatest value of an integer function.
 fn ends(e: &Expr, domain: &Domain) -> Option<(i64, i64)> {
-    let bounds = |e: &Expr| match domain.bounds(e) {
-        Ok((Some(lo), Some(hi))) => Some((lo, hi)),
-        _ => None,
-    };
-    let fits = |v: i128| i64::try_from(v).ok().filter(|_| holds(e.dtype(), v));
     match e.kind() {
         ExprKind::Call(CallTarget::Intrin(op), args) => {
             let [value, by] = args.as_slice() else { return None };
-            let ((a, b), (few, many)) = (bounds(value)?, bounds(by)?);
+            let ((a, b), (few, many)) = (known_bounds(value, domain)?, known_bounds(by, domain)?);
             if few < 0 || many >= i64::from(e.dtype().bits) {
                 return None;
             }
-            let at = |v: i64, by: i64| match op {
-                Intrin::Shl => fits(i128::from(v) << by),
-                _ => fits(i128::from(v >> by)),
-            };
-            let corners = [at(a, few)?, at(a, many)?, at(b, few)?, at(b, many)?];
+            let corners = [
+                shifted(a, few, op, e)?,
+                shifted(a, many, op, e)?,
+                shifted(b, few, op, e)?,
+                shifted(b, many, op, e)?,
+            ];
             Some((*corners.iter().min()?, *corners.iter().max()?))
         }
         ExprKind::Cast(inner) => {
-            let (lo, hi) = real_ends(inner, &bounds)?;
-            Some((fits(lo.trunc() as i128)?, fits(hi.trunc() as i128)?))
+            let (lo, hi) = real_ends(inner, &|e| known_bounds(e, domain))?;
+            Some((fitting(lo.trunc() as i128, e)?, fitting(hi.trunc() as i128, e)?))
         }
         _ => None,
+    }
+}
+
+fn known_bounds(e: &Expr, domain: &Domain) -> Option<(i64, i64)> {
+    match domain.bounds(e) {
+        Ok((Some(lo), Some(hi))) => Some((lo, hi)),
+        _ => None,
+    }
+}
+
+fn fitting(v: i128, e: &Expr) -> Option<i64> {
+    i64::try_from(v).ok().filter(|_| holds(e.dtype(), v))
+}
+
+fn shifted(v: i64, by: i64, op: &Intrin, e: &Expr) -> Option<i64> {
+    match op {
+        Intrin::Shl => fitting(i128::from(v) << by, e),
+        _ => fitting(i128::from(v >> by), e),
     }
 }
 
@@ -85,8 +99,8 @@ fn real_ends(e: &Expr, bounds: &impl Fn(&Expr) -> Option<(i64, i64)>) -> Option<
                 32 => 1 << 24,
                 _ => return None,
             };
-            let exact = |v: i64| v.unsigned_abs() <= largest;
-            (exact(lo) && exact(hi)).then_some((lo as f64, hi as f64))?
+            (lo.unsigned_abs() <= largest && hi.unsigned_abs() <= largest)
+                .then_some((lo as f64, hi as f64))?
         }
         ExprKind::Call(CallTarget::Intrin(op), args) => {
             let (lo, hi) = real_ends(args.first()?, bounds)?;

@@ -5,7 +5,7 @@ use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold};
 use tilewright_polyhedral::{Domain, cost};
 
-use super::{Simplest, Simplify, data};
+use super::{Simplify, data};
 use tilewright_analysis::equivalence::same_value;
 use tilewright_polyhedral::traits::{Expand, overflows};
 
@@ -60,8 +60,10 @@ impl Simplify<'_> {
         let value = self.memory.value(buffer, indices).filter(|v| v.effects().constant());
         let Some(value) = value.map(|v| self.value(&v)) else { return e.clone() };
         // Index arithmetic must not take over what has wrapped, and a block stands for itself.
-        let foreign = || free_vars(&value).iter().any(|v| self.foreign.contains(v));
-        if cost(&value) > cost(e) || foreign() || overflows(&value, &self.domain()) {
+        if cost(&value) > cost(e)
+            || free_vars(&value).iter().any(|v| self.foreign.contains(v))
+            || overflows(&value, &self.domain())
+        {
             return e.clone();
         }
         value
@@ -72,8 +74,12 @@ impl Simplify<'_> {
         if e.as_int().is_some() || (e.as_var().is_some() && !e.dtype().is_bool()) {
             return e.clone();
         }
-        let found = |(of, data, _): &&Simplest| *data == self.data && same_expr(of, e);
-        if let Some((.., done)) = self.simplest.borrow().iter().find(found) {
+        if let Some((.., done)) = self
+            .simplest
+            .borrow()
+            .iter()
+            .find(|(of, data, _)| *data == self.data && same_expr(of, e))
+        {
             return done.clone();
         }
         let domain = self.points.domain();

@@ -226,8 +226,9 @@ impl<'a> Simplify<'a> {
         if self.points.guards().any(|cond| cond.effects().loads) {
             let written = self.memory.written_by(s);
             let memory = &self.memory;
-            let changes = |cond: &Expr| memory.may_change(&written, cond).is_some();
-            let (points, lost) = self.points.without(|c| c.effects().loads && changes(c));
+            let (points, lost) = self
+                .points
+                .without(|c| c.effects().loads && memory.may_change(&written, c).is_some());
             self.lose(points, lost);
         }
     }
@@ -309,8 +310,7 @@ impl<'a> Simplify<'a> {
             return false;
         }
         let domain = self.domain();
-        let same = |(a, b): (&Expr, &Expr)| equal::same_expr(a, b) || domain.equal(a, b).is_yes();
-        indices.iter().zip(at).all(same)
+        indices.iter().zip(at).all(|(a, b)| equal::same_expr(a, b) || domain.equal(a, b).is_yes())
     }
 
     fn assume(&mut self, s: &Stmt, cond: &Expr) {
@@ -450,9 +450,8 @@ mod tests {
 
     /// `T.assume(A[0] < 5)`, then `between`, then `if A[0] < 7: B[0] = 1`: whether the guard went.
     fn guard_goes(a: &Buffer, b: &Buffer, between: Stmt) -> bool {
-        let first = || a.load([Expr::i32(0)]);
-        let assume = Stmt::new(StmtKind::Assume(first().less(5)));
-        let guarded = Stmt::guard(first().less(7), set(b, 0, 1));
+        let assume = Stmt::new(StmtKind::Assume(a.load([Expr::i32(0)]).less(5)));
+        let guarded = Stmt::guard(a.load([Expr::i32(0)]).less(7), set(b, 0, 1));
         let out = run(&[a, b], Stmt::seq([assume, between, guarded]));
         let StmtKind::Seq(parts) = out.kind() else { panic!("{out:?}") };
         matches!(parts.last().map(Stmt::kind), Some(StmtKind::Store { .. }))
@@ -552,9 +551,6 @@ mod tests {
             let names: Vec<Var> = (0..=length).map(|k| Var::index(format!("t{k}"))).collect();
             let set = Stmt::store(&b, vec![i.expr()], names[length].expr());
             let even = Stmt::guard(names[1].expr().floormod(2).equal(0), set);
-            let bind = |var: &Var, value: Expr, body: Stmt| {
-                Stmt::new(StmtKind::Let { var: var.clone(), value, body })
-            };
             let doubled = |body, pair: &[Var]| bind(&pair[1], pair[0].expr() + &pair[0], body);
             let doubled = names.windows(2).rev().fold(even, doubled);
             let body =
@@ -566,6 +562,10 @@ mod tests {
         };
         let (short, long) = (spent(40), spent(80));
         assert!(long < 3 * short, "{short}, then {long}");
+    }
+
+    fn bind(var: &Var, value: Expr, body: Stmt) -> Stmt {
+        Stmt::new(StmtKind::Let { var: var.clone(), value, body })
     }
 
     #[test]

@@ -347,8 +347,9 @@ impl ExprParser {
         let result = read();
         self.env.pop();
         let body = result?;
-        let wrap = |body, (var, value)| Expr::let_in(var, value, body);
-        Ok(TextValue::Typed(bound.into_iter().rev().fold(body, wrap)))
+        Ok(TextValue::Typed(
+            bound.into_iter().rev().fold(body, |body, (var, value)| Expr::let_in(var, value, body)),
+        ))
     }
 
     /// `T.call_extern("float32", "name", args...)`, or the older `T.call_extern("name", args...,

@@ -156,14 +156,13 @@ fn common(name: &str, a: &GraphType, b: &GraphType) -> GraphType {
         (GraphType::Tensor(x), GraphType::Tensor(y))
             if x.dtype == y.dtype && x.shape.len() == y.shape.len() =>
         {
-            let extent = |(k, (x, y)): (usize, (&Expr, &Expr))| {
-                if x.to_string() == y.to_string() {
-                    x.clone()
-                } else {
-                    Var::new(format!("{name}_{k}"), DType::I64).expr()
-                }
-            };
-            let shape = x.shape.iter().zip(&y.shape).enumerate().map(extent).collect();
+            let shape = x
+                .shape
+                .iter()
+                .zip(&y.shape)
+                .enumerate()
+                .map(|axis| common_extent(axis, name))
+                .collect();
             GraphType::Tensor(TensorType { shape, dtype: x.dtype })
         }
         (GraphType::Tuple(x), GraphType::Tuple(y)) if x.len() == y.len() => GraphType::Tuple(
@@ -174,5 +173,13 @@ fn common(name: &str, a: &GraphType, b: &GraphType) -> GraphType {
                 .collect(),
         ),
         _ => a.clone(),
+    }
+}
+
+fn common_extent((k, (x, y)): (usize, (&Expr, &Expr)), name: &str) -> Expr {
+    if x.to_string() == y.to_string() {
+        x.clone()
+    } else {
+        Var::new(format!("{name}_{k}"), DType::I64).expr()
     }
 }

@@ -249,13 +249,15 @@ impl Printer<'_> {
             GraphExpr::Call { op, args, attrs } => {
                 let (callee, mut parts) = self.callee(op);
                 // `_2` is the third argument, where the others fill the places around it.
-                let place = |key: &str| key.strip_prefix('_')?.parse::<usize>().ok();
-                let places = attrs.keys().filter(|k| place(k).is_some()).count() + args.len();
-                let placed = |i: usize| attrs.get_key_value(format!("_{i}").as_str());
-                let positional = attrs.keys().filter_map(|k| place(k)).all(|i| i < places);
+                let places =
+                    attrs.keys().filter(|k| place_of_key(k).is_some()).count() + args.len();
+                let positional = attrs.keys().filter_map(|k| place_of_key(k)).all(|i| i < places);
                 let mut args = args.iter();
                 for i in 0..if positional { places } else { args.len() } {
-                    let text = match placed(i).filter(|_| positional) {
+                    let text = match attrs
+                        .get_key_value(format!("_{i}").as_str())
+                        .filter(|_| positional)
+                    {
                         Some((_, a)) => self.attr(a),
                         None => args.next().map_or(String::new(), |a| self.value(a)),
                     };
@@ -264,7 +266,7 @@ impl Printer<'_> {
                 let mut others = Attrs::new();
                 for (key, a) in attrs {
                     match is_identifier(key) {
-                        _ if positional && place(key).is_some() => {}
+                        _ if positional && place_of_key(key).is_some() => {}
                         true => {
                             let a = self.attr(a);
                             parts.push(format!("{key}={a}"));
@@ -295,4 +297,8 @@ impl Printer<'_> {
         }
         ("R.call".to_owned(), vec![quote(op)])
     }
+}
+
+fn place_of_key(key: &str) -> Option<usize> {
+    key.strip_prefix('_')?.parse::<usize>().ok()
 }

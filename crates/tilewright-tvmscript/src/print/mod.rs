@@ -86,11 +86,10 @@ impl Printer<'_> {
     /// First value, unless it is zero, and end of a range, so that they read back as the range
     /// (`range_between` of the reader).
     fn bounds(&mut self, r: &Range) -> (Option<String>, String) {
-        let sum = |n: &Expr| Expr::binary(BinOp::Add, r.min.clone(), n.clone());
         let end = match (constant_value(&r.min), constant_value(&r.extent), r.extent.kind()) {
             (Some(0), ..) => return (None, self.expr(&r.extent)),
             (Some(a), Some(b), _) => {
-                int_literal(a + b, r.min.dtype()).unwrap_or_else(|_| sum(&r.extent))
+                int_literal(a + b, r.min.dtype()).unwrap_or_else(|_| sum_with(&r.extent, r))
             }
             // The extent `end - min` is what two other bounds stand for.
             (a, _, ExprKind::Binary(BinOp::Sub, end, min))
@@ -100,7 +99,7 @@ impl Printer<'_> {
             {
                 end.clone()
             }
-            _ => sum(&r.extent),
+            _ => sum_with(&r.extent, r),
         };
         (Some(self.expr(&r.min)), self.expr(&end))
     }
@@ -170,4 +169,8 @@ impl Printer<'_> {
         }
         self.out.lines().map(|l| l.trim_end().to_owned() + "\n").collect()
     }
+}
+
+fn sum_with(n: &Expr, r: &Range) -> Expr {
+    Expr::binary(BinOp::Add, r.min.clone(), n.clone())
 }

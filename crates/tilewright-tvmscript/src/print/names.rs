@@ -41,8 +41,8 @@ pub(crate) fn identifier(name: &str) -> String {
     if is_identifier(name) {
         return name.to_owned();
     }
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let mut text: String = name.chars().take(200).map(plain).collect();
+    let mut text: String =
+        name.chars().take(200).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
         text.insert(0, 'v');
     }

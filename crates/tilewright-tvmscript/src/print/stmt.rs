@@ -226,17 +226,19 @@ impl Printer<'_> {
         if r.ranges.is_empty() {
             return format!("{buffer}[()]");
         }
-        let range = |r: &Range| {
-            if r.is_point() {
-                self.expr(&r.min)
-            } else {
-                match self.bounds(r) {
-                    (None, end) => format!("0:{end}"),
-                    (Some(min), end) => format!("{min}:{end}"),
+        format!(
+            "{buffer}[{}]",
+            commas(r.ranges.iter().map(|r| {
+                if r.is_point() {
+                    self.expr(&r.min)
+                } else {
+                    match self.bounds(r) {
+                        (None, end) => format!("0:{end}"),
+                        (Some(min), end) => format!("{min}:{end}"),
+                    }
                 }
-            }
-        };
-        format!("{buffer}[{}]", commas(r.ranges.iter().map(range)))
+            }))
+        )
     }
 
     fn regions(&mut self, name: &str, regions: Option<&Vec<Region>>) {
@@ -303,21 +305,16 @@ impl Printer<'_> {
     /// The iteration variables. Where each stands for a loop with the loop's own range, they are
     /// one `T.axis.remap`.
     fn axes(&mut self, bindings: &[Expr], b: &Block) {
-        let is_loop = |range: &Range, e: &Expr| {
-            let around = e.as_var().and_then(|v| self.loops.get(v));
-            around.is_some_and(|r| {
-                equal::same_expr(&r.min, &range.min) && equal::same_expr(&r.extent, &range.extent)
-            })
-        };
-        let pairs = || b.iters.iter().zip(bindings);
-        if b.iters.len() > 1 && pairs().all(|(i, e)| is_loop(&i.domain, e)) {
+        if b.iters.len() > 1
+            && b.iters.iter().zip(bindings).all(|(i, e)| self.is_loop(&i.domain, e))
+        {
             let values = self.exprs(bindings);
             let kinds: String = b.iters.iter().map(|i| axis_names(i.kind).1).collect();
             let names = commas(b.iters.iter().map(|i| self.names.define(&i.var)));
             self.line(&format!("{names} = T.axis.remap(\"{kinds}\", [{values}])"));
             return;
         }
-        for (iter, value) in pairs() {
+        for (iter, value) in b.iters.iter().zip(bindings) {
             let value = self.expr(value);
             let domain = match self.bounds(&iter.domain) {
                 (None, end) => end,
@@ -327,6 +324,13 @@ impl Printer<'_> {
             let name = self.names.define(&iter.var);
             self.line(&format!("{name} = T.axis.{kind}({domain}, {value})"));
         }
+    }
+
+    fn is_loop(&self, range: &Range, e: &Expr) -> bool {
+        let around = e.as_var().and_then(|v| self.loops.get(v));
+        around.is_some_and(|r| {
+            equal::same_expr(&r.min, &range.min) && equal::same_expr(&r.extent, &range.extent)
+        })
     }
 
     /// The arguments that describe a buffer: shape, type, and what is not usual.

@@ -28,8 +28,6 @@ impl TensorParser<'_> {
         level: Level,
     ) -> Result<()> {
         let what = format!("T.{name}");
-        let twice =
-            |span| Err(Error::syntax(format!("`{what}` stands twice in this block")).at(span));
         let span = self.x.span(c);
         if level != Level::Block {
             return Err(Error::syntax(format!("`{what}` belongs directly in a block"))
@@ -42,7 +40,7 @@ impl TensorParser<'_> {
                 let cond = self.x.condition(args.need("predicate")?)?;
                 match self.frame(span)?.predicate.replace(cond) {
                     None => Ok(()),
-                    Some(_) => twice(span),
+                    Some(_) => stands_twice(span, &what),
                 }
             }
             "reads" | "writes" => {
@@ -55,7 +53,7 @@ impl TensorParser<'_> {
                 let slot = if name == "reads" { &mut block.reads } else { &mut block.writes };
                 match slot.replace(regions) {
                     None => Ok(()),
-                    Some(_) => twice(span),
+                    Some(_) => stands_twice(span, &what),
                 }
             }
             _ => {
@@ -257,4 +255,8 @@ impl TensorParser<'_> {
             Stmt::spanned(StmtKind::Declare { buffer, body }, Some(span))
         }))
     }
+}
+
+fn stands_twice(span: Span, what: &str) -> Result<()> {
+    Err(Error::syntax(format!("`{what}` stands twice in this block")).at(span))
 }

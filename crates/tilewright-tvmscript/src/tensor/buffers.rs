@@ -216,15 +216,14 @@ impl TensorParser<'_> {
         let args = Args::bind(c, "T.match_buffer", VIEW.split_at(12).0)?;
         let shape = args.read("shape", |e| self.x.extents(e))?;
         let source = args.get("param");
-        let open = |p: &Param| p.scalar().filter(|v| v.dtype() == DType::HANDLE).cloned();
         let handle = |p: &Param| match p {
             Param::Buffer { handle, .. } => Some(handle.clone()),
-            Param::Scalar(_) => open(p),
+            Param::Scalar(_) => open_handle(p),
         };
         let handle = match source {
             // Loose code leaves the handle out: they come in the order of the parameters.
             None => {
-                let found = self.params.iter().position(|p| open(p).is_some());
+                let found = self.params.iter().position(|p| open_handle(p).is_some());
                 Some(found.ok_or_else(|| {
                     Error::syntax("every handle of the function has its buffer already").at(span)
                 })?)
@@ -241,11 +240,10 @@ impl TensorParser<'_> {
             },
             Some(_) => None,
         };
-        let missing = || Error::syntax("`T.match_buffer` needs the argument `shape`").at(span);
         let buffer = match (handle, source) {
             (Some(i), _) => {
                 let name = self.head.real_name(name);
-                let buffer = self.buffer_from(name, shape.ok_or_else(missing)?, &args)?;
+                let buffer = self.buffer_from(name, shape.ok_or_else(|| no_shape(span))?, &args)?;
                 let param = match &self.params[i] {
                     Param::Scalar(v) => Param::Buffer { handle: v.clone(), buffer: buffer.clone() },
                     Param::Buffer { handle, .. } => {
@@ -276,9 +274,17 @@ impl TensorParser<'_> {
                 self.frame(span)?.block.matches.push(view);
                 buffer
             }
-            (None, None) => return Err(missing()),
+            (None, None) => return Err(no_shape(span)),
         };
         self.x.env.define_buffer(name, &buffer);
         Ok(())
     }
+}
+
+fn open_handle(p: &Param) -> Option<Var> {
+    p.scalar().filter(|v| v.dtype() == DType::HANDLE).cloned()
+}
+
+fn no_shape(span: Span) -> Error {
+    Error::syntax("`T.match_buffer` needs the argument `shape`").at(span)
 }

@@ -88,24 +88,25 @@ impl TensorParser<'_> {
             ast::Expr::Subscript(s) => &*s.value,
             other => other,
         };
-        let expected = || {
-            self.x
-                .error(e, "expected the type of a parameter")
-                .help("write T.Buffer(shape, dtype), T.handle, or a type such as T.int32")
-        };
         let name = match (self.x.path(callee), e) {
             (Some((Space::T, name)), _) => name,
             (None, ast::Expr::StringLiteral(s)) => s.value.to_str().to_owned(),
-            _ => return Err(expected()),
+            _ => return Err(self.no_param_type(e)),
         };
         match name.as_str() {
             "Buffer" => Ok(None),
             "Ptr" | "handle" => Ok(Some(DType::HANDLE)),
             name => match name.parse::<DType>() {
                 Ok(dtype) if dtype != DType::VOID => Ok(Some(dtype)),
-                _ => Err(expected()),
+                _ => Err(self.no_param_type(e)),
             },
         }
+    }
+
+    fn no_param_type(&self, e: &ast::Expr) -> Error {
+        self.x
+            .error(e, "expected the type of a parameter")
+            .help("write T.Buffer(shape, dtype), T.handle, or a type such as T.int32")
     }
 
     /// Defines the variables that strings in a shape (`T.Buffer(("n", 128))`) name.

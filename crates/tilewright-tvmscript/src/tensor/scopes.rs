@@ -46,14 +46,9 @@ impl TensorParser<'_> {
             ast::Expr::Tuple(t) => t.elts.as_slice(),
             other => std::slice::from_ref(other),
         };
-        let expected = || {
-            self.x.error(&*f.iter, "expected a kind of loop").help(
-                "write range, T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid",
-            )
-        };
-        let ast::Expr::Call(c) = &*f.iter else { return Err(expected()) };
+        let ast::Expr::Call(c) = &*f.iter else { return Err(self.no_loop_kind(f)) };
         let Some((Space::T | Space::Bare, name)) = self.x.path(&c.func) else {
-            return Err(expected());
+            return Err(self.no_loop_kind(f));
         };
         let (ranges, kind, annotations) = match name.as_str() {
             "grid" => {
@@ -68,7 +63,7 @@ impl TensorParser<'_> {
             "thread_binding" => self.one_loop(&name, ForKind::ThreadBinding("".into()), c)?,
             _ => match LOOPS.iter().find(|(n, _)| *n == name) {
                 Some((_, kind)) => self.one_loop(&name, kind.clone(), c)?,
-                None => return Err(expected()),
+                None => return Err(self.no_loop_kind(f)),
             },
         };
         if ranges.len() != targets.len() {
@@ -95,6 +90,12 @@ impl TensorParser<'_> {
             stmt = Stmt::spanned(node, Some(span));
         }
         Ok(stmt)
+    }
+
+    fn no_loop_kind(&self, f: &ast::StmtFor) -> Error {
+        self.x.error(&*f.iter, "expected a kind of loop").help(
+            "write range, T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid",
+        )
     }
 
     /// The range, kind and annotations of a loop of one variable.
@@ -202,14 +203,9 @@ impl TensorParser<'_> {
             return self.suite(body, Level::Inner);
         };
         let at = self.x.span(&item.context_expr);
-        let expected = || {
-            Error::syntax("expected a block or another scope").at(at).help(
-                "write T.block, T.init, T.launch_thread, T.LetStmt, T.allocate, T.decl_buffer or T.Assert",
-            )
-        };
-        let ast::Expr::Call(c) = &item.context_expr else { return Err(expected()) };
+        let ast::Expr::Call(c) = &item.context_expr else { return Err(no_scope(at)) };
         let Some((Space::T | Space::Bare, name)) = self.x.path(&c.func) else {
-            return Err(expected());
+            return Err(no_scope(at));
         };
         if matches!(name.as_str(), "block" | "sblock") {
             if !rest.is_empty() {
@@ -272,9 +268,15 @@ impl TensorParser<'_> {
                 return Ok(stmts);
             }
             "attr" | "realize" | "While" => return Err(unsupported(&name).at(span)),
-            _ => return Err(expected()),
+            _ => return Err(no_scope(at)),
         };
         let inner = sequence(self.with_items(rest, body, span, Level::Inner)?);
         Ok(vec![Stmt::spanned(binding, Some(span)).with_body(inner)])
     }
+}
+
+fn no_scope(at: Span) -> Error {
+    Error::syntax("expected a block or another scope").at(at).help(
+        "write T.block, T.init, T.launch_thread, T.LetStmt, T.allocate, T.decl_buffer or T.Assert",
+    )
 }

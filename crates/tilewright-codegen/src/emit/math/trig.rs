@@ -130,16 +130,20 @@ fn turns(exponent: i32) -> (f64, f64) {
     while bits(first, 1) == 0 {
         first += 1;
     }
-    let part = |start: usize, count: usize| {
-        bits(start, count) as f64 * 2f64.powi(scale - (start + count) as i32)
-    };
-    (part(first, 29), part(first + 29, 53))
+    (digits_value(first, 29, scale), digits_value(first + 29, 53, scale))
+}
+
+fn digits_value(start: usize, count: usize, scale: i32) -> f64 {
+    bits(start, count) as f64 * 2f64.powi(scale - (start + count) as i32)
 }
 
 /// Bits of the fraction, `count` from `start` on, as an integer.
 fn bits(start: usize, count: usize) -> u64 {
-    let bit = |k: usize| TWO_OVER_PI.get(k / 64).map_or(1, |w| (w >> (63 - k % 64)) & 1);
-    (start..start + count).fold(0, |v, k| (v << 1) | bit(k))
+    (start..start + count).fold(0, |v, k| (v << 1) | bit_of(k))
+}
+
+fn bit_of(k: usize) -> u64 {
+    TWO_OVER_PI.get(k / 64).map_or(1, |w| (w >> (63 - k % 64)) & 1)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use tilewright_ir::{Dim, Error, Result, Var};
-use tilewright_runtime::OpenPort;
+use tilewright_runtime::MemoryPlan;
 
 use super::{Writer, array, number, type_of};
 use crate::entry::{self, Planned};
@@ -17,7 +17,6 @@ impl Writer<'_> {
         let mut out = format!(
             "static int piece_{k}(run_state *m, value *const *in, const int64_t *told, value **out) {{\n"
         );
-        let heap = |places: &[PortSizes], i: usize| places.get(i).map(|at| at.extents);
         let none: &[PortSizes] = &[];
         let (ins, outs) = plan.shapes().map_or((none, none), |s| (&s.inputs[..], &s.outputs[..]));
         let misfit = self.site("a value has another type or shape than it is used as");
@@ -31,20 +30,8 @@ impl Writer<'_> {
         let (arena, passed) = match plan {
             Planned::Fixed(plan) => (plan.arena_bytes.to_string(), ""),
             Planned::Open(open, shapes) => {
-                let said = |v: &Var| -> Result<String> {
-                    // As the runtime does: what is told comes first.
-                    if let Some(at) = open.given.iter().position(|g| g == v) {
-                        return Ok(format!("told[{at}]"));
-                    }
-                    let plain = |(i, port): (usize, &OpenPort)| {
-                        let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
-                        Some(format!("in[{i}]->extents[{axis}]"))
-                    };
-                    open.inputs.iter().enumerate().find_map(plain).ok_or_else(|| {
-                        Error::internal(format!("nothing says how large `{}` is", v.name()))
-                    })
-                };
-                let sizes = open.sizes().iter().map(said).collect::<Result<Vec<_>>>()?;
+                let sizes =
+                    open.sizes().iter().map(|v| told_size(v, open)).collect::<Result<Vec<_>>>()?;
                 let _ = writeln!(out, "    int64_t *shapes = m->shapes;");
                 let _ = writeln!(
                     out,
@@ -56,23 +43,20 @@ impl Writer<'_> {
             }
         };
         for (i, port) in inputs.iter().enumerate().filter(|(_, port)| !port.shape.is_empty()) {
-            let extents = Self::extents(port, heap(ins, i));
+            let extents = Self::extents(port, extents_at(ins, i));
             let _ = writeln!(out, "    if (!has_extents(in[{i}], {extents})) return {misfit};");
         }
         let _ = writeln!(out, "    TRY(make_arena(m, {arena}), 0);");
         let _ = writeln!(out, "    value *made[{}] = {{0}};", outputs.len().max(1));
         let _ = writeln!(out, "    int failed = 0;");
         for (i, port) in outputs.iter().enumerate() {
-            let extents = Self::extents(port, heap(outs, i));
+            let extents = Self::extents(port, extents_at(outs, i));
             let (ty, rank) = (type_of(port.dtype), port.shape.len());
             let _ = writeln!(
                 out,
                 "    if (failed == 0) failed = tensor({ty}, {rank}, {extents}, NULL, &made[{i}]);"
             );
         }
-        let list = |count: usize, one: &dyn Fn(usize) -> String| -> String {
-            (0..count).map(one).chain(["NULL".to_owned()]).collect::<Vec<_>>().join(", ")
-        };
         let declared = if plan.shapes().is_some() { "result" } else { "int result" };
         let _ = write!(
             out,
@@ -94,12 +78,35 @@ impl Writer<'_> {
 
 ",
             count = outputs.len(),
-            given = list(inputs.len(), &|i| format!("in[{i}]->data")),
-            results = list(outputs.len(), &|i| format!("elements(made[{i}])")),
+            given = pointers(inputs.len(), &|i| format!("in[{i}]->data")),
+            results = pointers(outputs.len(), &|i| format!("elements(made[{i}])")),
             run = entry::symbol(&inner),
             program = k + 1,
         );
         self.functions += &out;
         Ok(())
     }
+}
+
+fn told_size(v: &Var, open: &MemoryPlan) -> Result<String> {
+    // As the runtime does: what is told comes first.
+    if let Some(at) = open.given.iter().position(|g| g == v) {
+        return Ok(format!("told[{at}]"));
+    }
+    open.inputs
+        .iter()
+        .enumerate()
+        .find_map(|(i, port)| {
+            let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
+            Some(format!("in[{i}]->extents[{axis}]"))
+        })
+        .ok_or_else(|| Error::internal(format!("nothing says how large `{}` is", v.name())))
+}
+
+fn extents_at(places: &[PortSizes], i: usize) -> Option<usize> {
+    places.get(i).map(|at| at.extents)
+}
+
+fn pointers(count: usize, one: &dyn Fn(usize) -> String) -> String {
+    (0..count).map(one).chain(["NULL".to_owned()]).collect::<Vec<_>>().join(", ")
 }

@@ -64,7 +64,6 @@ impl Checker<'_> {
         scalar(given.first(), DType::BOOL).map_err(|e| e.context("what the loop gives first"))?;
         let mut types = Vec::with_capacity(given.len() - 1);
         for ((param, first), next) in l.params[1..].iter().zip(&carried).zip(&given[1..]) {
-            let place = |e: Error| e.context(format!("the carried value `{}`", param.name()));
             let params: HashSet<Var> = match param.ty() {
                 GraphType::Tensor(t) => t.shape.iter().filter_map(Expr::as_var).cloned().collect(),
                 _ => HashSet::new(),
@@ -72,7 +71,8 @@ impl Checker<'_> {
             // Sizes that the parameter brings may differ from one iteration to the next.
             let open = loosened(param.ty(), &|v| params.contains(v) && !self.dims.contains(v));
             for value in first.iter().chain([next]) {
-                fits(&open, value).map_err(place)?;
+                fits(&open, value)
+                    .map_err(|e| e.context(format!("the carried value `{}`", param.name())))?;
             }
             types.push(open);
         }
@@ -107,14 +107,17 @@ fn scalar(ty: Option<&GraphType>, dtype: DType) -> Result<()> {
 fn loosened(ty: &GraphType, open: &dyn Fn(&Var) -> bool) -> GraphType {
     match ty {
         GraphType::Tensor(t) => {
-            let extent = |e: &Expr| {
-                if free_vars(e).iter().any(open) {
-                    Var::new("size", DType::I64).expr()
-                } else {
-                    e.clone()
-                }
-            };
-            let shape = t.shape.iter().map(extent).collect();
+            let shape = t
+                .shape
+                .iter()
+                .map(|e| {
+                    if free_vars(e).iter().any(open) {
+                        Var::new("size", DType::I64).expr()
+                    } else {
+                        e.clone()
+                    }
+                })
+                .collect();
             GraphType::Tensor(TensorType { shape, dtype: t.dtype })
         }
         GraphType::Tuple(items) => {
@@ -131,14 +134,7 @@ fn common(a: &GraphType, b: &GraphType) -> Result<Option<GraphType>> {
         (GraphType::Tensor(x), GraphType::Tensor(y)) => {
             let ok = x.dtype == y.dtype && x.shape.len() == y.shape.len();
             require(ok, || format!("give {} and {}", text(x), text(y)))?;
-            let extent = |(x, y): (&Expr, &Expr)| {
-                if x.as_int().is_some() && x.as_int() == y.as_int() {
-                    x.clone()
-                } else {
-                    Var::new("size", DType::I64).expr()
-                }
-            };
-            let shape = x.shape.iter().zip(&y.shape).map(extent).collect();
+            let shape = x.shape.iter().zip(&y.shape).map(common_extent).collect();
             Some(GraphType::Tensor(TensorType { shape, dtype: x.dtype }))
         }
         (GraphType::Tuple(x), GraphType::Tuple(y)) if x.len() == y.len() => {
@@ -150,4 +146,12 @@ fn common(a: &GraphType, b: &GraphType) -> Result<Option<GraphType>> {
         }
         _ => return malformed("give values of different kinds"),
     })
+}
+
+fn common_extent((x, y): (&Expr, &Expr)) -> Expr {
+    if x.as_int().is_some() && x.as_int() == y.as_int() {
+        x.clone()
+    } else {
+        Var::new("size", DType::I64).expr()
+    }
 }

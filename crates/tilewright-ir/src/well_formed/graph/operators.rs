@@ -19,20 +19,10 @@ pub(super) fn brings_sizes(value: &GraphExpr) -> bool {
 /// The type of the result of an operator on lists, optionals or shapes, where it follows from those
 /// of the arguments.
 pub(super) fn operator(op: &str, args: &[Option<GraphType>]) -> Result<Option<GraphType>> {
-    let count = |least: usize, most: usize| {
-        require((least..=most).contains(&args.len()), || {
-            let wanted = match (least, most) {
-                (a, b) if a == b => format!("{a}"),
-                (a, usize::MAX) => format!("at least {a}"),
-                (a, b) => format!("{a} to {b}"),
-            };
-            format!("`{op}` takes {wanted} arguments, not {}", args.len())
-        })
-    };
     match (op, ListOp::find(op)) {
-        (MATCH_CAST, _) => count(1, 1).map(|()| None),
+        (MATCH_CAST, _) => check_count(1, 1, args, op).map(|()| None),
         (TENSOR_TO_SHAPE, _) => {
-            count(1, 1)?;
+            check_count(1, 1, args, op)?;
             let ok = match &args[0] {
                 Some(GraphType::Tensor(t)) => t.dtype.is_int() && t.shape.len() == 1,
                 other => other.is_none(),
@@ -42,11 +32,22 @@ pub(super) fn operator(op: &str, args: &[Option<GraphType>]) -> Result<Option<Gr
         }
         (_, Some(list)) => {
             let (least, most) = list.arity();
-            count(least, most)?;
+            check_count(least, most, args, op)?;
             Ok(list.scalar().map(|dtype| GraphType::Tensor(TensorType::fixed(&[], dtype))))
         }
         _ => Ok(None),
     }
+}
+
+fn check_count(least: usize, most: usize, args: &[Option<GraphType>], op: &str) -> Result<()> {
+    require((least..=most).contains(&args.len()), || {
+        let wanted = match (least, most) {
+            (a, b) if a == b => format!("{a}"),
+            (a, usize::MAX) => format!("at least {a}"),
+            (a, b) => format!("{a} to {b}"),
+        };
+        format!("`{op}` takes {wanted} arguments, not {}", args.len())
+    })
 }
 
 pub(super) fn malformed<T>(message: impl Display) -> Result<T> {

@@ -215,43 +215,46 @@ fn graph_functions_call_each_other_without_recursion() {
         let x = x();
         graph(vec![x.clone()], Vec::new(), x.expr())
     };
-    let module = |pairs: Vec<(&str, GraphFunc)>| {
-        let mut m = Module::new();
-        m.insert("copy", copy(false));
-        pairs.into_iter().for_each(|(n, f)| m.insert(n, f));
-        text(check_module(&m))
-    };
-    expect!["ok"].assert_eq(&module(vec![("main", sub("g")), ("g", leaf())]));
+    expect!["ok"].assert_eq(&module_text(vec![("main", sub("g")), ("g", leaf())]));
     expect!["graph function `main` calls itself"]
-        .assert_eq(&module(vec![("main", sub("g")), ("g", sub("main"))]));
+        .assert_eq(&module_text(vec![("main", sub("g")), ("g", sub("main"))]));
     expect!["function `main`: the result: call of `g`, which is not defined"]
-        .assert_eq(&module(vec![("main", sub("g"))]));
+        .assert_eq(&module_text(vec![("main", sub("g"))]));
     expect!["function `main`: the result: `copy` is a tensor function"]
-        .assert_eq(&module(vec![("main", sub("copy"))]));
+        .assert_eq(&module_text(vec![("main", sub("copy"))]));
     let mut two = sub("g");
     two.ret = sub_call("g", Vec::new());
     expect!["function `main`: the result: `g` takes 1 arguments, not 0"]
-        .assert_eq(&module(vec![("main", two), ("g", leaf())]));
+        .assert_eq(&module_text(vec![("main", two), ("g", leaf())]));
     let mut wrong = leaf();
     wrong.params = vec![GraphVar::tensor("w", tensor(&[7]))];
     wrong.ret = GraphExpr::Tuple(Vec::new());
     expect!["function `main`: the result: argument `w` of `g`: declared as float32[7], but the value is float32[3, 4]"]
-        .assert_eq(&module(vec![("main", sub("g")), ("g", wrong)]));
+        .assert_eq(&module_text(vec![("main", sub("g")), ("g", wrong)]));
+}
+
+fn module_text(pairs: Vec<(&str, GraphFunc)>) -> String {
+    let mut m = Module::new();
+    m.insert("copy", copy(false));
+    pairs.into_iter().for_each(|(n, f)| m.insert(n, f));
+    text(check_module(&m))
 }
 
 #[test]
 fn output_names_name_each_output() {
     let x = GraphVar::tensor("x", tensor(&[3]));
     let mut f = graph(vec![x.clone()], Vec::new(), x.expr());
-    let names =
-        |names: &[&str]| Attr::List(names.iter().map(|&n| Attr::Str(Arc::from(n))).collect());
-    f.attrs.insert("output_names".into(), names(&["y"]));
+    f.attrs.insert("output_names".into(), names_attr(&["y"]));
     check_main(f.clone(), expect!["ok"]);
-    f.attrs.insert("output_names".into(), names(&["y", "z"]));
+    f.attrs.insert("output_names".into(), names_attr(&["y", "z"]));
     check_main(
         f.clone(),
         expect!["function `main`: attribute `output_names` has 2 names, but there are 1 outputs"],
     );
     f.attrs.insert("output_names".into(), Attr::Int(1));
     check_main(f, expect!["function `main`: attribute `output_names` is no list of texts"]);
+}
+
+fn names_attr(names: &[&str]) -> Attr {
+    Attr::List(names.iter().map(|&n| Attr::Str(Arc::from(n))).collect())
 }

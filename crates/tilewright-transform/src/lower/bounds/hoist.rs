@@ -85,19 +85,12 @@ pub(super) fn out_of_loop(
     let kind = if *kind == ForKind::Parallel { ForKind::Parallel } else { ForKind::Serial };
     let mut out = Vec::new();
     let mut run: Vec<Stmt> = Vec::new();
-    let around = |run: &mut Vec<Stmt>, out: &mut Vec<Check>| {
-        if !run.is_empty() {
-            let body = Stmt::seq(run.drain(..));
-            let own = Stmt::for_loop(var, range.clone(), kind.clone(), body);
-            out.push(Check::new(Subst::refresh().stmt(&own)));
-        }
-    };
     for check in leave {
         if check.stmt.any_expr(|e| e.as_var() == Some(var)) {
             run.push(check.stmt);
             continue;
         }
-        around(&mut run, &mut out);
+        add_run(&mut run, &mut out, var, range, &kind);
         let some = Expr::binary(
             tilewright_ir::BinOp::Gt,
             range.extent.clone(),
@@ -108,8 +101,16 @@ pub(super) fn out_of_loop(
             _ => check.under(|s| Stmt::guard(some, s)),
         });
     }
-    around(&mut run, &mut out);
+    add_run(&mut run, &mut out, var, range, &kind);
     (flush(stay, body), out)
+}
+
+fn add_run(run: &mut Vec<Stmt>, out: &mut Vec<Check>, var: &Var, range: &Range, kind: &ForKind) {
+    if !run.is_empty() {
+        let body = Stmt::seq(run.drain(..));
+        let own = Stmt::for_loop(var, range.clone(), kind.clone(), body);
+        out.push(Check::new(Subst::refresh().stmt(&own)));
+    }
 }
 
 /// Out of a branch, if it is `movable`.
@@ -139,14 +140,15 @@ pub(super) fn out_of_let(
     if !movable || value.effects().impure() {
         return (flush(checks, body), Vec::new());
     }
-    let bind = |c: Check| {
-        if c.stmt.any_expr(|e| e.as_var() == Some(var)) {
-            c.under(|s| Subst::refresh().stmt(&Stmt::let_in(var, value.clone(), s)))
-        } else {
-            c
-        }
-    };
-    (body, checks.into_iter().map(bind).collect())
+    (body, checks.into_iter().map(|c| bound_check(c, var, value)).collect())
+}
+
+fn bound_check(c: Check, var: &Var, value: &Expr) -> Check {
+    if c.stmt.any_expr(|e| e.as_var() == Some(var)) {
+        c.under(|s| Subst::refresh().stmt(&Stmt::let_in(var, value.clone(), s)))
+    } else {
+        c
+    }
 }
 
 /// Out of the scope of a buffer.

@@ -170,8 +170,10 @@ impl Known {
         // one. Where only one does, the index must not leave its type.
         let one = Linear::constant(1, DType::I64);
         let room = n.plus(&x, -1).and_then(|d| d.plus(&one, -1));
-        let proves = |form: &Linear| self.least(form).is_some_and(|lo| lo >= 0);
-        let (above, below) = (proves(&x), room.as_ref().is_some_and(proves));
+        let (above, below) = (
+            self.least(&x).is_some_and(|lo| lo >= 0),
+            room.as_ref().is_some_and(|form| self.least(form).is_some_and(|lo| lo >= 0)),
+        );
         if above && below || x.fits(&self.ranges).is_some() {
             (above, below)
         } else {
@@ -245,9 +247,8 @@ impl Known {
             return true;
         }
         let Some(all) = Interval::of_type(x.dtype) else { return false };
-        let above = || self.least(&x).is_some_and(|lo| lo >= all.lo);
-        let below = || x.times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi);
-        above() && below()
+        self.least(&x).is_some_and(|lo| lo >= all.lo)
+            && x.times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi)
     }
 }
 
@@ -328,8 +329,11 @@ impl Search<'_> {
                 break;
             }
             for (atom, q) in &form.terms {
-                let same = |t: &&(Expr, i128)| tilewright_ir::equal::same_expr(&t.0, atom);
-                let Some((_, p)) = fact.terms.iter().find(same) else { continue };
+                let Some((_, p)) =
+                    fact.terms.iter().find(|t| tilewright_ir::equal::same_expr(&t.0, atom))
+                else {
+                    continue;
+                };
                 if p.signum() != q.signum() {
                     continue;
                 }
@@ -367,13 +371,12 @@ impl Search<'_> {
     fn about(&self, atom: &Expr, out: &mut Vec<Linear>) {
         let ExprKind::Binary(op, a, b) = atom.kind() else { return };
         let zero = Linear::constant(0, DType::I64);
-        let own = |c: i128| Linear { terms: vec![(atom.clone(), c)], ..zero.clone() };
         match op {
             BinOp::Min | BinOp::Max => {
                 let sign = if *op == BinOp::Min { -1 } else { 1 };
                 for part in [a, b] {
                     let part = self.known.exact(part);
-                    out.extend(part.and_then(|x| own(sign).plus(&x, -sign)));
+                    out.extend(part.and_then(|x| multiple_of(sign, atom, &zero).plus(&x, -sign)));
                 }
             }
             // 0 <= y - c * (y // c) <= c - 1
@@ -382,17 +385,23 @@ impl Search<'_> {
                 let exact = quotient.and_then(|(y, by)| Some((self.known.exact(y)?, by)));
                 let Some((y, by)) = exact else { return };
                 let last = Linear::constant(by - 1, DType::I64);
-                out.extend(own(-by).plus(&y, 1));
-                out.extend(own(by).plus(&y, -1).and_then(|x| x.plus(&last, 1)));
+                out.extend(multiple_of(-by, atom, &zero).plus(&y, 1));
+                out.extend(
+                    multiple_of(by, atom, &zero).plus(&y, -1).and_then(|x| x.plus(&last, 1)),
+                );
             }
             // y % c = y - c * (y // c) is at most y where y is not negative.
             BinOp::FloorMod => {
                 let Some(y) = self.known.exact(a) else { return };
                 if y.values(&self.known.ranges).is_some_and(|i| i.lo >= 0) {
-                    out.extend(own(-1).plus(&y, 1));
+                    out.extend(multiple_of(-1, atom, &zero).plus(&y, 1));
                 }
             }
             _ => {}
         }
     }
+}
+
+fn multiple_of(c: i128, atom: &Expr, zero: &Linear) -> Linear {
+    Linear { terms: vec![(atom.clone(), c)], ..zero.clone() }
 }
