@@ -26,7 +26,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::{AccessRelation, Known, Set};
 
 use super::guard::OvercomputeOptions;
-use super::trial::without;
+use super::rewrite::without;
 use crate::pass::{self, Pass};
 use tilewright_polyhedral::flow::{Run, Unwritten, is_constant};
 use tilewright_polyhedral::scop::{Act, Scop, ScopStmt, rewrite};

@@ -11,7 +11,8 @@ use tilewright_polyhedral::flow::{MemoryFlow, Run, Unwritten, Who};
 use tilewright_polyhedral::scop::{Act, ScopStmt};
 use tilewright_polyhedral::{Known, Reason, Statement};
 
-use super::trial::{Leaks, Trial};
+use super::candidates::Candidates;
+use super::leaks::Leaks;
 
 /// Memories that are followed back, one copy after the other.
 const STEPS: usize = 16;
@@ -40,7 +41,7 @@ fn is_read(run: &Run) -> bool {
     run.statement.accesses.iter().any(|t| !t.is_write)
 }
 
-impl<'a> Trial<'a> {
+impl<'a> Candidates<'a> {
     /// Whether a statement, or the store that its place in the text is, is a copy.
     fn is_of_copy(&self, stmt: &ScopStmt) -> bool {
         self.scop.stmts.iter().any(|s| s.place == stmt.place && copies(s))

@@ -22,7 +22,9 @@
 //! An update `B[i] = f(B[i])` passes on what its cell holds, so that its users are the readers of the
 //! cell later, until something else is written: neither its read nor its write has to be followed.
 //!
-//! Guards are tried together (`trial`), the innermost ones first.
+//! Guards of one depth are tried together, the innermost ones first: what runs more without them is collected
+//! (`candidates`), those out of which something leaks are put back (`decide`, by the questions in `leaks` and
+//! `copies`), and the function is written without the others (`rewrite`).
 //!
 //! Of a guard that stays, parts may go (`parts`).
 //!
@@ -36,11 +38,14 @@
 
 mod added;
 mod branch;
+mod candidates;
 mod copies;
+mod decide;
 mod guard;
+mod leaks;
 mod parts;
+mod rewrite;
 mod sides;
-mod trial;
 mod unchanged;
 
 pub use self::branch::{PASS as WAY_BACK, remove_overcompute};
@@ -48,8 +53,9 @@ pub use self::guard::OvercomputeOptions;
 
 use tilewright_ir::{Remarks, Result, TensorFunc};
 
+use self::candidates::Candidates;
+use self::decide::decide;
 use self::guard::{Analysed, guards};
-use self::trial::Trial;
 use crate::pass::{Flag, Pass, Run};
 pub use tilewright_analysis::neutral::Floats;
 
@@ -110,11 +116,10 @@ pub fn remove_branching(
         };
         depth = Some(deepest);
         let these = guards.into_iter().filter(|(_, g)| g.depth == deepest);
-        let mut trial = Trial::new(&now.scop, these, options);
-        trial.settle(true);
-        why.append(&mut trial.remarks);
-        if !trial.guards.is_empty() {
-            now = Analysed::of(&trial.without_guards(&now.func)?);
+        let mut candidates = Candidates::collect(&now.scop, these, options, why);
+        decide(&mut candidates, true, why);
+        if !candidates.guards.is_empty() {
+            now = Analysed::of(&candidates.without_guards(&now.func)?);
         }
     }
 }

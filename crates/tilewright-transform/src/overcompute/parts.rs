@@ -10,7 +10,7 @@
 use tilewright_ir::{Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
 use super::guard::{Analysed, OvercomputeOptions, guards};
-use super::trial::without;
+use super::rewrite::without;
 use tilewright_polyhedral::scop::{GuardId, Scop, rewrite};
 
 /// Takes out of guards what they do not need.

@@ -18,8 +18,9 @@ use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
 use super::added::{Added, More, more};
+use super::candidates::{Candidates, Extra};
+use super::decide::decide;
 use super::guard::{Analysed, Guard, OvercomputeOptions};
-use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
 use tilewright_polyhedral::flow::same_at_once;
@@ -33,7 +34,7 @@ pub(super) fn one_side(
 ) -> Result<TensorFunc> {
     loop {
         let Analysed { func, scop } = &now;
-        let mut trial = Trial::empty(scop);
+        let mut candidates = Candidates::empty(scop);
         let mut left: BTreeMap<GuardId, bool> = BTreeMap::new();
         for (id, stmts) in two_sided(scop, options) {
             let found = [false, true].into_iter().find_map(|opposite| {
@@ -49,18 +50,17 @@ pub(super) fn one_side(
                 let mut extra = Extra::new(id, a);
                 // What it writes is written anyway.
                 (extra.writes, extra.judged) = (None, true);
-                trial.extras.insert(extra.added.stmt, extra);
+                candidates.extras.insert(extra.added.stmt, extra);
             }
-            trial.depend_on(looks);
+            candidates.depend_on(looks);
             let span = scop.text[id.place].span();
             let stmts: Vec<usize> = stmts.into_iter().flatten().collect();
             let cond = stmts_cond(scop, id, &stmts);
-            trial.guards.insert(id, Guard { depth: 0, stmts, cond, span });
+            candidates.guards.insert(id, Guard { depth: 0, stmts, cond, span });
             left.insert(id, opposite);
         }
-        trial.settle(true);
-        left.retain(|id, _| trial.guards.contains_key(id));
-        why.append(&mut trial.remarks);
+        decide(&mut candidates, true, why);
+        left.retain(|id, _| candidates.guards.contains_key(id));
         if left.is_empty() {
             return Ok(now.func);
         }
