@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tilewright_driver::measuring::file as tuning_file;
-use tilewright_driver::options::{Measurer, Message};
+use tilewright_driver::options::{Measurer, Message, Notice};
 use tilewright_driver::winograd;
 use tilewright_driver::{Error, IoLayout, LayoutPolicy, OptLevel, Options, Result, Target};
 
@@ -226,7 +226,10 @@ pub fn io_layout(text: &str) -> std::result::Result<IoLayout, String> {
 pub fn listen(message: Message<'_>) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     match message {
-        Message::Note(text) => talk!("note: {text}"),
+        Message::Note(note @ Notice::SizeTaken { name, .. }) => {
+            talk!("note: {note}; --dim {name}=SIZE gives another");
+        }
+        Message::Note(note) => talk!("note: {note}"),
         Message::Warning(text) => {
             if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
                 talk!("warning: {text}");

@@ -18,7 +18,7 @@ use tilewright_runtime::{Executable, file};
 
 use super::file_state::{state, with_log};
 use super::load::Draft;
-use super::options::{Message, Options};
+use super::options::{Message, Notice, Options};
 use super::program::Program;
 use super::saved::{Check, Content, Note, open_noted, open_program};
 
@@ -51,7 +51,7 @@ pub struct Record {
     /// The files beside the model that it was made of.
     pub files: DataFiles,
     /// What the user was told.
-    pub notes: Vec<String>,
+    pub notes: Vec<Notice>,
     /// The inputs of the model, those that are compiled in among them.
     pub inputs: Vec<String>,
     /// The inputs that are compiled in, each with the [`hash`] of the value that was given.

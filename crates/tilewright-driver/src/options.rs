@@ -1,9 +1,11 @@
 //! Choices for a compilation, and the machine that they mean.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tilewright_codegen::{LlvmBackend, OpenClBackend};
 use tilewright_ir::{Error, Module, Result};
 use tilewright_layout::ConvLayout;
@@ -79,10 +81,37 @@ pub type Watcher = Arc<dyn Fn(Progress) + Send + Sync>;
 /// Something that a user is told while a compilation goes on, as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// What was decided: a size that was taken, an input that is compiled in.
-    Note(&'a str),
+    /// What was decided.
+    Note(&'a Notice),
     /// What is wrong on this machine and does not stop the compilation.
     Warning(&'a str),
+}
+
+/// What was decided for a user who did not say it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A size that the model leaves open, and what was taken for it. How to say another one depends on who is
+    /// asked: an option of a command, an argument of a function.
+    SizeTaken {
+        /// The name of the dimension, or `INPUT.AXIS`.
+        name: String,
+        /// Elements along it.
+        size: usize,
+    },
+    /// Anything else, as a sentence.
+    Text(String),
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::SizeTaken { name, size } => {
+                write!(f, "the size `{name}` is open, and {size} is taken")
+            }
+            Notice::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// What takes messages.

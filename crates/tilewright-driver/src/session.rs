@@ -19,7 +19,7 @@ use tilewright_runtime::{Executable, file};
 
 use super::kept::{DataFiles, Entry, Form, Record, hash};
 use super::load::{Draft, fixed_inputs, is_onnx};
-use super::options::{Message, Options};
+use super::options::{Message, Notice, Options};
 use super::pipeline::{self, Stage, Staged, run_stages};
 use super::program::Program;
 use super::saved::{Content, Note};
@@ -125,7 +125,7 @@ pub struct Loaded {
     /// What is given, with the sizes that were taken.
     pub sizes: Sizes,
     /// What the user was told.
-    pub notes: Vec<String>,
+    pub notes: Vec<Notice>,
     /// The files beside it that hold parts of it; `None` where nothing is to be kept.
     files: Option<DataFiles>,
 }
@@ -311,7 +311,7 @@ impl Session {
         if let Some((program, record)) =
             entry.as_ref().and_then(|entry| entry.open_program(&self.options))
         {
-            record.notes.iter().for_each(|text| self.options.say(Message::Note(text)));
+            record.notes.iter().for_each(|note| self.options.say(Message::Note(note)));
             return Ok(Made { program, versions: Vec::new(), is_kept: true, unkept: None });
         }
         let loaded = self.read_for(request, entry.as_ref())?;
@@ -395,7 +395,7 @@ impl Session {
         if !record.fixed.iter().all(&mut is_same) {
             return None;
         }
-        record.notes.iter().for_each(|text| self.options.say(Message::Note(text)));
+        record.notes.iter().for_each(|note| self.options.say(Message::Note(note)));
         let bytes = Some(record.left.1).filter(|_| request.open != OpenSizes::Stay);
         Some(Started {
             executable,
@@ -489,7 +489,7 @@ impl Session {
         };
         for name in fixed_inputs(&module) {
             let text = format!("sizes depend on input `{name}`: its value is compiled in");
-            self.note(text, &mut notes);
+            self.note(Notice::Text(text), &mut notes);
         }
         Ok(Loaded { module, sizes, notes, files })
     }
@@ -499,31 +499,28 @@ impl Session {
         &self,
         draft: &Draft,
         mut sizes: Sizes,
-        notes: &mut Vec<String>,
+        notes: &mut Vec<Notice>,
     ) -> Result<Sizes> {
         for key in draft.open_batch(&sizes)? {
             let size = sizes.ranges.get(&key).map_or(1, |range| range.least());
-            let text = format!(
-                "the size `{key}` is open, and {size} is taken; --dim {key}=SIZE gives another"
-            );
-            self.note(text, notes);
+            self.note(Notice::SizeTaken { name: key.clone(), size }, notes);
             sizes = sizes.dim(key, size);
         }
         Ok(sizes)
     }
 
     /// Says what a user should know of how functions are computed.
-    fn summarise(&self, program: &Program) -> Vec<String> {
+    fn summarise(&self, program: &Program) -> Vec<Notice> {
         let mut notes = Vec::new();
         for text in pipeline::summary(&program.module) {
-            self.note(text, &mut notes);
+            self.note(Notice::Text(text), &mut notes);
         }
         notes
     }
 
-    fn note(&self, text: String, notes: &mut Vec<String>) {
-        self.options.say(Message::Note(&text));
-        notes.push(text);
+    fn note(&self, note: Notice, notes: &mut Vec<Notice>) {
+        self.options.say(Message::Note(&note));
+        notes.push(note);
     }
 }
 
