@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Stmt, TensorFunc, Var};
+use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var};
 
 use crate::names::UniqueNames;
 
@@ -28,9 +28,12 @@ pub(super) fn bind_sizes(func: &TensorFunc) -> TensorFunc {
     let mut names = UniqueNames::default();
     given.iter().for_each(|v| names.reserve(v.name().clone()));
     let mut sizes = Sizes { given, names, bound: Vec::new(), kinds: HashMap::new() };
-    let body = sizes.stmt(&func.body);
-    let bind = |body: Stmt, (value, var): (Expr, Var)| Stmt::let_in(&var, value, body);
-    let body = sizes.bound.into_iter().rev().fold(body, bind);
+    let (first, body) = sizes.first_bindings(&func.body);
+    let body = sizes.stmt(body);
+    let mut all = sizes.bound;
+    all.splice(0..0, first);
+    let body =
+        all.into_iter().rev().fold(body, |body, (value, var)| Stmt::let_in(&var, value, body));
     TensorFunc { body, ..func.clone() }
 }
 
@@ -56,6 +59,20 @@ struct Sizes {
 }
 
 impl Sizes {
+    /// What a body binds before anything else and is computed of sizes, which is a size then, and the rest of it.
+    fn first_bindings<'s>(&mut self, body: &'s Stmt) -> (Vec<(Expr, Var)>, &'s Stmt) {
+        let (mut found, mut rest) = (Vec::new(), body);
+        while let StmtKind::Let { var, value, body } = rest.kind()
+            && self.kind(value) != Kind::Other
+        {
+            self.given.insert(var.clone());
+            self.names.reserve(var.name().clone());
+            found.push((value.clone(), var.clone()));
+            rest = body;
+        }
+        (found, rest)
+    }
+
     fn kind(&mut self, e: &Expr) -> Kind {
         if let Some((_, kind)) = self.kinds.get(&e.address()) {
             return *kind;
