@@ -4,15 +4,24 @@
 //! all that is said of `p` is linear. Afterwards the product stands in its place again.
 //!
 //! So is an axis of `h // 8 * (w // 8) + 1` cells one of `p + 1`, and one of `(n + 1) // 2` cells one of `q`, if all
-//! that the function says of `h`, `w` or `n` is that: as another number, `(n + 1) // 16` is `q // 8`.
+//! that the function says of `h`, `w` or `n` is that: as another number, `(n + 1) // 16` is `q // 8`. So is an extent
+//! that is a long expression, whatever else is said: proofs would spend their budget on it. Code without blocks
+//! computes such a size once.
 
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::dim::Integer;
 use tilewright_ir::visit::{Subst, fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
-    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, Param, Result, TensorFunc, Var, dim,
+    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc,
+    Var, dim,
 };
+
+/// Nodes of an expression from which on an extent is a size of its own, whatever else the function says.
+const LONG: u32 = 64;
+
+/// Nodes of an expression from which on code computes it once.
+const SHORT: u32 = 16;
 
 /// What `change` makes of a function, to which products of sizes that are extents of its buffers are sizes.
 ///
@@ -22,7 +31,8 @@ pub fn with_products_as_sizes(
     func: &TensorFunc,
     change: impl FnOnce(&TensorFunc) -> Result<TensorFunc>,
 ) -> Result<TensorFunc> {
-    let mut sizes: Vec<Size> = products(func).into_iter().map(Size::product).collect();
+    let mut sizes = long(func);
+    sizes.extend(products(func).into_iter().map(Size::product));
     let terms = closed(func, &sizes, terms(func, &sizes));
     sizes.extend(terms);
     let parts = closed(func, &sizes, parts(func));
@@ -35,10 +45,44 @@ pub fn with_products_as_sizes(
     let scalars = sizes.iter().map(|size| Param::Scalar(size.var.clone()));
     given.params.splice(at..at, scalars);
     let made = change(&given)?;
-    let back = sizes.iter().map(|size| (size.var.clone(), size.value.typed(size.var.dtype())));
-    let mut made = fold_func(&mut Subst::vars(back), &made);
-    made.params.retain(|p| p.scalar().is_none_or(|v| sizes.iter().all(|size| size.var != *v)));
-    Ok(made)
+    let is_scalar = |v: &Var| sizes.iter().any(|size| size.var == *v);
+    let mut made = made;
+    made.params.retain(|p| !p.scalar().is_some_and(is_scalar));
+    let values: Vec<(Var, Expr)> =
+        sizes.iter().map(|size| (size.var.clone(), size.value.typed(size.var.dtype()))).collect();
+    let (long, short): (Vec<_>, Vec<_>) =
+        values.into_iter().partition(|(_, value)| made.root().is_none() && value.size() >= SHORT);
+    let made = if short.is_empty() { made } else { fold_func(&mut Subst::vars(short), &made) };
+    Ok(bound(made, long))
+}
+
+/// A function whose body computes values once; in the shapes of its parameters they stand as expressions.
+fn bound(func: TensorFunc, values: Vec<(Var, Expr)>) -> TensorFunc {
+    if values.is_empty() {
+        return func;
+    }
+    let mut in_shapes = Subst::vars(values.iter().cloned());
+    let params: Vec<Param> = func
+        .params
+        .iter()
+        .map(|p| match p {
+            Param::Buffer { handle, buffer } => {
+                Param::Buffer { handle: handle.clone(), buffer: in_shapes.buffer_def(buffer) }
+            }
+            Param::Scalar(_) => p.clone(),
+        })
+        .collect();
+    let pairs = func.params.iter().zip(&params).filter_map(|(old, new)| {
+        old.buffer().zip(new.buffer()).map(|(old, new)| (old.clone(), new.clone()))
+    });
+    let mut body = Subst::buffers(pairs).stmt(&func.body);
+    for (var, value) in values.into_iter().rev() {
+        let uses = |e: &Expr| e.as_var() == Some(&var);
+        if body.any_expr(uses) {
+            body = Stmt::new(StmtKind::Let { var, value, body });
+        }
+    }
+    TensorFunc { params, body, ..func }
 }
 
 /// What is a size of its own for a while.
@@ -87,6 +131,17 @@ fn extents(func: &TensorFunc) -> Vec<Expr> {
     let (allocs, _) = func.root_parts();
     let extents = func.buffers().chain(allocs).flat_map(|b| &b.shape);
     extents.filter(|e| e.as_int().is_none()).cloned().collect()
+}
+
+/// The extents that are long expressions.
+fn long(func: &TensorFunc) -> Vec<Size> {
+    let extents = extents(func);
+    let mut long: Vec<Dim> =
+        extents.iter().filter(|e| e.size() >= LONG).filter_map(Dim::of).collect();
+    long.retain(|d| d.known().is_none());
+    long.sort();
+    long.dedup();
+    long.into_iter().map(Size::product).collect()
 }
 
 /// The products that are terms of extents and no multiples of others, which are sizes already.
