@@ -342,7 +342,9 @@ fn propagate(rows: &Matrix, ends: &mut Ends) -> bool {
                     },
                     _ => 0,
                 };
-                let Some(rest) = sum.checked_sub(own) else { continue };
+                // Beyond the integers that have an opposite, nothing is narrowed.
+                let within = |n: &Int| *n > Int::MIN;
+                let Some(rest) = sum.checked_sub(own).filter(within) else { continue };
                 // c * x + rest >= 0
                 if *c > 0 {
                     let low = ceil_div(-rest, *c);

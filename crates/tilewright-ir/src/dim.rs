@@ -179,6 +179,24 @@ impl Dim {
         found
     }
 
+    /// The products of several factors that are terms of it, without their numbers; none where a term is taken
+    /// away, so that each of them is at most as large as the size.
+    pub fn products(self) -> Vec<Dim> {
+        let form = self.form();
+        if form.0.iter().any(|t| t.1 < 0) {
+            return Vec::new();
+        }
+        let products = form.0.iter().filter(|(atoms, _)| atoms.len() > 1);
+        products.map(|(atoms, _)| Form(vec![(atoms.clone(), 1)]).dim()).collect()
+    }
+
+    /// The least and the most that it can be as the size of a tensor, as far as its parts say it.
+    pub fn range(self) -> SizeRange {
+        let (low, high) = self.form().bounds().unwrap_or((0, i128::MAX));
+        let size = |n: i128| usize::try_from(n.max(0)).unwrap_or(MAX_CELLS).min(MAX_CELLS);
+        SizeRange::new(size(low), size(high)).unwrap_or(SizeRange::WITH_ZERO)
+    }
+
     fn collect(self, found: &mut Vec<Var>) {
         for atom in self.form().0.iter().flat_map(|t| &t.0) {
             match atom {

@@ -2,13 +2,26 @@
 //!
 //! An axis of `h * w * 3` cells is for a proof an axis of a size `p`: nothing asks how the product comes about, and
 //! all that is said of `p` is linear. Afterwards the product stands in its place again.
+//!
+//! So is an axis of `h // 8 * (w // 8) + 1` cells one of `p + 1`, and one of `(n + 1) // 2` cells one of `q`, if all
+//! that the function says of `h`, `w` or `n` is that: as another number, `(n + 1) // 16` is `q // 8`. So is an extent
+//! that is a long expression, whatever else is said: proofs would spend their budget on it. Code without blocks
+//! computes such a size once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::visit::{Subst, fold_buffer, fold_expr_children, fold_func};
+use tilewright_ir::dim::Integer;
+use tilewright_ir::visit::{Subst, fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
-    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, Param, Result, TensorFunc, Var, dim,
+    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc,
+    Var, dim,
 };
+
+/// Nodes of an expression from which on an extent is a size of its own, whatever else the function says.
+const LONG: u32 = 64;
+
+/// Nodes of an expression from which on code computes it once.
+const SHORT: u32 = 16;
 
 /// What `change` makes of a function, to which products of sizes that are extents of its buffers are sizes.
 ///
@@ -18,28 +31,184 @@ pub fn with_products_as_sizes(
     func: &TensorFunc,
     change: impl FnOnce(&TensorFunc) -> Result<TensorFunc>,
 ) -> Result<TensorFunc> {
-    let products = products(func);
-    if products.is_empty() {
+    let mut sizes = long(func);
+    sizes.extend(products(func).into_iter().map(Size::product));
+    let terms = closed(func, &sizes, terms(func, &sizes));
+    sizes.extend(terms);
+    let parts = closed(func, &sizes, parts(func));
+    sizes.extend(parts);
+    if sizes.is_empty() {
         return change(func);
     }
-    let sizes: Vec<(Var, Dim)> = products.into_iter().map(|d| (named(d), d)).collect();
-    let mut given = fold_func(&mut Products { sizes: &sizes, buffers: HashMap::new() }, func);
+    let mut given = with_sizes(func, &sizes);
     let at = given.params.len() - given.scratch_count();
-    let scalars = sizes.iter().map(|(v, _)| Param::Scalar(v.clone()));
+    let scalars = sizes.iter().map(|size| Param::Scalar(size.var.clone()));
     given.params.splice(at..at, scalars);
     let made = change(&given)?;
-    let back = sizes.iter().map(|(v, d)| (v.clone(), d.typed(v.dtype())));
-    let mut made = fold_func(&mut Subst::vars(back), &made);
-    made.params.retain(|p| p.scalar().is_none_or(|v| sizes.iter().all(|(size, _)| size != v)));
-    Ok(made)
+    let is_scalar = |v: &Var| sizes.iter().any(|size| size.var == *v);
+    let mut made = made;
+    made.params.retain(|p| !p.scalar().is_some_and(is_scalar));
+    let values: Vec<(Var, Expr)> =
+        sizes.iter().map(|size| (size.var.clone(), size.value.typed(size.var.dtype()))).collect();
+    let (long, short): (Vec<_>, Vec<_>) =
+        values.into_iter().partition(|(_, value)| made.root().is_none() && value.size() >= SHORT);
+    let made = if short.is_empty() { made } else { fold_func(&mut Subst::vars(short), &made) };
+    Ok(bound(made, long))
+}
+
+/// A function whose body computes values once; in the shapes of its parameters they stand as expressions.
+fn bound(func: TensorFunc, values: Vec<(Var, Expr)>) -> TensorFunc {
+    if values.is_empty() {
+        return func;
+    }
+    let mut in_shapes = Subst::vars(values.iter().cloned());
+    let params: Vec<Param> = func
+        .params
+        .iter()
+        .map(|p| match p {
+            Param::Buffer { handle, buffer } => {
+                Param::Buffer { handle: handle.clone(), buffer: in_shapes.buffer_def(buffer) }
+            }
+            Param::Scalar(_) => p.clone(),
+        })
+        .collect();
+    let pairs = func.params.iter().zip(&params).filter_map(|(old, new)| {
+        old.buffer().zip(new.buffer()).map(|(old, new)| (old.clone(), new.clone()))
+    });
+    let mut body = Subst::buffers(pairs).stmt(&func.body);
+    for (var, value) in values.into_iter().rev() {
+        let uses = |e: &Expr| e.as_var() == Some(&var);
+        if body.any_expr(uses) {
+            body = Stmt::new(StmtKind::Let { var, value, body });
+        }
+    }
+    TensorFunc { params, body, ..func }
+}
+
+/// What is a size of its own for a while.
+#[derive(Clone)]
+struct Size {
+    var: Var,
+    /// What it stands for.
+    value: Dim,
+    /// Of a quotient by a number, what is divided, and the number.
+    quotient: Option<(Integer, i64)>,
+}
+
+impl Size {
+    fn new(value: Dim, quotient: Option<(Integer, i64)>) -> Size {
+        Size { var: named(value), value, quotient }
+    }
+
+    fn product(value: Dim) -> Size {
+        Size::new(value, None)
+    }
+
+    /// A quotient by a multiple of the own divisor: `(x + q * r) // (q * m)` is `(x // q + r) // m`.
+    fn coarser(&self, a: &Expr, by: i64) -> Option<Expr> {
+        let (of, q) = self.quotient?;
+        if q < 2 || by % q != 0 {
+            return None;
+        }
+        let apart = Integer::of(a)?.minus(of)?;
+        let more = apart.truncdiv(q)?;
+        if more.times(q)? != apart {
+            return None;
+        }
+        let more = if a.dtype() == DType::I32 { more.expr() } else { more.long().cast(a.dtype()) };
+        let own = self.var.expr().cast(a.dtype());
+        Some((own + more).floordiv(Expr::int(by / q, a.dtype())))
+    }
+}
+
+/// The function with variables in the place of products.
+fn with_sizes(func: &TensorFunc, sizes: &[Size]) -> TensorFunc {
+    fold_func(&mut Products { sizes, buffers: HashMap::new() }, func)
+}
+
+/// The extents of buffers that are open.
+fn extents(func: &TensorFunc) -> Vec<Expr> {
+    let (allocs, _) = func.root_parts();
+    let extents = func.buffers().chain(allocs).flat_map(|b| &b.shape);
+    extents.filter(|e| e.as_int().is_none()).cloned().collect()
+}
+
+/// The extents that are long expressions.
+fn long(func: &TensorFunc) -> Vec<Size> {
+    let extents = extents(func);
+    let mut long: Vec<Dim> =
+        extents.iter().filter(|e| e.size() >= LONG).filter_map(Dim::of).collect();
+    long.retain(|d| d.known().is_none());
+    long.sort();
+    long.dedup();
+    long.into_iter().map(Size::product).collect()
+}
+
+/// The products that are terms of extents and no multiples of others, which are sizes already.
+fn terms(func: &TensorFunc, others: &[Size]) -> Vec<Size> {
+    let mut terms: Vec<Dim> =
+        extents(func).iter().filter_map(Dim::of).flat_map(Dim::products).collect();
+    terms.sort();
+    terms.dedup();
+    let all = terms.clone();
+    terms.retain(|d| {
+        all.iter().all(|other| other == d || multiple(*d, *other).is_none())
+            && others.iter().all(|other| multiple(*d, other.value).is_none())
+    });
+    terms.into_iter().map(Size::product).collect()
+}
+
+/// The quotients, larger and smaller ones in extents that share no open size.
+fn parts(func: &TensorFunc) -> Vec<Size> {
+    let mut parts: Vec<Size> = Vec::new();
+    for extent in extents(func) {
+        extent.for_each(|e| {
+            let ExprKind::Binary(BinOp::FloorDiv | BinOp::Max | BinOp::Min, a, b) = e.kind() else {
+                return true;
+            };
+            let Some(value) = Dim::of(e).filter(|d| d.known().is_none()) else { return false };
+            let is_quotient = matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv, ..));
+            let by = b.as_int().filter(|by| is_quotient && *by > 0);
+            if parts.iter().all(|part| part.value != value) {
+                parts.push(Size::new(value, Integer::of(a).zip(by)));
+            }
+            false
+        });
+    }
+    let all = parts.clone();
+    parts.retain(|part| {
+        let vars = part.value.vars();
+        let shares = |other: &Size| other.value.vars().iter().any(|v| vars.contains(v));
+        all.iter().all(|other| other.value == part.value || !shares(other))
+    });
+    parts
+}
+
+/// Those of which the function says nothing else: with them and the others as sizes, it has nothing left of what
+/// they are made of.
+fn closed(func: &TensorFunc, others: &[Size], mut sizes: Vec<Size>) -> Vec<Size> {
+    if sizes.is_empty() {
+        return sizes;
+    }
+    let replaced = with_sizes(func, &[others, &sizes[..]].concat());
+    let (allocs, _) = replaced.root_parts();
+    let mut left = HashSet::new();
+    for b in replaced.buffers().chain(allocs) {
+        let shape = b.shape.iter().chain(&b.strides).chain(&b.elem_offset);
+        shape.for_each(|e| left.extend(free_vars(e)));
+    }
+    replaced.body.any_expr(|e| {
+        left.extend(e.as_var().cloned());
+        false
+    });
+    sizes.retain(|size| !size.value.vars().iter().any(|v| left.contains(v)));
+    sizes
 }
 
 /// The extents of buffers that are products, without those that another one divides. One that is a multiple of a
 /// single size counts where neither an extent nor a quotient tells more of that size.
 fn products(func: &TensorFunc) -> Vec<Dim> {
-    let (allocs, _) = func.root_parts();
-    let extents = func.buffers().chain(allocs).flat_map(|b| &b.shape).filter_map(Dim::of);
-    let extents: Vec<Dim> = extents.filter(|d| d.known().is_none()).collect();
+    let extents: Vec<Dim> = extents(func).iter().filter_map(Dim::of).collect();
     let is_product = |d: &Dim| {
         let times = d.substitute(&|_| Some(Dim::from(1)));
         let product = dim::product(d.vars().iter().map(Dim::open));
@@ -71,10 +240,10 @@ fn has_quotients(func: &TensorFunc, size: Dim) -> bool {
     })
 }
 
-/// A variable for a product, named after its factors.
+/// A variable for a product, named after its factors, with its range.
 fn named(product: Dim) -> Var {
     let names: Vec<String> = product.vars().iter().map(|v| v.name().to_string()).collect();
-    Var::new(names.join("_"), DType::I32)
+    Var::size(names.join("_"), DType::I32, product.range())
 }
 
 /// How often a size has a product in it, where it is a multiple of it.
@@ -85,24 +254,29 @@ fn multiple(of: Dim, product: Dim) -> Option<Dim> {
 
 /// Puts variables in the place of products.
 struct Products<'a> {
-    sizes: &'a [(Var, Dim)],
+    sizes: &'a [Size],
     buffers: HashMap<Buffer, Buffer>,
 }
 
 impl Fold for Products<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         let counts = e.dtype().is_int() && e.dtype().lanes == 1 && e.as_var().is_none();
-        for (v, product) in self.sizes.iter().filter(|_| counts) {
-            if !product.vars().iter().all(|factor| e.mentions(factor)) {
+        for size in self.sizes.iter().filter(|_| counts) {
+            if !size.value.vars().iter().all(|factor| e.mentions(factor)) {
                 continue;
             }
-            let times = Dim::of(e).and_then(|size| multiple(size, *product));
+            let own = || size.var.expr().cast(e.dtype());
+            let times = Dim::of(e).and_then(|all| multiple(all, size.value));
             match times {
-                Some(times) if times == 1 => return v.expr().cast(e.dtype()),
-                Some(times) => {
-                    return self.expr(&times.typed(e.dtype())) * v.expr().cast(e.dtype());
-                }
+                Some(times) if times == 1 => return own(),
+                Some(times) => return self.expr(&times.typed(e.dtype())) * own(),
                 None => {}
+            }
+            if let ExprKind::Binary(BinOp::FloorDiv, a, b) = e.kind()
+                && let Some(by @ 1..) = b.as_int()
+                && let Some(quotient) = size.coarser(a, by)
+            {
+                return self.expr(&quotient);
             }
         }
         fold_expr_children(self, e)

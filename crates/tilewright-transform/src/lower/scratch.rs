@@ -3,16 +3,16 @@
 //! An allocation of constant size outside every loop, or a large one inside a serial loop,
 //! becomes a trailing parameter; the attribute [`SCRATCH`] counts them. Its content is not
 //! initialised when the function starts, nor at each iteration, which is what the allocation
-//! promised. A large allocation inside a parallel loop gets one copy for each iteration of the
-//! outermost such loop. Small allocations inside loops stay: they live on the stack.
+//! promised. A large allocation inside a parallel loop, or one of open size, gets one copy for each
+//! iteration of the outermost such loop. Small allocations inside loops stay: they live on the stack.
 
 use std::collections::HashMap;
 
 use tilewright_ir::func::SCRATCH;
 use tilewright_ir::visit::{fold_stmt_children, free_vars};
 use tilewright_ir::{
-    Attr, Buffer, Error, Expr, Fold, ForKind, Param, Range, Result, Stmt, StmtKind, TensorFunc,
-    Var, dim, extent,
+    Attr, Buffer, Dim, Error, Expr, Fold, ForKind, Param, Range, Result, Stmt, StmtKind,
+    TensorFunc, Var, extent,
 };
 
 use crate::pass::{Pass, Run};
@@ -34,7 +34,7 @@ pub(crate) const ALL_STACK_BYTES: i64 = 32 * 1024;
 /// Moves allocations to trailing parameters. Buffers must be flat.
 ///
 /// # Errors
-/// `Unsupported` for an allocation whose size is not a constant.
+/// `Unsupported` for an allocation whose size is known only inside of loops.
 pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
     let mut lift = Lift::default();
     let body = lift.stmt(&func.body);
@@ -71,33 +71,33 @@ impl Lift {
             shape.iter().try_fold(buffer.dtype().bytes() as i64, |n, d| n.checked_mul(*d))
         });
         // Memory of open size is given by who calls the function, who knows the sizes.
-        let open = dim::of_shape(&buffer.shape).is_some_and(|d| dim::known(&d).is_none());
-        let inside = |v: Var| self.inside.contains(&v);
-        if open && !buffer.shape.iter().flat_map(free_vars).any(inside) && self.parallel.is_none() {
-            self.out.push(buffer.clone());
-            return Ok(self.stmt(body));
-        }
-        let refuse = |why: String| Err(Error::unsupported(why));
-        let Some(bytes) = bytes else {
-            return refuse(format!("the size of the buffer `{}` is not a constant", buffer.name));
+        let is_given = |e: &Expr| {
+            Dim::of(e).is_some() && !free_vars(e).iter().any(|v| self.inside.contains(v))
         };
-        let stack = self.stack.saturating_add(bytes);
-        if self.depth > 0 && bytes <= STACK_BYTES && stack <= ALL_STACK_BYTES {
-            self.stack = stack;
-            return Ok(fold_stmt_children(self, s));
+        let open = buffer.const_shape().is_none() && buffer.shape.iter().all(is_given);
+        let refuse = |why: String| Err(Error::unsupported(why));
+        if bytes.is_none() && !open {
+            return refuse(format!("the size of the buffer `{}` is not a constant", buffer.name));
+        }
+        if let Some(bytes) = bytes {
+            let stack = self.stack.saturating_add(bytes);
+            if self.depth > 0 && bytes <= STACK_BYTES && stack <= ALL_STACK_BYTES {
+                self.stack = stack;
+                return Ok(fold_stmt_children(self, s));
+            }
         }
         let Some((var, range)) = self.parallel.clone() else {
             self.out.push(buffer.clone());
             return Ok(self.stmt(body));
         };
-        let (Some(copies), [extent]) = (range.extent.as_int(), &buffer.shape[..]) else {
+        let ([extent], true) = (&buffer.shape[..], is_given(&range.extent)) else {
             return refuse(format!(
-                "the buffer `{}` takes {bytes} bytes in each iteration of a parallel loop whose extent is not a constant",
+                "the buffer `{}` has one copy for each iteration of a parallel loop whose extent is known only inside of loops",
                 buffer.name
             ));
         };
-        let copies = extent::constant(copies.into(), range.extent.dtype())?;
-        let size = extent::times(extent, &copies)?;
+        let dtype = extent::wider(extent.dtype(), range.extent.dtype());
+        let size = extent::times(&extent.clone().cast(dtype), &range.extent.clone().cast(dtype))?;
         let dtype = extent::wider(size.dtype(), var.dtype());
         let start = (var.expr() - range.min).cast(dtype) * extent.clone().cast(dtype);
         let whole = buffer.derive_storage(|d| d.shape = vec![size]);

@@ -2,8 +2,8 @@
 
 use tilewright_ir::visit::{walk_func, walk_stmt};
 use tilewright_ir::{
-    Attr, Block, Buffer, DType, Error, Expr, ForKind, IterKind, IterVar, MatchRegion, Param, Range,
-    Region, Stmt, StmtKind, TensorFunc, Var, Visit,
+    Attr, Block, Buffer, DType, Dim, Error, Expr, ForKind, IterKind, IterVar, MatchRegion, Param,
+    Range, Region, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_transform::lower::{blocks, flatten, scratch, vectorize};
 
@@ -247,6 +247,14 @@ fn an_allocation_of_open_size_is_given_and_one_of_unknown_size_refused() {
     let mut f = func(&[&b], allocated.clone());
     f.params.push(Param::Scalar(n.clone()));
     assert_eq!(scratch::lift_scratch(&f).expect("lifts").scratch_count(), 1);
+    // Iterations that run at once have one each.
+    let i = Var::index("i");
+    let nest = Stmt::for_loop(&i, Range::upto(n.expr()), ForKind::Parallel, allocated.clone());
+    let mut f = func(&[&b], nest);
+    f.params.push(Param::Scalar(n.clone()));
+    let lifted = scratch::lift_scratch(&f).expect("lifts");
+    let copies = lifted.buffers().last().and_then(|all| Dim::of(&all.shape[0]));
+    assert_eq!(copies, Some(Dim::open(&n) * Dim::open(&n)));
     // Nobody outside knows the variable of a loop.
     let f = func(&[&b], Stmt::serial(&n, Expr::i32(8), allocated));
     let e = scratch::lift_scratch(&f).expect_err("refused");
