@@ -39,8 +39,6 @@ pub(crate) struct Rest<'r> {
     pub(crate) branches: usize,
     /// The nodes after it, in an order in which each finds its inputs.
     pub(crate) nodes: &'r [usize],
-    /// Whether a branch is a misfit that leads to outputs of other ranks than the file declares.
-    pub(crate) declared: bool,
 }
 
 /// Why an import ends without a module.

@@ -25,7 +25,7 @@ use crate::dims;
 use crate::extents::{MAX_RANK, check_extents};
 use crate::facts::{Facts, Reason};
 use crate::graphs::{Graphs, Misfit, NeedsEqual, NeedsMany, Rest, Stop};
-use crate::imported::{Element, Imported};
+use crate::imported::{Element, Imported, RanksDiffer};
 use crate::label::{label, node_name, operator_name, opset_of};
 use crate::model::{Model, ValueKind, ValueType, is_map, map_keys};
 use crate::node::Node;
@@ -151,6 +151,8 @@ struct Importer<'a> {
     scopes: Vec<Scope<'a>>,
     /// In as many branches of different ranks is what is imported.
     apart: usize,
+    /// Whether a branch is a misfit that leads to outputs of other ranks than the file declares.
+    declared: bool,
 }
 
 impl<'a> Importer<'a> {
@@ -255,6 +257,7 @@ impl<'a> Importer<'a> {
             outputs: signature.outputs,
             scopes: vec![scope],
             apart: 0,
+            declared: false,
         })
     }
 
@@ -345,7 +348,7 @@ impl<'a> Importer<'a> {
             match self.node(node, at) {
                 Ok(()) => {}
                 Err(Stop::Apart(cond)) => {
-                    let rest = Rest { branches: at, nodes: &order[k + 1..], declared: false };
+                    let rest = Rest { branches: at, nodes: &order[k + 1..] };
                     return self
                         .apart(graph, &cond, rest)
                         .map_err(|stop| self.at_node(stop, node, at));
@@ -387,7 +390,14 @@ impl<'a> Importer<'a> {
         let inputs = vec![Some(cond.clone())];
         let node = Node::new(proto, named, opset, inputs, self.model.folder.as_ref())?;
         self.apart += 1;
-        let results = nested::branches_apart(self, &node, cond, rest);
+        let mut results = nested::branches_apart(self, &node, cond, rest);
+        let differ = |e: &Error| e.cause::<RanksDiffer>().is_some();
+        // What is declared counts for all outputs, of those around as well, or for none.
+        if self.apart == 1 && matches!(&results, Err(Stop::Error(e)) if differ(e)) {
+            self.declared = true;
+            results = nested::branches_apart(self, &node, cond, rest);
+            self.declared = false;
+        }
         self.apart -= 1;
         let results = results?;
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
@@ -413,7 +423,7 @@ impl<'a> Importer<'a> {
         let mut outputs = Vec::with_capacity(graph.output.len());
         for info in &graph.output {
             let value = self.output(&info.name)?;
-            if rest.declared
+            if self.declared
                 && let Some(rank) = declared_rank(info).filter(|rank| *rank != value.rank())
             {
                 let misfit = Error::model(format!(

@@ -70,7 +70,8 @@ fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Im
         return importer.graph(if cond != 0 { yes } else { no }, &[]);
     }
     let (mut then, mut otherwise) = both(importer, node, graphs, &cond, Way::Computed)?;
-    if ranks_differ(&then, &otherwise) {
+    let differ = |(a, b): (&Imported, &Imported)| a.rank() != b.rank();
+    if then.results.iter().zip(&otherwise.results).any(differ) {
         (then, otherwise) = both(importer, node, graphs, &cond, Way::Declared)?;
     }
     match choice(importer, &cond, then, otherwise) {
@@ -88,16 +89,8 @@ pub(crate) fn branches_apart<'a>(
     rest: Rest<'_>,
 ) -> Result<Vec<Imported>, Stop> {
     let graphs = [node.graph("then_branch")?, node.graph("else_branch")?];
-    let (mut then, mut otherwise) = both(importer, node, graphs, cond, Way::WithRest(rest))?;
-    if ranks_differ(&then, &otherwise) {
-        let rest = Rest { declared: true, ..rest };
-        (then, otherwise) = both(importer, node, graphs, cond, Way::WithRest(rest))?;
-    }
+    let (then, otherwise) = both(importer, node, graphs, cond, Way::WithRest(rest))?;
     choice(importer, cond, then, otherwise)
-}
-
-fn ranks_differ(then: &Nested, otherwise: &Nested) -> bool {
-    then.results.iter().zip(&otherwise.results).any(|(a, b)| a.rank() != b.rank())
 }
 
 /// The results of two branches, of which a run takes one.

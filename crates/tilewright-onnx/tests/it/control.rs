@@ -391,6 +391,31 @@ fn squeeze_without_axes_says_which_size_may_not_be_one() {
 }
 
 #[test]
+fn scatters_of_what_a_mask_selects_may_have_no_updates() {
+    let chosen = model()
+        .opset(18)
+        .input("x", ["N"])
+        .floats("zero", &[], &[0.0])
+        .ints("flat", &[-1])
+        .node("Greater", &["x", "zero"], &["mask"])
+        .node("NonZero", &["mask"], &["at"])
+        .node("Compress", &["x", "mask"], &["some"])
+        .node("Neg", &["some"], &["less"]);
+    let tuples = chosen.copy().node_with("Transpose", &["at"], &["to"], [ints("perm", &[1, 0])]);
+    let list = chosen.node("Reshape", &["at", "flat"], &["to"]);
+    for (before, op) in [(tuples, "ScatterND"), (list, "ScatterElements")] {
+        for (reduction, sum) in [("none", -1.0f32), ("add", 0.0)] {
+            let how = [text("reduction", reduction)];
+            let m = before.copy().node_with(op, &["x", "to", "less"], &["y"], how).output("y");
+            let out = run(&m, &[floats(&[1.0, -2.0, 3.0])]);
+            assert_eq!(out[0].as_slice(), Some(&[sum, -2.0, 3.0 * sum][..]), "{op} {reduction}");
+            let out = run(&m, &[floats(&[-1.0, -2.0])]);
+            assert_eq!(out[0].as_slice(), Some(&[-1.0f32, -2.0][..]), "{op} {reduction}");
+        }
+    }
+}
+
+#[test]
 fn sequences_and_optionals_inside_of_a_model() {
     let square = model().input("e", ["K"]).node("Mul", &["e", "e"], &["e2"]).output("e2");
     let m = model()
