@@ -3,8 +3,8 @@
 //! An allocation of constant size outside every loop, or a large one inside a serial loop,
 //! becomes a trailing parameter; the attribute [`SCRATCH`] counts them. Its content is not
 //! initialised when the function starts, nor at each iteration, which is what the allocation
-//! promised. A large allocation inside a parallel loop gets one copy for each iteration of the
-//! outermost such loop. Small allocations inside loops stay: they live on the stack.
+//! promised. A large allocation inside a parallel loop, or one of open size, gets one copy for each iteration
+//! of the outermost such loop. Small allocations inside loops stay: they live on the stack.
 
 use std::collections::HashMap;
 
@@ -72,10 +72,15 @@ impl Lift {
         });
         // Memory of open size is given by who calls the function, who knows the sizes.
         let open = dim::of_shape(&buffer.shape).is_some_and(|d| dim::known(&d).is_none());
-        let inside = |v: Var| self.inside.contains(&v);
-        if open && !buffer.shape.iter().flat_map(free_vars).any(inside) && self.parallel.is_none() {
-            self.out.push(buffer.clone());
-            return Ok(self.stmt(body));
+        if open && buffer.shape.iter().all(|extent| self.is_known_outside(extent)) {
+            let Some((var, range)) = self.parallel.clone() else {
+                self.out.push(buffer.clone());
+                return Ok(self.stmt(body));
+            };
+            if let ([extent], true) = (&buffer.shape[..], self.is_known_outside(&range.extent)) {
+                self.copy(buffer, extent, &range.extent, var.expr() - range.min)?;
+                return Ok(self.stmt(body));
+            }
         }
         let refuse = |why: String| Err(Error::unsupported(why));
         let Some(bytes) = bytes else {
@@ -97,13 +102,24 @@ impl Lift {
             ));
         };
         let copies = extent::constant(copies.into(), range.extent.dtype())?;
-        let size = extent::times(extent, &copies)?;
-        let dtype = extent::wider(size.dtype(), var.dtype());
-        let start = (var.expr() - range.min).cast(dtype) * extent.clone().cast(dtype);
+        self.copy(buffer, extent, &copies, var.expr() - range.min)?;
+        Ok(self.stmt(body))
+    }
+
+    /// Whether no loop or binding around says what a size is.
+    fn is_known_outside(&self, size: &Expr) -> bool {
+        !free_vars(size).iter().any(|v| self.inside.contains(v))
+    }
+
+    /// Puts copies of a flat buffer, so many, into one parameter; of which one is used here.
+    fn copy(&mut self, buffer: &Buffer, extent: &Expr, copies: &Expr, used: Expr) -> Result<()> {
+        let size = extent::times(extent, copies)?;
+        let dtype = extent::wider(size.dtype(), used.dtype());
+        let start = used.cast(dtype) * extent.clone().cast(dtype);
         let whole = buffer.derive_storage(|d| d.shape = vec![size]);
         self.out.push(whole.clone());
         self.moved.insert(buffer.clone(), (whole, start));
-        Ok(self.stmt(body))
+        Ok(())
     }
 }
 
