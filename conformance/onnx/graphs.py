@@ -700,7 +700,8 @@ def scanned(g):
         helper.make_node("Identity", [f"{name}_b"], [f"{name}_y"]),
     ]
     ends = [f"{name}_{k}" for k in "axby"]
-    row = [d[0] if fixed(d) else None for d in x.shape[1:]]
+    # Without numbers: what ONNX infers of pools that are rounded up is not what they give.
+    row = [None for _ in x.shape[1:]]
     infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, row) for n in ends]
     body = helper.make_graph(nodes, name, infos[:2], infos[2:])
     last, rows = g.raw("Scan", [start, x], 2, body=body, num_scan_inputs=1)

@@ -165,6 +165,9 @@ def test_versions_for_sizes_run_where_they_fit(digits: str) -> None:
         tilewright.load(digits).compile(specialize=[{"M": 3}])
     with pytest.raises(tilewright.InputError, match="at most 8"):
         tilewright.load(digits).compile(dims={"N": (2, 8)})(images)
+    for wrong in (-3, (1, -1), (1, 2, 3)):
+        with pytest.raises(tilewright.InputError, match="the size of `N`"):
+            tilewright.load(digits, dims={"N": wrong})  # type: ignore[dict-item]
 
 
 def test_arrays_without_elements_run_by_a_version_of_their_own(digits: str) -> None:
@@ -174,6 +177,24 @@ def test_arrays_without_elements_run_by_a_version_of_their_own(digits: str) -> N
     assert logits.shape == probabilities.shape == (0, 10)
     with pytest.raises(tilewright.InputError, match="image"):
         exe(np.zeros((1, 1, 8, 9), np.float32))
+
+
+def test_sizes_of_which_the_rank_depends_run_by_a_version_of_their_own() -> None:
+    onnx = pytest.importorskip("onnx")
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["N", 1, "M"])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    node = onnx.helper.make_node("Squeeze", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", [x], [y])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    exe = tilewright.load(model).compile()
+    for shape in [(2, 1, 3), (1, 1, 3), (2, 1, 1), (1, 1, 1)]:
+        given = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        found = exe(given)
+        assert found.shape == np.squeeze(given).shape
+        np.testing.assert_array_equal(found, np.squeeze(given))
+    for wrong in (np.zeros((1, 2, 3), np.float32), np.zeros((1, 1, 3)), np.zeros((1, 3), np.float32)):
+        with pytest.raises(tilewright.InputError, match="input `x`"):
+            exe(wrong)
 
 
 def test_threads_may_share_an_executable(digits: str) -> None:

@@ -78,6 +78,12 @@ def test_the_backend_runs_models_and_nodes(digits: str) -> None:
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     (c,) = backend.run_node(node, [a, a[0]])
     assert (c == a + a[0]).all()
+    for narrow in ("FLOAT8E4M3FN", "FLOAT4E2M1", "INT4", "UINT4"):
+        code = getattr(onnx.TensorProto, narrow)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(code)
+        (c,) = backend.run_node(onnx.helper.make_node("Cast", ["a"], ["c"], to=code), [a])
+        assert c.dtype == dtype
+        assert (c.astype(np.float32) == a.astype(dtype).astype(np.float32)).all()
 
 
 def suite() -> Any:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
+from .errors import InputError
+
 #: A path of a file.
 Path = Union[str, "os.PathLike[str]"]
 
@@ -44,7 +46,11 @@ def port(raw: tuple[str, str, list[int | str] | None]) -> Port:
     return Port(name, dtype, None if shape is None else tuple(shape))
 
 
-def _extent(size: Extent) -> Extent:
+def _extent(name: str, size: Extent) -> Extent:
+    numbers = size if isinstance(size, tuple) else (size,)
+    if len(numbers) > 2 or any(int(n) < 0 for n in numbers):
+        what = "a number of at least 0, or the least and the most"
+        raise InputError(f"the size of `{name}` is {what}, not {size}")
     if isinstance(size, tuple):
         least, most = size
         return int(least), int(most)
@@ -56,7 +62,7 @@ def sizes(
 ) -> tuple[dict[str, Extent] | None, dict[str, list[int]] | None, dict[str, Array] | None]:
     """Sizes as the extension takes them."""
     return (
-        None if dims is None else {str(name): _extent(size) for name, size in dims.items()},
+        None if dims is None else {str(name): _extent(name, size) for name, size in dims.items()},
         None if shapes is None else {str(n): [int(d) for d in s] for n, s in shapes.items()},
         None if values is None else dict(values),
     )

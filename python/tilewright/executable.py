@@ -11,12 +11,15 @@ import numpy as np
 
 from . import _native, display
 from ._types import Array, Path, Port, port
-from .errors import FileError, InputError
+from .errors import Error, FileError, InputError
 
 if TYPE_CHECKING:
     from .module import Module
 
 __all__ = ["Executable", "Profile", "Storage", "open"]
+
+#: Sets of sizes that an executable keeps a version of its own for.
+KEPT = 8
 
 
 class Profile:
@@ -87,7 +90,7 @@ class Executable:
     the cache of compiled code has is not compiled again). It is a context manager that closes it.
     """
 
-    __slots__ = ("_empty", "_module", "_options", "_raw", "_run", "_saved")
+    __slots__ = ("_module", "_options", "_raw", "_run", "_saved", "_versions")
 
     def __init__(
         self,
@@ -102,7 +105,7 @@ class Executable:
         self._module = module
         self._options = options
         self._saved = saved
-        self._empty: dict[Any, Executable | None] = {}
+        self._versions: dict[Any, Executable | None] = {}
 
     def __call__(self, *args: Array, out: Array | Sequence[Array] | None = None, **kwargs: Array) -> Any:
         """Runs on arrays.
@@ -135,30 +138,49 @@ class Executable:
         return out
 
     def _run_sized(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Any:
-        """Runs it; arrays without elements have a version of their own where sizes are open."""
+        """Runs it; sizes at which the open program cannot run have a version of their own."""
         try:
             return self._run(*args, **kwargs)
         except InputError:
-            version = self._for_empty(args, kwargs)
+            version = self._for_sizes({**dict(zip(self.input_names, args)), **kwargs})
             if version is None:
                 raise
         return version(*args, **kwargs)
 
-    def _for_empty(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Executable | None:
-        """The executable of its own that arrays without elements take where sizes are open."""
-        if self._module is None or not self._module.open_sizes:
+    def _for_sizes(self, arrays: Mapping[str, Array]) -> Executable | None:
+        """The executable for the sizes of these arrays alone, where the model takes them.
+
+        The open program runs at no size of zero, and at none that decides how many dimensions a value has.
+        """
+        if self._module is None or not self._module.open_sizes or not self._may_fit(arrays):
             return None
-        arrays = {**dict(zip(self.input_names, args)), **kwargs}
         shapes = {name: tuple(np.shape(x)) for name, x in arrays.items()}
-        if not any(0 in shape for shape in shapes.values()):
-            return None
         key = tuple(sorted(shapes.items()))
-        if key not in self._empty:
+        if key not in self._versions:
             options = {name: value for name, value in self._options.items() if name != "specialize"}
-            version = self._module.with_sizes(shapes=shapes).compile(**options)
+            try:
+                version = self._module.with_sizes(shapes=shapes).compile(**options)
+            except Error:
+                # What the open program said is what does not fit.
+                return None
+            if len(self._versions) == KEPT:
+                self._versions.pop(next(iter(self._versions)))
             # A function whose loops have no iterations writes none of its parameters: nothing is an output.
-            self._empty[key] = version if version.output_names == self.output_names else None
-        return self._empty[key]
+            self._versions[key] = version if version.output_names == self.output_names else None
+        return self._versions[key]
+
+    def _may_fit(self, arrays: Mapping[str, Array]) -> bool:
+        """Whether arrays are those of the inputs, but for sizes."""
+        ports = {port.name: port for port in self.inputs}
+        if ports.keys() != arrays.keys():
+            return False
+
+        def fits(name: str, x: Array) -> bool:
+            _, dtype, shape = ports[name]
+            is_of_type = str(getattr(x, "dtype", None)).rpartition(".")[2] == dtype
+            return is_of_type and shape is not None and np.ndim(x) == len(shape)
+
+        return all(fits(name, x) for name, x in arrays.items())
 
     def __repr__(self) -> str:
         if self.closed:

@@ -39,6 +39,7 @@ class TilewrightRep(BackendRep):  # type: ignore[misc]
     def __init__(self, model: onnx.ModelProto) -> None:
         initial = {tensor.name for tensor in model.graph.initializer}
         self._names = [i.name for i in model.graph.input if i.name not in initial]
+        self._types = [_narrow(output) for output in model.graph.output]
         self._session = InferenceSession(model.SerializeToString())
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -51,7 +52,25 @@ class TilewrightRep(BackendRep):  # type: ignore[misc]
         for name, value in feed.items():
             if value is None or isinstance(value, (list, dict)):
                 raise UnsupportedError(f"input `{name}` is no tensor")
-        return tuple(self._session.run(None, feed))
+        results = self._session.run(None, feed)
+        return tuple(_as_type(x, dtype) for x, dtype in zip(results, self._types))
+
+
+def _narrow(output: onnx.ValueInfoProto) -> np.dtype[Any] | None:
+    """The type of an output whose elements the compiler gives as bytes, where it is declared."""
+    code = output.type.tensor_type.elem_type
+    if code in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+        return None
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+    is_plain = dtype in (np.uint8, np.int8, np.bool_)
+    return dtype if dtype.itemsize == 1 and not is_plain else None
+
+
+def _as_type(x: Any, dtype: np.dtype[Any] | None) -> Any:
+    """Bytes as narrow elements: integers by their values, floats by their bits."""
+    if dtype is None or not isinstance(x, np.ndarray) or x.dtype not in (np.uint8, np.int8):
+        return x
+    return x.astype(dtype) if "int" in dtype.name else x.view(dtype)
 
 
 class TilewrightBackend(Backend):  # type: ignore[misc]

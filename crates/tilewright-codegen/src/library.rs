@@ -489,6 +489,8 @@ impl Linker {
         arguments.extend(["-shared", "-o", "library"].map(Into::into));
         arguments.extend(self.name.iter().chain(&self.parts).cloned());
         for path in others {
+            // The linker would wait for what writes to a pipe.
+            tilewright_dylib::check_plain(path).map_err(Error::io)?;
             let absolute = std::path::absolute(path);
             arguments.push(absolute.map_err(|e| io(&path.display().to_string(), &e))?.into());
         }

@@ -100,6 +100,34 @@ impl Facts {
         can
     }
 
+    /// The open size of an input that a size is, and its range without one.
+    fn many(&self, size: Size) -> Option<(Var, SizeRange)> {
+        let v = size.vars().into_iter().find(|v| self.is_open(v) && size == Size::open(v))?;
+        let (least, most) = (v.range().least().max(2), v.range().most());
+        let range = (least <= most).then(|| SizeRange::new(least, most).ok()).flatten()?;
+        Some((v, range))
+    }
+
+    /// Whether the import can start again with a size that is not one.
+    pub fn can_take_many(&self, size: Size) -> bool {
+        self.many(size).is_some() && self.found.len() < MOST_FACTS
+    }
+
+    /// Takes note that a size is not one, since a node needs it; false where it is no open size of an input.
+    pub fn take_many(&mut self, size: Size, node: &str) -> bool {
+        let Some((v, range)) = self.many(size).filter(|_| self.can_take_many(size)) else {
+            return false;
+        };
+        let why = format!(
+            "{node} drops axes of one element, so that its result has another number of dimensions \
+             where `{}` is one",
+            v.name()
+        );
+        let fact = Fact::Within(v.clone(), range.least(), range.most());
+        self.found.push(Found { name: v.name().clone(), fact, why: why.into() });
+        true
+    }
+
     /// Whether a variable is an open size of an input.
     fn is_open(&self, v: &Var) -> bool {
         self.known.get(v.name()).is_some_and(|k| k == v)

@@ -22,6 +22,23 @@ pub(crate) trait Graphs<'a> {
     /// Imports a graph inside of those that are imported, with values for its inputs, and gives its
     /// outputs.
     fn graph(&mut self, graph: &'a GraphProto, inputs: &[Imported]) -> Result<Vec<Imported>, Stop>;
+
+    /// Imports a branch and what follows its node in the graph around it, and gives the outputs of that
+    /// one. What is known of the graphs around stays as it was before.
+    fn graph_and_rest(
+        &mut self,
+        branch: &'a GraphProto,
+        rest: &Rest<'_>,
+    ) -> Result<Vec<Imported>, Stop>;
+}
+
+/// What follows an `If` in its graph.
+#[derive(Clone, Copy)]
+pub(crate) struct Rest<'r> {
+    /// The node.
+    pub(crate) branches: usize,
+    /// The nodes after it, in an order in which each finds its inputs.
+    pub(crate) nodes: &'r [usize],
 }
 
 /// Why an import ends without a module.
@@ -30,6 +47,9 @@ pub(crate) enum Stop {
     Error(Error),
     /// Something must be known that depends on these inputs, whose values are given.
     Fix(Vec<Arc<str>>),
+    /// The branches of an `If` with this condition give values of different ranks, so that what follows
+    /// is another program in each.
+    Apart(Imported),
 }
 
 impl From<Error> for Stop {
@@ -44,6 +64,13 @@ pub(crate) struct Misfit;
 /// The cause of an error: a node needs two sizes to be equal.
 pub(crate) struct NeedsEqual {
     pub(crate) sizes: (Dim, Dim),
+    /// What messages call the node.
+    pub(crate) node: String,
+}
+
+/// The cause of an error: a node needs a size not to be one.
+pub(crate) struct NeedsMany {
+    pub(crate) size: Dim,
     /// What messages call the node.
     pub(crate) node: String,
 }

@@ -24,15 +24,15 @@ use crate::data;
 use crate::dims;
 use crate::extents::{MAX_RANK, check_extents};
 use crate::facts::{Facts, Reason};
-use crate::graphs::{Graphs, Misfit, NeedsEqual, Stop};
-use crate::imported::{Element, Imported};
+use crate::graphs::{Graphs, Misfit, NeedsEqual, NeedsMany, Rest, Stop};
+use crate::imported::{Element, Imported, RanksDiffer};
 use crate::label::{label, node_name, operator_name, opset_of};
 use crate::model::{Model, ValueKind, ValueType, is_map, map_keys};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
-use crate::ops::value;
+use crate::ops::{nested, value};
 use crate::order;
-use crate::proto::{Bytes, GraphProto, NodeProto};
+use crate::proto::{Bytes, GraphProto, NodeProto, declared_rank};
 use crate::registry;
 use crate::scope::Scope;
 use crate::sizes;
@@ -103,11 +103,17 @@ impl Model {
             match importer.and_then(Importer::run) {
                 Ok(module) => return Ok(module),
                 Err(Stop::Fix(more)) => fixed.extend(more),
+                Err(Stop::Apart(_)) => {
+                    return Err(Error::internal("branches of different ranks are left apart"));
+                }
                 Err(Stop::Error(e)) => {
-                    let new = e
+                    let equal = e
                         .cause()
                         .is_some_and(|NeedsEqual { sizes: (a, b), node }| facts.take(*a, *b, node));
-                    if !new {
+                    let many = e
+                        .cause()
+                        .is_some_and(|NeedsMany { size, node }| facts.take_many(*size, node));
+                    if !equal && !many {
                         return Err(e.context(format!("`{}`", self.name)));
                     }
                 }
@@ -121,6 +127,10 @@ const LISTED: usize = 16;
 
 /// As many pairs of sizes as one node may need to be equal.
 const MOST_EQUATED: usize = 64;
+
+/// As many `If`s whose branches differ in rank may follow each other: what follows is imported once for each
+/// combination.
+const MOST_APART: usize = 4;
 
 /// As many nodes as a message lists for each operator.
 const NODES_LISTED: usize = 4;
@@ -139,6 +149,10 @@ struct Importer<'a> {
     outputs: Vec<ValueType>,
     /// The graph that is imported, and those around it, outermost first.
     scopes: Vec<Scope<'a>>,
+    /// In as many branches of different ranks is what is imported.
+    apart: usize,
+    /// Whether a branch is a misfit that leads to outputs of other ranks than the file declares.
+    declared: bool,
 }
 
 impl<'a> Importer<'a> {
@@ -244,6 +258,8 @@ impl<'a> Importer<'a> {
             reasons: reasons.into_iter().map(|r| reason(&names[r.input], r)).collect(),
             outputs: signature.outputs,
             scopes: vec![scope],
+            apart: 0,
+            declared: false,
         })
     }
 
@@ -323,23 +339,105 @@ impl<'a> Importer<'a> {
         let (graph, live) = (scope.graph, scope.live());
         let order = order::sorted(graph, &scope.producers, &live);
         self.check_operators(graph, &live)?;
-        for at in order.map_err(|nodes| self.cycle(graph, &nodes))? {
+        let order = order.map_err(|nodes| self.cycle(graph, &nodes))?;
+        self.ordered(graph, &order)
+    }
+
+    /// Imports nodes of the innermost graph.
+    fn ordered(&mut self, graph: &'a GraphProto, order: &[usize]) -> Result<(), Stop> {
+        for (k, &at) in order.iter().enumerate() {
             let node = &graph.node[at];
-            self.node(node, at).map_err(|stop| match stop {
-                Stop::Error(e) => {
-                    let node = label(node, at, self.model);
-                    match e.cause() {
-                        Some(Unequal(a, b)) => {
-                            let cause = NeedsEqual { sizes: (*a, *b), node: node.clone() };
-                            e.context(node).because(cause).into()
-                        }
-                        None => e.context(node).into(),
-                    }
+            match self.node(node, at) {
+                Ok(()) => {}
+                Err(Stop::Apart(cond)) => {
+                    let rest = Rest { branches: at, nodes: &order[k + 1..] };
+                    return self
+                        .apart(graph, &cond, rest)
+                        .map_err(|stop| self.at_node(stop, node, at));
                 }
-                stop => stop,
-            })?;
+                Err(stop) => return Err(self.at_node(stop, node, at)),
+            }
         }
         Ok(())
+    }
+
+    /// Why an import ends, with the node at which it does.
+    fn at_node(&self, stop: Stop, node: &NodeProto, at: usize) -> Stop {
+        let Stop::Error(e) = stop else { return stop };
+        let node = label(node, at, self.model);
+        match e.cause() {
+            Some(Unequal(a, b)) => {
+                let cause = NeedsEqual { sizes: (*a, *b), node: node.clone() };
+                e.context(node).because(cause).into()
+            }
+            None => e.context(node).into(),
+        }
+    }
+
+    /// Imports the rest of the innermost graph in each branch of an `If`, whose branches give values of
+    /// different ranks.
+    fn apart(
+        &mut self,
+        graph: &'a GraphProto,
+        cond: &Imported,
+        rest: Rest<'_>,
+    ) -> Result<(), Stop> {
+        if self.apart >= MOST_APART {
+            let error =
+                format!("more than {MOST_APART} branches of different ranks, one after the other");
+            return Err(Stop::Error(Error::unsupported(error)));
+        }
+        let proto = &graph.node[rest.branches];
+        let (named, opset) = (label(proto, rest.branches, self.model), opset_of(self.model, ""));
+        let inputs = vec![Some(cond.clone())];
+        let node = Node::new(proto, named, opset, inputs, self.model.folder.as_ref())?;
+        self.apart += 1;
+        let mut results = nested::branches_apart(self, &node, cond, rest);
+        let differ = |e: &Error| e.cause::<RanksDiffer>().is_some();
+        // What is declared counts for all outputs, of those around as well, or for none.
+        if self.apart == 1 && matches!(&results, Err(Stop::Error(e)) if differ(e)) {
+            self.declared = true;
+            results = nested::branches_apart(self, &node, cond, rest);
+            self.declared = false;
+        }
+        self.apart -= 1;
+        let results = results?;
+        let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
+        scope.values.extend(graph.output.iter().map(|v| v.name.as_str()).zip(results));
+        Ok(())
+    }
+
+    /// The outputs of the innermost graph, with what a branch of one of its nodes gives in the place of the
+    /// node.
+    fn continued(
+        &mut self,
+        branch: &'a GraphProto,
+        rest: &Rest<'_>,
+    ) -> Result<Vec<Imported>, Stop> {
+        let results = self.graph(branch, &[])?;
+        let Some(scope) = self.scopes.last_mut() else { return Ok(Vec::new()) };
+        let graph = scope.graph;
+        let names = graph.node[rest.branches].output.iter().map(String::as_str);
+        let used =
+            names.zip(results).filter(|(name, _)| scope.uses.get(name).is_some_and(|n| *n > 0));
+        scope.values.extend(used);
+        self.ordered(graph, rest.nodes)?;
+        let mut outputs = Vec::with_capacity(graph.output.len());
+        for info in &graph.output {
+            let value = self.output(&info.name)?;
+            if self.declared
+                && let Some(rank) = declared_rank(info).filter(|rank| *rank != value.rank())
+            {
+                let misfit = Error::model(format!(
+                    "the output `{}` has {} dimensions, and the file declares {rank}",
+                    info.name,
+                    value.rank()
+                ));
+                return Err(misfit.because(Misfit).into());
+            }
+            outputs.push(value);
+        }
+        Ok(outputs)
     }
 
     /// The error of nodes that need each other.
@@ -731,6 +829,17 @@ impl<'a> Graphs<'a> for Importer<'a> {
             Ok(outputs.collect::<Result<_>>()?)
         });
         self.scopes.pop();
+        outputs
+    }
+
+    fn graph_and_rest(
+        &mut self,
+        branch: &'a GraphProto,
+        rest: &Rest<'_>,
+    ) -> Result<Vec<Imported>, Stop> {
+        let before = self.scopes.clone();
+        let outputs = self.continued(branch, rest);
+        self.scopes = before;
         outputs
     }
 }

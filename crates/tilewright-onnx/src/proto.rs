@@ -379,3 +379,11 @@ pub enum DataType {
     Float6e2m3 = 27,
     Float6e3m2 = 28,
 }
+
+/// The number of dimensions that a value is declared with.
+pub(crate) fn declared_rank(info: &ValueInfoProto) -> Option<usize> {
+    match info.r#type.as_ref()?.value.as_ref()? {
+        TypeValue::Tensor(tensor) => Some(tensor.shape.as_ref()?.dim.len()),
+        _ => None,
+    }
+}

@@ -11,6 +11,7 @@ use crate::order::read_inside;
 use crate::proto::{GraphProto, TensorProto};
 
 /// A graph that is being imported.
+#[derive(Clone)]
 pub(crate) struct Scope<'a> {
     pub graph: &'a GraphProto,
     pub initializers: HashMap<&'a str, &'a TensorProto>,

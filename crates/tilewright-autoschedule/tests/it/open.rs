@@ -201,6 +201,18 @@ fn products_of_open_reductions_and_columns_have_tiles() {
 }
 
 #[test]
+fn products_of_rows_of_several_open_axes_have_tiles() {
+    let [a, b, c] = ["a", "b", "c"].map(|name| size(name, true));
+    let x = Operand::f32(&[a, b, c, 9.into()]);
+    let w = Operand::f32(&[Dim::from(9), 40.into()]);
+    check("rows of three axes", &matmul(&x, &w).expect("a product"), true, &[1, 2, 3]);
+    for axes in [&[3][..], &[0, 1, 2]] {
+        let f = reduce(Reduction::Sum, &x, axes, false).expect("a reduction");
+        check(&format!("sums over {axes:?} of rows"), &f, false, &[1, 2, 3]);
+    }
+}
+
+#[test]
 fn convolutions_of_open_images_have_vectors() {
     // Channels in and out, groups, window, stride, dilation.
     let cases = [

@@ -364,6 +364,14 @@ fn a_pipe_is_not_waited_for() {
     for command in commands {
         tilewright(command).code(2).complains("it is a pipe, not a plain file");
     }
+    let library = scratch.path("m.so");
+    let linked: [&[&str]; 2] = [
+        &["run", &model, "--link", &other],
+        &["compile", &model, "--link", &other, "-o", &library],
+    ];
+    for command in linked {
+        tilewright(command).code(2).complains("it is not a plain file");
+    }
     let log = pipe("tuning-journal");
     for (file, command) in
         [(&other, "run"), (&other, "tune"), (&log.replace("-journal", ""), "tune")]

@@ -380,6 +380,52 @@ class Module:{FUNCTIONS}
     assert!(got.iter().zip(&meant).all(|(a, b)| a.same(b)));
 }
 
+/// Means over the slowest axis: what parallel work makes on the way has an open size.
+#[test]
+fn parallel_work_has_memory_of_open_size() -> Result<()> {
+    let text = r#"
+@I.ir_module
+class Module:
+    @T.prim_func
+    def mean(x: T.handle, y: T.handle):
+        a = T.int32()
+        b = T.int32()
+        c = T.int32()
+        X = T.match_buffer(x, (a, 8, b, c), "float32")
+        Y = T.match_buffer(y, (8, b, c), "float32")
+        sums = T.alloc_buffer((8, b, c), "float64")
+        for i1, i2, i3, k0 in T.grid(8, b, c, a):
+            with T.block("sums"):
+                vi1, vi2, vi3, vk0 = T.axis.remap("SSSR", [i1, i2, i3, k0])
+                with T.init():
+                    sums[vi1, vi2, vi3] = T.float64(0.0)
+                sums[vi1, vi2, vi3] = sums[vi1, vi2, vi3] + T.Cast("float64", X[vk0, vi1, vi2, vi3])
+        for i0, i1, i2 in T.grid(8, b, c):
+            with T.block("mean"):
+                vi0, vi1, vi2 = T.axis.remap("SSS", [i0, i1, i2])
+                Y[vi0, vi1, vi2] = T.Cast("float32", sums[vi0, vi1, vi2] / T.Cast("float64", a))
+    @R.function
+    def main(x: R.Tensor(("a", 8, "b", "c"), "float32")):
+        a = T.int64()
+        b = T.int64()
+        c = T.int64()
+        y = R.call_tir(Module.mean, (x,), out_sinfo=R.Tensor((8, b, c), "float32"))
+        return y
+"#;
+    let module = parse(text, &Sizes::new())?;
+    for threads in [1, 2] {
+        let executable = compile(&module, &Options::new().threads(threads))?;
+        for shape in [[3, 8, 5, 7], [1, 8, 1, 1], [2, 8, 33, 4]] {
+            let values: Vec<f32> = (0..shape.iter().product()).map(|i| (i % 13) as f32).collect();
+            let x = Tensor::from_slice(&shape, &values)?;
+            let got = executable.run(std::slice::from_ref(&x))?;
+            let meant = run_module(&module, "main", &[x])?;
+            assert!(got[0].same(&meant[0]), "{shape:?} by {threads}");
+        }
+    }
+    Ok(())
+}
+
 /// Sums, products and extrema over as many elements as data say, and a product of matrices: of none they are
 /// what they begin with.
 #[test]

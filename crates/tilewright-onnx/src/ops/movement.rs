@@ -11,14 +11,17 @@ use tilewright_ops::pad::{self, PadMode};
 use tilewright_ops::{Operand, Scalar, broadcast_shapes, te, unequal};
 
 use super::check::demand;
+use super::compose::Compose;
 use super::one;
 use super::value::{moved, reshape_to, scalar, transpose_by};
 use crate::build::Builder;
 use crate::extents::{check_extents, check_rank, checked_dims};
 use crate::fold::{self, View, row_major};
+use crate::graphs::NeedsMany;
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes, axes_or_all, axis, axis_or_end, required};
 use crate::operator::{MANY, Operator, moves, op};
+use crate::sizes;
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
@@ -95,10 +98,12 @@ pub(crate) fn flatten(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let gone: Vec<usize> = match node.axes(13)? {
-        Some(list) => axes(&list, x.rank())?,
-        None => (0..x.rank()).filter(|&k| x.shape()[k] == 1).collect(),
+    let Some(list) = node.axes(13)? else {
+        let x = with_many(node, b, x)?;
+        let shape: Vec<Dim> = x.shape().into_iter().filter(|d| *d != 1).collect();
+        return one(reshape_to(b, &x, &shape)?);
     };
+    let gone = axes(&list, x.rank())?;
     let extents = x.shape();
     if let Some(&k) = gone.iter().find(|&&k| extents[k] != 1) {
         let error =
@@ -108,6 +113,29 @@ pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let left = extents.iter().enumerate().filter(|(k, _)| !gone.contains(k));
     let shape: Vec<Dim> = left.map(|(_, &d)| d).collect();
     one(reshape_to(b, x, &shape)?)
+}
+
+/// A value none of whose open extents is one, which a run sees to: only then is it known how many dimensions
+/// are left without those that are one.
+fn with_many(node: &Node, b: &mut Builder, x: &Imported) -> Result<Imported> {
+    let mut shape = x.shape();
+    for (axis, d) in shape.iter_mut().enumerate() {
+        if d.known().is_some() || Integer::from(*d).equals(1) == Some(false) {
+            continue;
+        }
+        if b.depth() == 1 && b.facts.can_take_many(*d) {
+            let error = Error::unsupported(format!("axes of one element go, and `{d}` may be one"));
+            return Err(error.because(NeedsMany { size: *d, node: node.label.clone() }));
+        }
+        let one_less = Imported::Const(Tensor::from_slice(&[1], &[1i64])?);
+        let mut c = Compose::new(node, b);
+        let less = c.op("Sub", &[&sizes::list(&[*d])?, &one_less])?;
+        let what = format!("size of axis {axis}, which is dropped where it is one, less one");
+        let less = demand(node, c.b, &what, &less, &Need::NonZero)?;
+        let size = c.op("Add", &[&less, &one_less])?;
+        *d = b.sizes_of(&size, 1)?[0];
+    }
+    Ok(b.with_shape(x, shape, None))
 }
 
 pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -14,14 +14,16 @@ use tilewright_ops::check::Need;
 use crate::build::{LoopGiven, Nested};
 use crate::data;
 use crate::extents::checked_shape;
-use crate::graphs::{Graphs, Misfit, Stop};
+use crate::graphs::{Graphs, Misfit, Rest, Stop};
 use crate::imported::{Element, Imported, Kind, Like, RanksDiffer};
 use crate::node::{Node, axis};
 use crate::operator::{MANY, Operator, graphs};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
-use crate::proto::{DimensionProto, DimensionValue, GraphProto, TypeValue, ValueInfoProto};
+use crate::proto::{
+    DimensionProto, DimensionValue, GraphProto, TypeValue, ValueInfoProto, declared_rank,
+};
 use crate::sizes;
 
 /// The operators that are imported here.
@@ -67,11 +69,37 @@ fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Im
     if let Some(cond) = known(&cond)? {
         return importer.graph(if cond != 0 { yes } else { no }, &[]);
     }
-    let (mut then, mut otherwise) = both(importer, node, graphs, &cond, Ranks::Computed)?;
+    let (mut then, mut otherwise) = both(importer, node, graphs, &cond, Way::Computed)?;
     let differ = |(a, b): (&Imported, &Imported)| a.rank() != b.rank();
     if then.results.iter().zip(&otherwise.results).any(differ) {
-        (then, otherwise) = both(importer, node, graphs, &cond, Ranks::Declared)?;
+        (then, otherwise) = both(importer, node, graphs, &cond, Way::Declared)?;
     }
+    match choice(importer, &cond, then, otherwise) {
+        Err(Stop::Error(e)) if e.cause::<RanksDiffer>().is_some() => Err(Stop::Apart(cond)),
+        results => results,
+    }
+}
+
+/// An `If` whose branches give values of different ranks: what follows it is imported in each branch. Gives
+/// the outputs of the graph around it.
+pub(crate) fn branches_apart<'a>(
+    importer: &mut dyn Graphs<'a>,
+    node: &Node<'a>,
+    cond: &Imported,
+    rest: Rest<'_>,
+) -> Result<Vec<Imported>, Stop> {
+    let graphs = [node.graph("then_branch")?, node.graph("else_branch")?];
+    let (then, otherwise) = both(importer, node, graphs, cond, Way::WithRest(rest))?;
+    choice(importer, cond, then, otherwise)
+}
+
+/// The results of two branches, of which a run takes one.
+fn choice(
+    importer: &mut dyn Graphs,
+    cond: &Imported,
+    then: Nested,
+    otherwise: Nested,
+) -> Result<Vec<Imported>, Stop> {
     if then.results.len() != otherwise.results.len() {
         return Err(Stop::Error(Error::model(format!(
             "the branches give {} and {} values",
@@ -87,17 +115,19 @@ fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Im
         a.join(&b).map_err(|e| e.context("the branches give"))
     });
     let kinds = kinds.collect::<Result<Vec<_>>>()?;
-    Ok(importer.builder().branches(&cond, then, otherwise, &kinds)?)
+    Ok(importer.builder().branches(cond, then, otherwise, &kinds)?)
 }
 
-/// The number of dimensions of results of one element.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ranks {
-    /// That of the value.
+/// How a branch is imported.
+#[derive(Clone, Copy)]
+enum Way<'r> {
+    /// Results have the ranks of their values.
     Computed,
-    /// The one that the file declares, where it does: files exist whose branches give a scalar and a vector
-    /// of one element, and call both a scalar.
+    /// Results of one element have the rank that the file declares, where it does: files exist whose branches
+    /// give a scalar and a vector of one element, and call both a scalar.
     Declared,
+    /// With what follows the node.
+    WithRest(Rest<'r>),
 }
 
 /// Both branches. Where one of them cannot be computed, it ends the run that chooses it.
@@ -106,9 +136,9 @@ fn both<'a>(
     node: &Node<'a>,
     [then, otherwise]: [&'a GraphProto; 2],
     cond: &Imported,
-    ranks: Ranks,
+    way: Way<'_>,
 ) -> Result<(Nested, Nested), Stop> {
-    let mut body = |graph| branch(importer, graph, ranks);
+    let mut body = |graph| branch(importer, graph, way);
     Ok(match (body(then)?, body(otherwise)?) {
         (Ok(then), Ok(otherwise)) => (then, otherwise),
         (Ok(then), Err(why)) => {
@@ -129,12 +159,8 @@ fn declared(
     graph: &GraphProto,
     results: Vec<Imported>,
 ) -> Result<Vec<Imported>> {
-    let rank = |info: &ValueInfoProto| match info.r#type.as_ref()?.value.as_ref()? {
-        TypeValue::Tensor(tensor) => Some(tensor.shape.as_ref()?.dim.len()),
-        _ => None,
-    };
     let results = results.into_iter().zip(&graph.output);
-    let one = |(value, info): (Imported, &ValueInfoProto)| match (&value, rank(info)) {
+    let one = |(value, info): (Imported, &ValueInfoProto)| match (&value, declared_rank(info)) {
         (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
             if value.shape().iter().all(|d| *d == 1) =>
         {
@@ -150,13 +176,16 @@ fn declared(
 fn branch<'a>(
     importer: &mut dyn Graphs<'a>,
     graph: &'a GraphProto,
-    ranks: Ranks,
+    way: Way<'_>,
 ) -> Result<Result<Nested, Error>, Stop> {
     let depth = importer.builder().depth();
     importer.builder().open_body();
-    let results = match (importer.graph(graph, &[]), ranks) {
-        (Ok(results), Ranks::Declared) => declared(importer, graph, results).map_err(Stop::Error),
-        (results, _) => results,
+    let results = match way {
+        Way::Computed => importer.graph(graph, &[]),
+        Way::Declared => importer
+            .graph(graph, &[])
+            .and_then(|results| declared(importer, graph, results).map_err(Stop::Error)),
+        Way::WithRest(rest) => importer.graph_and_rest(graph, &rest),
     };
     match results {
         Ok(results) => Ok(Ok(importer.builder().close_body(&results)?)),

@@ -6,7 +6,7 @@ use tilewright_ir::Tensor;
 use tilewright_onnx::ImportOptions;
 use tilewright_onnx::proto::DataType;
 
-use super::common::{D, M, graph, int, ints, model, text};
+use super::common::{D, M, graph, int, ints, model, sample, text};
 
 fn floats(values: &[f32]) -> Tensor {
     Tensor::from_slice(&[values.len()], values).expect("a tensor")
@@ -302,6 +302,117 @@ fn sizes_that_data_decide() {
     let out = run(&m, &[longs(&[3], &[2, 5, 1])]);
     assert_eq!(out[0].as_slice(), Some(&[0i64, 2, 4][..]));
     assert_eq!(out[1].as_slice(), Some(&[2i64; 5][..]));
+}
+
+/// `x`, which has one axis less where the second one has one element: PyTorch's `x.squeeze(1)`.
+fn squeezed() -> M {
+    let gone = model().ints("axis", &[1]).node("Squeeze", &["x", "axis"], &["s"]).output("s");
+    let same = model().node("Identity", &["x"], &["i"]).output("i");
+    model()
+        .input("x", ["N", "M"])
+        .ints("second", &[1])
+        .ints("single", &[1])
+        .node("Shape", &["x"], &["shape"])
+        .node("Gather", &["shape", "second"], &["m"])
+        .node("Equal", &["m", "single"], &["c"])
+        .node_with("If", &["c"], &["y"], [graph("then_branch", gone), graph("else_branch", same)])
+}
+
+#[test]
+fn what_follows_branches_of_different_ranks_is_computed_in_each() {
+    let m = squeezed()
+        .ints("last", &[-1])
+        .node("Mul", &["y", "y"], &["yy"])
+        .node_with("ReduceSum", &["yy", "last"], &["sum"], [int("keepdims", 1)])
+        .ints("flat", &[-1])
+        .node("Reshape", &["sum", "flat"], &["z"])
+        .output("z")
+        .output("shape");
+    let of = |shape: &[usize], values: &[f32]| {
+        let x = Tensor::from_slice(shape, values).expect("a tensor");
+        run(&m, &[x])[0].as_slice::<f32>().expect("floats").to_vec()
+    };
+    assert_eq!(of(&[3, 1], &[1.0, 2.0, 3.0]), [14.0]);
+    assert_eq!(of(&[2, 2], &[1.0, 2.0, 3.0, 4.0]), [5.0, 25.0]);
+}
+
+#[test]
+fn a_rank_that_does_not_fit_what_follows_ends_the_run_that_takes_it() {
+    let weights = || squeezed().floats("w", &[4, 2], &[1.0; 8]);
+    // One row only where the axis goes.
+    let m = weights()
+        .ints("front", &[0])
+        .node("Unsqueeze", &["y", "front"], &["row"])
+        .node("Gemm", &["row", "w"], &["z"])
+        .output("z");
+    let row = Tensor::from_slice(&[4, 1], &[1.0f32, 2.0, 3.0, 4.0]).expect("a column");
+    assert_eq!(run(&m, &[row])[0].as_slice(), Some(&[10.0f32; 2][..]));
+    let module = m.import().expect("it is imported");
+    let wide = Tensor::from_slice(&[2, 2], &[1.0f32; 4]).expect("a tensor");
+    let said = run_module(&module, "main", &[wide]).expect_err("three dimensions").render();
+    assert!(said.contains("the condition chooses the `else_branch`"), "{said}");
+    assert!(said.contains("Gemm"), "{said}");
+}
+
+#[test]
+fn outputs_have_the_rank_that_the_file_declares() {
+    let of = |m: M| m.import().map(|module| (m, module));
+    let said = of(squeezed().output("y")).err().expect("nothing says which rank").render();
+    assert!(said.contains("float32 of 1 dimensions or float32 of 2"), "{said}");
+    let (_, module) = of(squeezed().typed_output("y", DataType::Float, ["N"])).expect("a vector");
+    let out = run_module(&module, "main", &[sample(&[3, 1], 1)]).expect("it runs");
+    assert_eq!(out[0].shape(), [3]);
+    let said = run_module(&module, "main", &[sample(&[3, 2], 1)]).expect_err("a matrix").render();
+    assert!(said.contains("has 2 dimensions, and the file declares 1"), "{said}");
+}
+
+#[test]
+fn squeeze_without_axes_says_which_size_may_not_be_one() {
+    let m = model().input("x", [D::S("N"), D::N(1)]).node("Squeeze", &["x"], &["y"]).output("y");
+    let module = m.import().expect("it is imported");
+    let out = run_module(&module, "main", &[sample(&[3, 1], 1)]).expect("it runs");
+    assert_eq!(out[0].shape(), [3]);
+    let said = run_module(&module, "main", &[sample(&[1, 1], 1)]).expect_err("no vector").render();
+    assert!(said.contains("Squeeze") && said.contains("`N`"), "{said}");
+    let known = ImportOptions { dims: [("N".to_owned(), 1)].into(), ..Default::default() };
+    let module = m.import_with(&known).expect("it is imported");
+    let out = run_module(&module, "main", &[sample(&[1, 1], 1)]).expect("it runs");
+    assert!(out[0].shape().is_empty());
+    // A size that data decide.
+    let m = model()
+        .input("x", ["N"])
+        .node("NonZero", &["x"], &["at"])
+        .node("Squeeze", &["at"], &["y"])
+        .output("y");
+    assert_eq!(run(&m, &[floats(&[1.0, 0.0, 2.0])])[0].as_slice(), Some(&[0i64, 2][..]));
+    let module = m.import().expect("it is imported");
+    let said = run_module(&module, "main", &[floats(&[1.0, 0.0])]).expect_err("a number").render();
+    assert!(said.contains("size of axis 1"), "{said}");
+}
+
+#[test]
+fn scatters_of_what_a_mask_selects_may_have_no_updates() {
+    let chosen = model()
+        .opset(18)
+        .input("x", ["N"])
+        .floats("zero", &[], &[0.0])
+        .ints("flat", &[-1])
+        .node("Greater", &["x", "zero"], &["mask"])
+        .node("NonZero", &["mask"], &["at"])
+        .node("Compress", &["x", "mask"], &["some"])
+        .node("Neg", &["some"], &["less"]);
+    let tuples = chosen.copy().node_with("Transpose", &["at"], &["to"], [ints("perm", &[1, 0])]);
+    let list = chosen.node("Reshape", &["at", "flat"], &["to"]);
+    for (before, op) in [(tuples, "ScatterND"), (list, "ScatterElements")] {
+        for (reduction, sum) in [("none", -1.0f32), ("add", 0.0)] {
+            let how = [text("reduction", reduction)];
+            let m = before.copy().node_with(op, &["x", "to", "less"], &["y"], how).output("y");
+            let out = run(&m, &[floats(&[1.0, -2.0, 3.0])]);
+            assert_eq!(out[0].as_slice(), Some(&[sum, -2.0, 3.0 * sum][..]), "{op} {reduction}");
+            let out = run(&m, &[floats(&[-1.0, -2.0])]);
+            assert_eq!(out[0].as_slice(), Some(&[-1.0f32, -2.0][..]), "{op} {reduction}");
+        }
+    }
 }
 
 #[test]

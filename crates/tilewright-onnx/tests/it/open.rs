@@ -6,7 +6,7 @@ use tilewright_graph::sizes::{self, Sizes};
 use tilewright_interp::run_module;
 use tilewright_ir::{DType, GraphType, Module, Result, Tensor, dim, well_formed};
 use tilewright_onnx::ImportOptions;
-use tilewright_onnx::proto::{AttributeProto, DataType};
+use tilewright_onnx::proto::{AttributeProto, DataType, TensorProto};
 
 /// Numbers for the parameters of a module without open sizes; integers are small positions.
 fn inputs(module: &Module) -> Result<Vec<Tensor>> {
@@ -342,6 +342,15 @@ fn resizes_of_open_images() {
                 .output("y");
             agrees(&m, &HW[1..]);
         }
+    }
+    for mode in ["nearest", "linear", "cubic"] {
+        let m = model()
+            .opset(19)
+            .input("x", [D::S("N"), D::N(2), D::S("H"), D::S("W")])
+            .floats("scales", &[4], &[1.0, 1.0, 2.0, 1.5])
+            .node_with("Resize", &["x", "", "scales"], &["y"], [text("mode", mode)])
+            .output("y");
+        agrees(&m, IMAGES);
     }
     // To the size of another image, and to one that is known.
     for mode in ["nearest", "linear", "cubic"] {
@@ -679,6 +688,20 @@ fn windows_over_open_images() {
             agrees(&image().node_with(op, &["x"], &["y"], attributes).output("y"), IMAGES);
         }
     }
+    // Windows that are rounded up, of what such windows left.
+    for (wide, border) in [(3, 0), (2, 0), (3, 1)] {
+        let how = || {
+            let strides = ints("strides", &[2, 2]);
+            let pads = ints("pads", &[border; 4]);
+            [ints("kernel_shape", &[wide, wide]), strides, pads, int("ceil_mode", 1)]
+        };
+        let m = image()
+            .node_with("MaxPool", &["x"], &["half"], how())
+            .node_with("AveragePool", &["half"], &["quarter"], how())
+            .node_with("MaxPool", &["quarter"], &["y"], how())
+            .output("y");
+        agrees(&m, &[&[("N", 2), ("H", 17), ("W", 22)], &[("N", 1), ("H", 16), ("W", 31)]]);
+    }
     let include = [kernel(), pads(), ints("strides", &[2, 2]), int("count_include_pad", 1)];
     agrees(&image().node_with("AveragePool", &["x"], &["y"], include).output("y"), IMAGES);
     for op in ["GlobalAveragePool", "GlobalMaxPool"] {
@@ -709,6 +732,33 @@ impl M {
         let mut m = self.node_with("Conv", &["x", "w", "b"], &["w4"], []);
         m.graph.node.push(node);
         m.output("y")
+    }
+}
+
+#[test]
+fn states_of_a_known_batch_fix_the_open_one() {
+    let gru = || {
+        let (w, r) = (sample(&[1, 12, 3], 5), sample(&[1, 12, 4], 6));
+        model()
+            .input("x", [D::S("T"), D::S("N"), D::N(3)])
+            .floats("w", &[1, 12, 3], w.as_slice().expect("floats"))
+            .floats("r", &[1, 12, 4], r.as_slice().expect("floats"))
+    };
+    let size = || [int("hidden_size", 4)];
+    let lengths = TensorProto {
+        name: "lengths".into(),
+        dims: vec![2],
+        data_type: DataType::Int32 as i32,
+        int32_data: vec![5, 3],
+        ..Default::default()
+    };
+    let state =
+        gru().input("h", [1, 2, 4]).node_with("GRU", &["x", "w", "r", "", "", "h"], &["y"], size());
+    let ends =
+        gru().constant(lengths).node_with("GRU", &["x", "w", "r", "", "lengths"], &["y"], size());
+    for m in [state.output("y"), ends.output("y")] {
+        let open = agrees(&m, &[&[("T", 5)], &[("T", 7)]]);
+        assert_eq!(result_type(&open), "T, 1, 2, 4");
     }
 }
 

@@ -257,6 +257,29 @@ fn lrn_looks_at_neighbouring_channels() {
 }
 
 #[test]
+fn lrn_keeps_nan_and_infinity_in_their_windows() {
+    let shape = [1, 9, 2];
+    let mut x = Nd::random(&shape, 4);
+    x.set(&[0, 2, 0], f64::NAN);
+    x.set(&[0, 6, 1], f64::INFINITY);
+    let near = |i: &[usize], at: usize| i[1].abs_diff(at) <= 1;
+    let expected = Nd::build(&shape, |i| {
+        let own = x.at(i);
+        match i[2] {
+            0 if near(i, 2) => f64::NAN,
+            1 if i[1] == 6 => f64::NAN,
+            1 if near(i, 6) => 0.0 * own,
+            _ => {
+                let squares = (i[1].saturating_sub(1)..=(i[1] + 1).min(8))
+                    .map(|c| x.at(&[0, c, i[2]]).powi(2));
+                own / (1.0 + 1e-4 / 3.0 * squares.sum::<f64>()).powf(0.75)
+            }
+        }
+    });
+    check_f32(lrn(&Lrn::new(Operand::f32(&shape), 3)), &[x.f32()], &expected);
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let f = Operand::f32;
     let i = Operand::new(&[2, 3], DType::I32);

@@ -1,4 +1,5 @@
-use tilewright_ir::{DType, Tensor};
+use tilewright_ir::visit::{Visit, walk_stmt};
+use tilewright_ir::{Attr, DType, Stmt, StmtKind, Tensor};
 use tilewright_ops::Operand;
 use tilewright_ops::coupling::coupled;
 use tilewright_ops::te::Reducer;
@@ -93,6 +94,37 @@ fn rows_walk_down_every_tree() {
                 agrees(&Trees { x, nodes, roots, results, combine }, &data);
             }
         }
+    }
+}
+
+/// How many loops over a set have an annotation of a value, and how many there are.
+struct Loops(usize, usize);
+
+impl Visit for Loops {
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::For { var, annotations, .. } = s.kind()
+            && var.name().starts_with("lane")
+        {
+            let scalar = annotations
+                .iter()
+                .any(|(key, value)| &**key == "pragma_vectorize" && matches!(value, Attr::Int(0)));
+            self.0 += usize::from(scalar);
+            self.1 += 1;
+        }
+        walk_stmt(self, s);
+    }
+}
+
+#[test]
+fn walks_are_scalar_loads_side_by_side() {
+    for depth in [2, 5, 21] {
+        let (nodes, roots) = grown(&[depth; 3], 4, 1, 1);
+        let x = Operand::new(&[40, 4], DType::F32);
+        let p = Trees { x, nodes, roots, results: 1, combine: Reducer::Sum };
+        let func = lay_out(&p).and_then(|laid| laid.function()).expect("trees");
+        let mut loops = Loops(0, 0);
+        loops.stmt(&func.body);
+        assert!(loops.0 > 0, "no walk of depth {depth} is one by one, of {} loops", loops.1);
     }
 }
 
