@@ -11,6 +11,8 @@
 //! operator, of which the model leaves one open, it starts again with one in the place of the other;
 //! what runs the module checks that the inputs have such shapes.
 
+mod apart;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,14 +27,14 @@ use crate::dims;
 use crate::extents::{MAX_RANK, check_extents};
 use crate::facts::{Facts, Reason};
 use crate::graphs::{Graphs, Misfit, NeedsEqual, NeedsMany, Rest, Stop};
-use crate::imported::{Element, Imported, RanksDiffer};
+use crate::imported::{Element, Imported};
 use crate::label::{label, node_name, operator_name, opset_of};
 use crate::model::{Model, ValueKind, ValueType, is_map, map_keys};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
-use crate::ops::{nested, value};
+use crate::ops::value;
 use crate::order;
-use crate::proto::{Bytes, GraphProto, NodeProto, declared_rank};
+use crate::proto::{Bytes, GraphProto, NodeProto};
 use crate::registry;
 use crate::scope::Scope;
 use crate::sizes;
@@ -127,10 +129,6 @@ const LISTED: usize = 16;
 
 /// As many pairs of sizes as one node may need to be equal.
 const MOST_EQUATED: usize = 64;
-
-/// As many `If`s whose branches differ in rank may follow each other: what follows is imported once for each
-/// combination.
-const MOST_APART: usize = 4;
 
 /// As many nodes as a message lists for each operator.
 const NODES_LISTED: usize = 4;
@@ -372,72 +370,6 @@ impl<'a> Importer<'a> {
             }
             None => e.context(node).into(),
         }
-    }
-
-    /// Imports the rest of the innermost graph in each branch of an `If`, whose branches give values of
-    /// different ranks.
-    fn apart(
-        &mut self,
-        graph: &'a GraphProto,
-        cond: &Imported,
-        rest: Rest<'_>,
-    ) -> Result<(), Stop> {
-        if self.apart >= MOST_APART {
-            let error =
-                format!("more than {MOST_APART} branches of different ranks, one after the other");
-            return Err(Stop::Error(Error::unsupported(error)));
-        }
-        let proto = &graph.node[rest.branches];
-        let (named, opset) = (label(proto, rest.branches, self.model), opset_of(self.model, ""));
-        let inputs = vec![Some(cond.clone())];
-        let node = Node::new(proto, named, opset, inputs, self.model.folder.as_ref())?;
-        self.apart += 1;
-        let mut results = nested::branches_apart(self, &node, cond, rest);
-        let differ = |e: &Error| e.cause::<RanksDiffer>().is_some();
-        // What is declared counts for all outputs, of those around as well, or for none.
-        if self.apart == 1 && matches!(&results, Err(Stop::Error(e)) if differ(e)) {
-            self.declared = true;
-            results = nested::branches_apart(self, &node, cond, rest);
-            self.declared = false;
-        }
-        self.apart -= 1;
-        let results = results?;
-        let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
-        scope.values.extend(graph.output.iter().map(|v| v.name.as_str()).zip(results));
-        Ok(())
-    }
-
-    /// The outputs of the innermost graph, with what a branch of one of its nodes gives in the place of the
-    /// node.
-    fn continued(
-        &mut self,
-        branch: &'a GraphProto,
-        rest: &Rest<'_>,
-    ) -> Result<Vec<Imported>, Stop> {
-        let results = self.graph(branch, &[])?;
-        let Some(scope) = self.scopes.last_mut() else { return Ok(Vec::new()) };
-        let graph = scope.graph;
-        let names = graph.node[rest.branches].output.iter().map(String::as_str);
-        let used =
-            names.zip(results).filter(|(name, _)| scope.uses.get(name).is_some_and(|n| *n > 0));
-        scope.values.extend(used);
-        self.ordered(graph, rest.nodes)?;
-        let mut outputs = Vec::with_capacity(graph.output.len());
-        for info in &graph.output {
-            let value = self.output(&info.name)?;
-            if self.declared
-                && let Some(rank) = declared_rank(info).filter(|rank| *rank != value.rank())
-            {
-                let misfit = Error::model(format!(
-                    "the output `{}` has {} dimensions, and the file declares {rank}",
-                    info.name,
-                    value.rank()
-                ));
-                return Err(misfit.because(Misfit).into());
-            }
-            outputs.push(value);
-        }
-        Ok(outputs)
     }
 
     /// The error of nodes that need each other.

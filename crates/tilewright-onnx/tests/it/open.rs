@@ -343,6 +343,7 @@ fn resizes_of_open_images() {
             agrees(&m, &HW[1..]);
         }
     }
+    // Of an open batch, to the size of another image, and to one that is known.
     for mode in ["nearest", "linear", "cubic"] {
         let m = model()
             .opset(19)
@@ -351,9 +352,6 @@ fn resizes_of_open_images() {
             .node_with("Resize", &["x", "", "scales"], &["y"], [text("mode", mode)])
             .output("y");
         agrees(&m, IMAGES);
-    }
-    // To the size of another image, and to one that is known.
-    for mode in ["nearest", "linear", "cubic"] {
         let how = || [text("mode", mode), int("exclude_outside", i64::from(mode == "cubic"))];
         let m = image()
             .input("z", [D::N(1), D::N(2), D::S("P"), D::S("Q")])
@@ -688,7 +686,6 @@ fn windows_over_open_images() {
             agrees(&image().node_with(op, &["x"], &["y"], attributes).output("y"), IMAGES);
         }
     }
-    // Windows that are rounded up, of what such windows left.
     for (wide, border) in [(3, 0), (2, 0), (3, 1)] {
         let how = || {
             let strides = ints("strides", &[2, 2]);
