@@ -21,9 +21,10 @@ class Module:
     def f(a: T.handle, B: T.Buffer((16,), "float32")):
         n = T.int32()
         A = T.match_buffer(a, (n,), "float32")
-        for i in range(T.min(n * 2, 16)):
+        size: T.int32 = T.min(n * 2, 16)
+        for i in range(size):
             assert i // 2 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", i // 2), T.Cast("int64", n))
-        for i in range(T.min(n * 2, 16)):
+        for i in range(size):
             B[i] = A[i // 2]
         for i in range(5):
             assert i < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", i), T.Cast("int64", n))

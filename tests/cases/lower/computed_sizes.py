@@ -27,9 +27,15 @@ class Module:
     def f(a: T.handle, b: T.handle, h: T.int32, w: T.int32, n: T.int32):
         A = T.match_buffer(a, (h // 8 * (w // 8) + 1, (n + 1) // 2), "float32")
         B = T.match_buffer(b, (h // 8 * (w // 8) + 1, (n + 1) // 2), "float32")
+        size: T.int32 = (h // 8 * (w // 8) + 1) // 4
+        size_1: T.int32 = (n + 1) // 2 // 8
+        size_2: T.int64 = T.Cast("int64", (n + 1) // 2)
+        size_3: T.int32 = (h // 8 * (w // 8) + 1) % 4
+        size_4: T.int32 = (n + 1) // 2
+        size_5: T.int32 = (h // 8 * (w // 8) + 1) // 4 * 4
         A_1 = T.decl_buffer(((h // 8 * (w // 8) + 1) * ((n + 1) // 2),), "float32", data=A.data)
         B_1 = T.decl_buffer(((h // 8 * (w // 8) + 1) * ((n + 1) // 2),), "float32", data=B.data)
-        for i0, j0, i1, j1 in T.grid((h // 8 * (w // 8) + 1) // 4, (n + 1) // 2 // 8, 4, 8):
-            B_1[T.Cast("int64", i0 * 4 + i1) * T.Cast("int64", (n + 1) // 2) + T.Cast("int64", j0 * 8 + j1)] = A_1[T.Cast("int64", i0 * 4 + i1) * T.Cast("int64", (n + 1) // 2) + T.Cast("int64", j0 * 8 + j1)]
-        for i, j in T.grid((h // 8 * (w // 8) + 1) % 4, (n + 1) // 2):
-            B_1[T.Cast("int64", (h // 8 * (w // 8) + 1) // 4 * 4 + i) * T.Cast("int64", (n + 1) // 2) + T.Cast("int64", j)] = A_1[T.Cast("int64", (h // 8 * (w // 8) + 1) // 4 * 4 + i) * T.Cast("int64", (n + 1) // 2) + T.Cast("int64", j)]
+        for i0, j0, i1, j1 in T.grid(size, size_1, 4, 8):
+            B_1[T.Cast("int64", i0 * 4 + i1) * size_2 + T.Cast("int64", j0 * 8 + j1)] = A_1[T.Cast("int64", i0 * 4 + i1) * size_2 + T.Cast("int64", j0 * 8 + j1)]
+        for i, j in T.grid(size_3, size_4):
+            B_1[T.Cast("int64", size_5 + i) * size_2 + T.Cast("int64", j)] = A_1[T.Cast("int64", size_5 + i) * size_2 + T.Cast("int64", j)]

@@ -26,6 +26,7 @@
 
 mod hidden;
 mod reach;
+mod relations;
 
 use std::cell::OnceCell;
 
@@ -39,9 +40,14 @@ use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
-use tilewright_polyhedral::{AccessRelation, Domain, Engine, Set};
+use tilewright_polyhedral::{Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
+
+use self::relations::{Axis, Compared, Relations};
+
+/// The most cells that an axis of open extent gets whatever the sizes are.
+const MOST_CELLS: i64 = 1 << 14;
 
 /// `compact_buffer` by name.
 pub const PASS: Pass = Pass {
@@ -59,7 +65,9 @@ pub(crate) fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFun
     ranges.bind_sizes(func);
     let sizes = func.sizes().into_iter().map(|v| v.expr().greater_equal(0));
     let around = sizes.chain(given(func)).map(Around::Holds).collect();
-    let mut compact = Compact { around, ranges, data: data::variables(func), why };
+    let mut growing = Ranges::default();
+    func.sizes().iter().for_each(|v| growing.bind_size(v));
+    let mut compact = Compact { around, ranges, growing, data: data::variables(func), why };
     TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
 }
 
@@ -68,6 +76,8 @@ struct Compact<'a> {
     around: Vec<Around>,
     /// The values of the loops seen so far.
     ranges: Ranges,
+    /// The same as if tensors could have any number of cells: what has an end then does not grow with sizes.
+    growing: Ranges,
     /// Variables that hold data, whose arithmetic wraps.
     data: Vec<Var>,
     why: &'a mut Remarks,
@@ -167,11 +177,11 @@ impl Compact<'_> {
     fn inside<R>(&mut self, s: &Stmt, work: impl FnOnce(&mut Self) -> R) -> R {
         let more = match s.kind() {
             StmtKind::For { var, range, .. } => {
-                self.ranges.bind_loop(var, range);
+                self.bind_loop(var, range);
                 Around::Loop(var.clone(), range.clone())
             }
             StmtKind::Let { var, value, .. } if index::is_index(value) && var.dtype().is_int() => {
-                self.ranges.bind_loop(var, &Range::point(value.clone()));
+                self.bind_loop(var, &Range::point(value.clone()));
                 Around::Holds(var.expr().equal(value))
             }
             _ => Around::Holds(Expr::bool(true)),
@@ -369,7 +379,7 @@ impl Compact<'_> {
     /// Takes down the values of loops inside.
     fn learn_inner(&mut self, footprint: &Footprint) {
         for (var, range) in footprint.reads.iter().chain(&footprint.writes).flat_map(|c| &c.vars) {
-            self.ranges.bind_loop(var, range);
+            self.bind_loop(var, range);
         }
     }
 
@@ -477,22 +487,41 @@ impl Compact<'_> {
         let accesses = Accesses { cells, points: OnceCell::new() };
         let (mut sides, mut notes) = (Vec::new(), Vec::new());
         for (axis, extent) in local.buffer.shape.iter().enumerate() {
-            let side = match extent.as_int() {
-                Some(1) => None,
-                _ => match self.by_intervals(extent, axis, &accesses) {
-                    Some(side) => Some(side),
-                    None => match self.by_sets(extent, axis, &accesses) {
-                        Ok(side) => Some(side),
-                        Err(note) => {
-                            notes.push(format!("axis {axis}: {note}"));
-                            None
-                        }
-                    },
-                },
+            let side = match self.side(extent, axis, &accesses) {
+                Ok(side) => side,
+                Err(note) => {
+                    notes.push(format!("axis {axis}: {note}"));
+                    None
+                }
             };
             sides.push(side.filter(|side| extent.as_int().is_none_or(|n| side.extent < n)));
         }
         (sides, notes)
+    }
+
+    /// The part of an axis that is used, `None` for all of it; or why it is not known.
+    fn side(
+        &mut self,
+        extent: &Expr,
+        axis: usize,
+        accesses: &Accesses,
+    ) -> Result<Option<Side>, String> {
+        if extent.as_int() == Some(1) {
+            return Ok(None);
+        }
+        if extent.as_int().is_some() {
+            let side = self.by_intervals(extent, axis, accesses);
+            return side.map_or_else(|| self.by_sets(extent, axis, accesses), Ok).map(Some);
+        }
+        // How much a tensor can hold at most is no bound that memory should be taken for.
+        std::mem::swap(&mut self.ranges, &mut self.growing);
+        let side = self.by_intervals(extent, axis, accesses);
+        std::mem::swap(&mut self.ranges, &mut self.growing);
+        let side = side.map_or_else(|| self.by_sets(extent, axis, accesses), Ok)?;
+        if side.extent > MOST_CELLS {
+            return Err(format!("its extent is {} at most, too much to take always", side.extent));
+        }
+        Ok(Some(side))
     }
 
     /// The used part of an axis, where all indices are linear, and in range; of an axis of constant
@@ -558,6 +587,12 @@ impl Compact<'_> {
         Some(IndexTerms { all, outer, step, inner, reached })
     }
 
+    /// Says what values the variable of a loop or binding has.
+    fn bind_loop(&mut self, var: &Var, range: &Range) {
+        self.ranges.bind_loop(var, range);
+        self.growing.bind_loop(var, range);
+    }
+
     /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
     /// grow, as far as can be seen.
     fn is_open(&self, cells: &Cells, axis: usize) -> bool {
@@ -566,7 +601,7 @@ impl Compact<'_> {
             let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
             last.plus(&first, -1)
         };
-        cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.ranges).is_none())
+        cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.growing).is_none())
     }
 
     /// Whether an index is in range, by what its loops reach.
@@ -673,63 +708,6 @@ fn index_of(c: &Cells, axis: usize) -> Expr {
     c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0))
 }
 
-/// Accesses as relations, made where intervals do not tell them apart, each once.
-struct Relations<'a> {
-    /// The loop of which other iterations count, with its range.
-    var: Option<(&'a Var, Option<Range>)>,
-    engine: Engine,
-    known: Vec<Expr>,
-}
-
-impl<'a> Relations<'a> {
-    fn new(compact: &Compact<'_>, var: Option<&'a Var>) -> Self {
-        let var = var.map(|v| (v, loop_range(v, compact)));
-        Relations { var, engine: Engine::new(), known: compact.known() }
-    }
-
-    /// Whether a write and a read do not meet: at all, or in other iterations.
-    fn are_apart(&self, w: &Compared, r: &Compared) -> bool {
-        if !self.depends_on_var(w.cells) && !self.depends_on_var(r.cells)
-            || matches!(self.var, Some((_, None)))
-        {
-            return false;
-        }
-        let engine = &self.engine;
-        let [w, r] = [w, r]
-            .map(|access| access.points.get_or_init(|| self.relation_of(access.cells, engine)));
-        let (r, names) = r.elsewhere();
-        match self.var.as_ref().map(|(var, _)| (var, names.get(*var))) {
-            None => w.is_apart(&r, &[]),
-            Some((var, Some(other))) => w.is_apart(&r, &[var.expr().not_equal(other)]),
-            Some((_, None)) => false,
-        }
-    }
-
-    /// Without the variable in an index, only guards could keep iterations apart.
-    fn depends_on_var(&self, c: &Cells) -> bool {
-        self.var
-            .as_ref()
-            .is_none_or(|(v, _)| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
-    }
-
-    fn relation_of(&self, c: &Cells, engine: &Engine) -> AccessRelation {
-        let points = domain(engine, c, &self.known);
-        let points = match &self.var {
-            Some((var, Some(range))) => points.with_var(var, range),
-            _ => points,
-        };
-        AccessRelation::new(&points, &c.indices)
-    }
-}
-
-/// The variable of the loop is no variable of the domains of accesses.
-fn loop_range(var: &Var, compact: &Compact<'_>) -> Option<Range> {
-    compact.around.iter().rev().find_map(|a| match a {
-        Around::Loop(v, range) if v == var => Some(range.clone()),
-        _ => None,
-    })
-}
-
 /// The points of an access, as far as memory does not decide about them.
 fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
     let mut cells = cells.clone();
@@ -739,29 +717,6 @@ fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
 
 fn count(shape: &[Expr]) -> Option<i64> {
     shape.iter().try_fold(1i64, |all, n| all.checked_mul(n.as_int()?))
-}
-
-/// An access that is compared with others.
-struct Compared<'c> {
-    cells: &'c Cells,
-    axes: Vec<Axis>,
-    /// As a relation, where intervals do not tell it apart.
-    points: OnceCell<AccessRelation>,
-}
-
-/// An index of an access that is compared with others.
-struct Axis {
-    terms: Option<IndexTerms>,
-    ends: OnceCell<Option<(Linear, Linear)>>,
-}
-
-impl Axis {
-    /// The least and the greatest value over the loops of the access.
-    fn ends(&self, access: &Compared, ranges: &Ranges) -> Option<&(Linear, Linear)> {
-        self.ends
-            .get_or_init(|| reach::ends(&self.terms.as_ref()?.all, &access.cells.vars, ranges))
-            .as_ref()
-    }
 }
 
 /// A linear index as the sum of what is known outside of a statement, a multiple of one variable,

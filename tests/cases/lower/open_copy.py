@@ -1,0 +1,36 @@
+# run: opt --pass lower
+# sizes: n=3
+# How many samples a tensor can hold at most is no bound that memory is taken for: the copy of all samples keeps `n`.
+
+
+@T.prim_func
+def f(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 20, 80, 64), "float32")
+    B = T.match_buffer(b, (n, 20, 80, 64), "float32")
+    C = T.alloc_buffer((n, 20, 82, 64), "float32")
+    for i, h, w, c in T.grid(n, 20, 82, 64):
+        C[i, h, w, c] = T.if_then_else(1 <= w and w < 81, A[i, h, w - 1, c], T.float32(0))
+    for i, h, w, c in T.grid(n, 20, 80, 64):
+        B[i, h, w, c] = C[i, h, w, c] + C[i, h, w + 2, c]
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(a: T.handle, b: T.handle, C_handle: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n, 20, 80, 64), "float32")
+        B = T.match_buffer(b, (n, 20, 80, 64), "float32")
+        C = T.match_buffer(C_handle, (n * 104960,), "float32")
+        T.func_attr({"tilewright.workspace": 1})
+        A_1 = T.decl_buffer((n * 102400,), "float32", data=A.data)
+        B_1 = T.decl_buffer((n * 102400,), "float32", data=B.data)
+        for i, h, w, c in T.grid(n, 20, 82, 64):
+            C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] = T.if_then_else(1 <= w and w < 81, A_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w - 1) * T.int64(64) + T.Cast("int64", c)], T.float32(0.0))
+        for i, h, w, c in T.grid(n, 20, 80, 64):
+            B_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] = C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] + C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w + 2) * T.int64(64) + T.Cast("int64", c)]
