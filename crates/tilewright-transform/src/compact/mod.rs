@@ -44,7 +44,7 @@ use tilewright_polyhedral::{Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 
-use self::relations::{Axis, Compared, Relations};
+use self::relations::{Axis, Compared, IndexTerms, Relations, domain};
 
 /// The most cells that an axis of open extent gets whatever the sizes are.
 const MOST_CELLS: i64 = 1 << 14;
@@ -385,7 +385,8 @@ impl Compact<'_> {
 
     /// Whether no write meets a read: at all, or in another iteration of the loop over `var`.
     fn are_apart(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
-        let sets = Relations::new(self, var);
+        let looped = var.map(|v| (v, loop_range(v, &self.around)));
+        let sets = Relations::new(self.known(), looped);
         let [writes, reads] = [writes, reads]
             .map(|all| all.iter().map(|c| self.compared(c, var)).collect::<Vec<_>>());
         writes.iter().all(|w| {
@@ -708,28 +709,16 @@ fn index_of(c: &Cells, axis: usize) -> Expr {
     c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0))
 }
 
-/// The points of an access, as far as memory does not decide about them.
-fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
-    let mut cells = cells.clone();
-    cells.guards.retain(|e| e.effects().constant());
-    cells.domain(engine, known)
+/// The variable of the loop is no variable of the domains of accesses.
+fn loop_range(var: &Var, around: &[Around]) -> Option<Range> {
+    around.iter().rev().find_map(|a| match a {
+        Around::Loop(v, range) if v == var => Some(range.clone()),
+        _ => None,
+    })
 }
 
 fn count(shape: &[Expr]) -> Option<i64> {
     shape.iter().try_fold(1i64, |all, n| all.checked_mul(n.as_int()?))
-}
-
-/// A linear index as the sum of what is known outside of a statement, a multiple of one variable,
-/// and what differs inside.
-struct IndexTerms {
-    /// All of it.
-    all: Linear,
-    outer: Linear,
-    step: i128,
-    /// The least and the greatest value of what differs inside, where they are known.
-    inner: Option<Interval>,
-    /// Whether both are reached, in loops that all run.
-    reached: bool,
 }
 
 /// Accesses of a smaller buffer in the place of those of a larger one.

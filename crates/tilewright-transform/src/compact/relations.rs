@@ -3,12 +3,12 @@
 use std::cell::OnceCell;
 
 use tilewright_analysis::footprint::Cells;
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::{Expr, Range, Var};
-use tilewright_polyhedral::{AccessRelation, Engine};
+use tilewright_polyhedral::{AccessRelation, Domain, Engine};
 
-use super::{Around, Compact, IndexTerms, domain, reach};
+use super::reach;
 
 /// An access that is compared with others.
 pub(super) struct Compared<'c> {
@@ -42,9 +42,9 @@ pub(super) struct Relations<'a> {
 }
 
 impl<'a> Relations<'a> {
-    pub fn new(compact: &Compact<'_>, var: Option<&'a Var>) -> Self {
-        let var = var.map(|v| (v, loop_range(v, compact)));
-        Relations { var, engine: Engine::new(), known: compact.known() }
+    /// Accesses where some conditions hold, in the iterations of a loop, if one is asked about, that has a range.
+    pub fn new(known: Vec<Expr>, var: Option<(&'a Var, Option<Range>)>) -> Self {
+        Relations { var, engine: Engine::new(), known }
     }
 
     /// Whether a write and a read do not meet: at all, or in other iterations.
@@ -82,10 +82,22 @@ impl<'a> Relations<'a> {
     }
 }
 
-/// The variable of the loop is no variable of the domains of accesses.
-fn loop_range(var: &Var, compact: &Compact<'_>) -> Option<Range> {
-    compact.around.iter().rev().find_map(|a| match a {
-        Around::Loop(v, range) if v == var => Some(range.clone()),
-        _ => None,
-    })
+/// A linear index as the sum of what is known outside of a statement, a multiple of one variable,
+/// and what differs inside.
+pub(super) struct IndexTerms {
+    /// All of it.
+    pub all: Linear,
+    pub outer: Linear,
+    pub step: i128,
+    /// The least and the greatest value of what differs inside, where they are known.
+    pub inner: Option<Interval>,
+    /// Whether both are reached, in loops that all run.
+    pub reached: bool,
+}
+
+/// The points of an access, as far as memory does not decide about them.
+pub(super) fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
+    let mut cells = cells.clone();
+    cells.guards.retain(|e| e.effects().constant());
+    cells.domain(engine, known)
 }
