@@ -243,7 +243,11 @@ pub(crate) fn qlinear_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<I
     if let Some([_, last]) = &order {
         y = c.transpose(&y, last)?;
     }
-    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+    // ONNX Runtime adds the zero point before it rounds, which decides where two integers are nearly as near.
+    let [scale, zero] = parameters(node, c, 3)?;
+    y = c.op("Div", &[&y, &scale])?;
+    y = c.op("Add", &[&y, &zero])?;
+    one(nearest(c, &y, node.input(0)?.dtype())?)
 }
 
 /// The sum of each window over the number of its cells, whatever of it is padding or lies behind that.

@@ -182,6 +182,20 @@ fn integers_that_stand_for_numbers() {
         [int("axis", 1)],
         &[&[0.0, 28.0, 128.0, 228.0, 255.0, 255.0, 128.0, 158.0, 188.0]],
     );
+    // Nearly as near to 115 as to 116, until the zero point is added.
+    check(
+        "QLinearAveragePool",
+        &[
+            whole(&[1, 1, 2, 2], &[47u8, 117, 195, 103]),
+            scalar(0.02f32),
+            whole(&[], &[128u8]),
+            scalar(0.02f32),
+            whole(&[], &[128u8]),
+        ],
+        &["y0"],
+        [ints("kernel_shape", &[2, 2])],
+        &[&[116.0]],
+    );
     check(
         "QLinearAveragePool",
         &[
