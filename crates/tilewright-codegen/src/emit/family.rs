@@ -8,7 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::template::{Filled, Number, Use};
+use tilewright_ir::linear::gcd;
+
+use super::template::{Filled, Number, Use, fixed};
 
 /// What a function is apart from its numbers.
 pub(super) type Form<'a> = (&'a [String], &'a [String]);
@@ -69,10 +71,7 @@ fn family<'a>(
             let rest = others.iter().filter(|k| !members.contains(k)).copied().collect();
             (family, rest)
         }
-        None => {
-            let alone = start.iter().map(|(value, what)| (Filled::Fixed(*value), *what));
-            (Family { members: vec![(first, 0)], numbers: alone.collect() }, others.to_vec())
-        }
+        None => (Family { members: vec![(first, 0)], numbers: fixed(start) }, others.to_vec()),
     }
 }
 
@@ -88,7 +87,7 @@ fn direction(from: &[Number], to: &[Number]) -> Option<Vec<i64>> {
             Use::Bytes => 0,
         });
     }
-    let common = apart.iter().fold(0u64, |d, x| gcd(d, x.unsigned_abs()));
+    let common = apart.iter().fold(0, |d, x| gcd(d, i128::from(*x)));
     let common = i64::try_from(common).ok()?;
     let Some(first) = apart.iter().find(|x| **x != 0) else { return Some(apart) };
     let unit = common * first.signum();
@@ -128,10 +127,6 @@ fn joined<'a>(
         filled.push((Filled::Varies { factor, offset }, *what));
     }
     Some(Family { members, numbers: filled })
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

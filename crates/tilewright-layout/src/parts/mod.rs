@@ -63,9 +63,10 @@ mod users;
 
 use std::collections::HashSet;
 
-use tilewright_ir::equal::same_expr;
-use tilewright_ir::{Dim, Expr, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::{Expr, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Flag, Pass, Run};
+
+use super::padding::same_extent;
 
 use tilewright_graph::functions::{Functions, rewritten};
 
@@ -131,16 +132,12 @@ fn only_turns(func: &TensorFunc) -> bool {
 fn have_same_extents(a: &[Expr], b: &[Expr]) -> bool {
     let mut left: Vec<&Expr> = b.iter().collect();
     for extent in a {
-        let Some(at) = left.iter().position(|other| is_same_extent(extent, other)) else {
+        let Some(at) = left.iter().position(|other| same_extent(extent, other)) else {
             return false;
         };
         left.swap_remove(at);
     }
     left.is_empty()
-}
-
-fn is_same_extent(a: &Expr, b: &Expr) -> bool {
-    same_expr(a, b) || Dim::of(a).is_some_and(|size| Dim::of(b) == Some(size))
 }
 
 /// Places the parts of concatenations, and slices, in a module that went through

@@ -18,16 +18,10 @@ use super::candidates::{Candidates, stays};
 use super::leaks::Leaks;
 use super::unchanged::Knowledge;
 
-/// Takes away the candidates that may not go, and gives the reasons to `why`; `reads` says whether it matters that
-/// what is read more may be read.
-pub(super) fn decide(candidates: &mut Candidates<'_>, reads: bool, why: &mut Remarks) {
-    candidates.put_back_what_leaks(reads, why);
-}
-
 impl Candidates<'_> {
-    /// Puts guards back until nothing leaks: first those whose values are used, then, if `reads`
-    /// count, those under which something is read that may not be.
-    fn put_back_what_leaks(&mut self, reads: bool, why: &mut Remarks) {
+    /// Puts guards back until nothing leaks, and gives the reasons to `why`: first those whose values are
+    /// used, then, if `reads` count, those under which something is read that may not be.
+    pub fn decide(&mut self, reads: bool, why: &mut Remarks) {
         let suspects: Vec<usize> = self.suspects();
         self.judge(&suspects, false);
         let touched: HashSet<Buffer> = self.extras.keys().flat_map(|k| self.touched(*k)).collect();

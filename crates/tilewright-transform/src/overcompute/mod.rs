@@ -54,7 +54,6 @@ pub use self::guard::OvercomputeOptions;
 use tilewright_ir::{Remarks, Result, TensorFunc};
 
 use self::candidates::Candidates;
-use self::decide::decide;
 use self::guard::{Analysed, guards};
 use crate::pass::{Flag, Pass, Run};
 pub use tilewright_analysis::neutral::Floats;
@@ -117,7 +116,7 @@ pub fn remove_branching(
         depth = Some(deepest);
         let these = guards.into_iter().filter(|(_, g)| g.depth == deepest);
         let mut candidates = Candidates::collect(&now.scop, these, options, why);
-        decide(&mut candidates, true, why);
+        candidates.decide(true, why);
         if !candidates.guards.is_empty() {
             now = Analysed::of(&candidates.without_guards(&now.func)?);
         }

@@ -11,7 +11,6 @@ use tilewright_polyhedral::scop::{GuardId, Scop, rewrite};
 
 use super::added::{Wrap, Wrapped, between};
 use super::candidates::Candidates;
-use super::decide::decide;
 use super::guard::{OvercomputeOptions, guards};
 
 impl Candidates<'_> {
@@ -103,7 +102,7 @@ pub(super) fn without(
     let this = guards(&scop, &everywhere).into_iter().filter(|(g, _)| *g == id);
     let mut why = Remarks::new();
     let mut candidates = Candidates::collect(&scop, this, options, &mut why);
-    decide(&mut candidates, reads, &mut why);
+    candidates.decide(reads, &mut why);
     Ok(if candidates.guards.is_empty() {
         Err(why.pop().unwrap_or_else(|| Error::refused("it guards nothing")))
     } else {

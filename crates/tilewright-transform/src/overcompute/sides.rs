@@ -19,7 +19,6 @@ use tilewright_ir::{Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc,
 
 use super::added::{Added, More, more};
 use super::candidates::{Candidates, Extra};
-use super::decide::decide;
 use super::guard::{Analysed, Guard, OvercomputeOptions};
 use super::unchanged::{Knowledge, Look, Read};
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
@@ -59,7 +58,7 @@ pub(super) fn one_side(
             candidates.guards.insert(id, Guard { depth: 0, stmts, cond, span });
             left.insert(id, opposite);
         }
-        decide(&mut candidates, true, why);
+        candidates.decide(true, why);
         left.retain(|id, _| candidates.guards.contains_key(id));
         if left.is_empty() {
             return Ok(now.func);
