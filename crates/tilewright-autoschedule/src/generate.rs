@@ -15,7 +15,9 @@
 //! elements are tensorised.
 //!
 //! Where the lanes of a tile do not lie beside one another in the result, the sums leave the
-//! registers first, to a copy from which the result is made cell by cell (`cache_read`).
+//! registers first, to a copy from which the result is made cell by cell (`cache_read`). So they do where
+//! what follows of a sum is long, such as a sigmoid: a loop over the rows of the copy has it once for a row, and
+//! not once for each vector of the tile.
 //!
 //! The last tiles of rows and of columns are made apart where they are smaller (`loop_partition`), so
 //! that nothing is guarded inside of the reduction, and no lane of a whole tile where it is stored.
@@ -45,6 +47,7 @@ use crate::parts::{
     self, TileBlocks, as_one, block, blocks, computed_at, copied, copies, lay_out, no_unroll,
     number, packed, partition, remainders, split, vectors, written,
 };
+use crate::price;
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -105,11 +108,11 @@ pub fn tiled(
         unread(sch, func, apart)?;
         head = Some(few.tiled(sch, &last)?);
     }
-    let direct = c.out[tile.vector_axis] == Some(1);
+    let copied = c.out[tile.vector_axis] != Some(1) || is_long(sch, &finish, tile)?;
     let result = written(sch, &finish)?;
     let mut kinds = vec![TileBlock::Init, TileBlock::Update];
     let mut copy = None;
-    if !direct {
+    if copied {
         let sums = BufferArg::Name(written(sch, &block)?);
         let only = head.iter().map(|_| finish.clone()).collect::<Vec<_>>();
         copy = Some(sch.cache_read(&finish, sums, "local", &only)?);
@@ -166,6 +169,18 @@ pub fn tiled(
         nested: if banded { order.shared } else { outer.len() },
     }
     .run(sch)
+}
+
+/// Operations of a tile's results above which they are made in a loop: LLVM takes long for straight code, and
+/// it leaves less of the instruction cache to others.
+const LONG: f64 = 100.0;
+
+/// Whether the operations that follow of the sums of a tile are many. Sums of columns in vectors along the
+/// reduction would not be in the copy.
+fn is_long(sch: &Schedule, finish: &BlockRef, tile: &Tile) -> Result<bool> {
+    let count = price::operations_of(&block(sch, finish)?.body);
+    let several = tile.rows > 1 && tile.along.is_none();
+    Ok(several && count * (tile.rows * tile.vectors) as f64 > LONG)
 }
 
 /// The blocks of whole vectors in a last tile of columns, under so many loops.
@@ -255,6 +270,7 @@ impl Inside<'_> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
         let apart = open.filter(|_| part.ragged);
+        let copied = kinds.contains(&TileBlock::Copy);
         let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
         for (block, kind) in part.blocks.iter().zip(kinds) {
             match apart.filter(|_| *kind == TileBlock::Update) {
@@ -267,8 +283,16 @@ impl Inside<'_> {
             }
         }
         work.iter().try_for_each(|(block, kind, rows)| {
-            let counted = apart.is_none() || *rows > 1;
-            self.block(sch, block, *kind, self.loops_around(*kind, apart), part.last, counted)
+            // Places that vary keep a copy in memory.
+            let rolled = *kind == TileBlock::Finish && copied;
+            let counted = (apart.is_none() || *rows > 1) && !rolled;
+            let around = self.loops_around(*kind, apart);
+            self.block(sch, block, *kind, around, part.last, counted)?;
+            if !rolled {
+                return Ok(());
+            }
+            let row = sch.get_loops(block)?.into_iter().nth(around);
+            row.map_or(Ok(()), |row| no_unroll(sch, &row))
         })
     }
 
@@ -319,14 +343,12 @@ impl Inside<'_> {
         }
         match kind {
             TileBlock::Update => {
-                let how = match tile.unrolled(c) {
+                let how = match tile.straight(c) {
                     1 => ("pragma_no_unroll", 1),
                     count => ("pragma_unroll_count", count),
                 };
                 sch.annotate(&loops[around - 1], how.0, Attr::Int(how.1))
             }
-            // Places that vary keep the copy in memory.
-            TileBlock::Finish if !direct => no_unroll(sch, &loops[around]),
             _ => Ok(()),
         }
     }

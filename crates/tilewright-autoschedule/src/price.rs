@@ -25,6 +25,7 @@ use crate::contraction::Contraction;
 use crate::integer::expand_with;
 use crate::tile::{LINE_BYTES, Tile};
 use crate::{contraction, groups, tile, transforms};
+pub(crate) use loops::operations_of;
 use loops::untiled;
 use memory::{Operands, access, bytes, call, cells, with_weights};
 

@@ -50,6 +50,8 @@ use crate::contraction::{Contraction, Operand};
 
 /// How many steps of a reduction run between two of its branches, where that many do.
 const UNROLL: i64 = 4;
+/// Statements between two branches above which more of them gain nothing, and LLVM takes long for the addresses.
+const STRAIGHT: i64 = 64;
 /// Steps of an innermost loop from which on a core does not foresee its end.
 const FORESEEN: i64 = 5;
 /// Rows that lie far from one another whose next lines a core reads ahead.
@@ -189,6 +191,13 @@ impl Tile {
     /// Whether both operands are read in vectors.
     pub fn both(&self, c: &Contraction) -> bool {
         c.operands[1 - self.vector].steps[self.vector_axis] != 0
+    }
+
+    /// How many steps of the reduction are made straight code: those that run between two branches
+    /// ([`Tile::unrolled`]), fewer where the tile is large.
+    pub fn straight(&self, c: &Contraction) -> i64 {
+        let few = (STRAIGHT / (self.rows * self.vectors).max(1)).max(1);
+        self.unrolled(c).min(1 << few.ilog2())
     }
 
     /// How many steps of the reduction run between two branches of its innermost loop.

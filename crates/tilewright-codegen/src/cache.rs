@@ -33,7 +33,7 @@ use tilewright_ir::Result;
 
 use tilewright_target::{CodeOptions, OptLevel, Target};
 
-use crate::llvm::{Emit, Llvm, pipeline};
+use crate::llvm::{Emit, Llvm, passes};
 pub use kept::Kept;
 use private::Directory;
 
@@ -246,11 +246,16 @@ fn location(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 
 /// The hash of everything that decides what LLVM generates.
 fn key(llvm: &str, ir: &str, target: &Target, level: OptLevel) -> blake3::Hash {
+    // `llvm` has the version already.
+    let passes = passes::pipeline(level, u32::MAX).to_bytes();
+    let [llvm, ir] = [llvm, ir].map(str::as_bytes);
+    let [triple, cpu, features] =
+        [&target.triple, &target.cpu, &target.features].map(|part| part.as_bytes());
     let mut hasher = blake3::Hasher::new();
-    for part in [llvm, &target.triple, &target.cpu, &target.features, pipeline(level), ir] {
+    for part in [llvm, triple, cpu, features, passes, ir] {
         // With the length in front, no two lists of parts run together to the same bytes.
         hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
+        hasher.update(part);
     }
     hasher.finalize()
 }

@@ -15,23 +15,7 @@ use tilewright_target::Arch;
 use super::api::{self, DiagnosticInfo, MemoryBuffer, ModuleObject};
 use super::buffer::Buffer;
 use super::fatal::guarded;
-use super::{Llvm, OptLevel, Target, c_string};
-
-/// LLVM's name of the pass pipeline of a level, empty for none, and `LLVMCodeGenOptLevel`.
-///
-/// The pipelines are fixed: a malformed one does not give an error, it ends the process.
-fn pipelines(level: OptLevel) -> (&'static CStr, c_int) {
-    match level {
-        OptLevel::None => (c"", 0),
-        OptLevel::Less => (c"default<O1>", 1),
-        _ => (c"default<O3>", 3),
-    }
-}
-
-/// LLVM's name of the pass pipeline of a level; empty for none.
-pub(crate) fn pipeline(level: OptLevel) -> &'static str {
-    pipelines(level).0.to_str().unwrap_or_default()
-}
+use super::{Llvm, OptLevel, Target, c_string, passes};
 
 /// The features that every RISC-V machine has on which a system for all of them runs (RV64GC). LLVM's
 /// generic CPU has none of them, and passes floats in integer registers without `d`.
@@ -211,13 +195,13 @@ impl<'a> Module<'a> {
 
     /// Runs the passes of this level.
     fn optimise(&self, machine: &Machine<'_>, level: OptLevel) -> Result<()> {
-        let (pipeline, _) = pipelines(level);
+        let pipeline = passes::pipeline(level, self.llvm.version().major);
         if pipeline.is_empty() {
             return Ok(());
         }
         let f = self.llvm.functions();
         // SAFETY: module, machine and options are valid, the options are disposed of once, and the
-        // pipeline is one of those above.
+        // pipeline is one that this version knows.
         let result = unsafe {
             let options = (f.LLVMCreatePassBuilderOptions)();
             let error = (f.LLVMRunPasses)(self.raw, pipeline.as_ptr(), machine.raw, options);
@@ -275,7 +259,7 @@ impl<'a> Machine<'a> {
                 triple.as_ptr(),
                 cpu.as_ptr(),
                 features.as_ptr(),
-                pipelines(level).1,
+                passes::code_level(level),
                 api::RELOC_PIC,
                 api::CODE_MODEL_DEFAULT,
             );

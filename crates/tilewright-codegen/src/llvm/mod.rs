@@ -36,6 +36,7 @@ mod fatal;
 pub mod find;
 mod jit;
 mod load;
+pub(crate) mod passes;
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
@@ -48,7 +49,6 @@ pub use tilewright_target::{OptLevel, Target};
 
 use api::{Api, ErrorObject, Functions};
 pub use compile::Emit;
-pub(crate) use compile::pipeline;
 use find::Search;
 pub use jit::Jit;
 use load::Loading;

@@ -290,6 +290,60 @@ fn few_columns_are_vectors_along_the_reduction() {
     }
 }
 
+/// A product and what a sigmoid makes of it, as one function.
+fn with_sigmoid(m: usize, n: usize, k: usize) -> Module {
+    let text = format!(
+        "@T.prim_func
+def main(A: T.Buffer(({m}, {k})), B: T.Buffer(({k}, {n})), D: T.Buffer(({m}, {n}))):
+    T.func_attr({{'layout_free_buffers': [1]}})
+    C = T.alloc_buffer(({m}, {n}))
+    for i, j, k in T.grid({m}, {n}, {k}):
+        with T.block('C'):
+            vi, vj, vk = T.axis.remap('SSR', [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid({m}, {n}):
+        with T.block('D'):
+            vi, vj = T.axis.remap('SS', [i, j])
+            D[vi, vj] = C[vi, vj] * T.sigmoid(C[vi, vj])
+"
+    );
+    parse(&text, &Sizes::default()).expect("a module")
+}
+
+/// Where much follows of a sum, it is in a loop over the rows of a copy of the sums, whatever is left over of
+/// rows and columns.
+#[test]
+fn long_epilogues_are_loops() {
+    let mut random = Random::new(3);
+    let sizes = [(12, 64, 66), (13, 70, 33), (5, 33, 9), (29, 16, 40), (1, 64, 16), (31, 129, 20)];
+    for cpu in ["x86-64-v3", "x86-64-v4"] {
+        let target = Target::new("x86_64-unknown-linux-gnu", cpu, "");
+        let mut copied = 0;
+        for (m, n, k) in sizes {
+            let module = with_sigmoid(m, n, k);
+            let mut why = Remarks::new();
+            let (scheduled, trace) = auto_schedule(&module, &target, &mut why).expect("tiles");
+            assert!(why.is_empty(), "{cpu}: {}", why[0].render());
+            let trace = trace.to_string();
+            let of_sums = |l: &str| l.contains("cache_read") && l.contains("\"local\"");
+            copied += usize::from(trace.lines().any(of_sums));
+            let mut tensor = |shape: &[usize]| random.tensor(DType::F32, shape).expect("a tensor");
+            let given = [tensor(&[m, k]), tensor(&[k, n])];
+            let run = |module: &Module| {
+                interp::run_module(module, "main", &given).expect("it runs").remove(0)
+            };
+            let (found, expected) = (run(&scheduled), run(&module));
+            for k in 0..expected.len() {
+                let (a, b) = (found.get_f64(k), expected.get_f64(k));
+                assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "{cpu}: {k} is {a}, not {b}");
+            }
+        }
+        assert!(copied >= 3, "{cpu}: {copied}");
+    }
+}
+
 /// A graph that calls a function on one input and on constants for all others, and so many times in
 /// all on what came before.
 pub(crate) fn chain(func: &TensorFunc, times: usize, random: &mut Random) -> Module {
