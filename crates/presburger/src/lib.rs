@@ -40,6 +40,7 @@ mod basic;
 mod branch;
 mod coalesce;
 mod eliminate;
+mod ends;
 mod flow;
 mod gist;
 mod hull;

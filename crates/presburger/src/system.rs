@@ -13,17 +13,16 @@
 //!    lattice (`lattice`), in a reduced basis of which branching ends soon.
 
 use crate::branch::{Search, branches, tighten};
+use crate::ends::{Ends, Narrowing};
 use crate::lattice;
 use crate::matrix::{Matrix, content, substitute, value};
-use crate::num::{Budget, Int, Res, Stop, add, add_mul, ceil_div, floor_div, mul, neg, round_div};
+use crate::num::{Budget, Int, Res, Stop, add, floor_div, mul, neg, round_div};
 use crate::tableau::{Num, Tableau, exact};
 
 /// Branches of the simplex that are looked at before directions without end are dealt with.
 const FEW_BRANCHES: usize = 24;
 /// Halves of ranges that are looked at before the simplex.
 const MANY_HALVES: usize = 48;
-/// Rounds of propagation of bounds.
-const ROUNDS: usize = 8;
 
 /// Equalities and inequalities over integers.
 #[derive(Clone)]
@@ -34,13 +33,6 @@ pub(crate) struct System {
     /// What was put in the place of which unknown, in order.
     solved: Vec<(usize, Vec<Int>)>,
     gone: Vec<bool>,
-}
-
-/// Known ends of unknowns.
-#[derive(Clone)]
-struct Ends {
-    low: Vec<Option<Int>>,
-    high: Vec<Option<Int>>,
 }
 
 impl System {
@@ -164,33 +156,39 @@ impl System {
     /// A point of the inequalities.
     fn search_reduced(&self, budget: &Budget) -> Res<Option<Vec<Int>>> {
         budget.charge(1 + self.ineqs.len() / 4)?;
-        let mut ends = Ends { low: vec![None; self.vars], high: vec![None; self.vars] };
-        if !propagate(&self.ineqs, &mut ends) {
+        let narrowing = Narrowing::new(&self.ineqs, self.vars);
+        let mut ends = narrowing.free();
+        if !narrowing.narrow(&mut ends) {
             return Ok(None);
         }
         for up in [false, true] {
-            if let Some(point) = self.dive(&ends, up, budget)? {
+            if let Some(point) = self.dive(&narrowing, &ends, up, budget)? {
                 return Ok(Some(point));
             }
         }
-        self.branch(ends, budget)
+        self.branch(&narrowing, ends, budget)
     }
 
     /// Tries to fix one unknown after the other at an end of what it can be.
-    fn dive(&self, ends: &Ends, up: bool, budget: &Budget) -> Res<Option<Vec<Int>>> {
+    fn dive(
+        &self,
+        narrowing: &Narrowing,
+        ends: &Ends,
+        up: bool,
+        budget: &Budget,
+    ) -> Res<Option<Vec<Int>>> {
         let mut ends = ends.clone();
-        let joined = self.ineqs.rows().any(|r| r[1..].iter().filter(|v| **v != 0).count() > 1);
+        let joined = narrowing.joins();
         for v in 0..self.vars {
             let (low, high) = (ends.low[v], ends.high[v]);
             if low.is_some() && low == high {
                 continue;
             }
             let value = if up { high.or(low) } else { low.or(high) }.unwrap_or(0);
-            ends.low[v] = Some(value);
-            ends.high[v] = Some(value);
+            narrowing.set(&mut ends, v, value, value);
             if joined {
                 budget.charge(1 + self.ineqs.len() / 4)?;
-                if !propagate(&self.ineqs, &mut ends) {
+                if !narrowing.narrow(&mut ends) {
                     return Ok(None);
                 }
             }
@@ -200,8 +198,8 @@ impl System {
     }
 
     /// Few halves, few branches of the simplex, and then all that it takes.
-    fn branch(&self, ends: Ends, budget: &Budget) -> Res<Option<Vec<Int>>> {
-        match self.halve(ends, budget)? {
+    fn branch(&self, narrowing: &Narrowing, ends: Ends, budget: &Budget) -> Res<Option<Vec<Int>>> {
+        match self.halve(narrowing, ends, budget)? {
             Search::Point(point) => return Ok(Some(point)),
             Search::Empty => return Ok(None),
             Search::Open => {}
@@ -215,12 +213,12 @@ impl System {
 
     /// Halves the range of one unknown after the other, the shortest first, with propagation in
     /// between: what a few short ranges decide ends soon.
-    fn halve(&self, ends: Ends, budget: &Budget) -> Res<Search> {
+    fn halve(&self, narrowing: &Narrowing, ends: Ends, budget: &Budget) -> Res<Search> {
         let mut open = vec![ends];
         for _ in 0..MANY_HALVES {
             let Some(ends) = open.pop() else { return Ok(Search::Empty) };
-            let loose = (0..self.vars).filter(|v| !self.gone[*v] && range_of(v, &ends) != Some(0));
-            let Some(v) = loose.min_by_key(|v| range_of(v, &ends).unwrap_or(Int::MAX)) else {
+            let loose = (0..self.vars).filter(|v| !self.gone[*v] && ends.range(*v) != Some(0));
+            let Some(v) = loose.min_by_key(|v| ends.range(*v).unwrap_or(Int::MAX)) else {
                 let point: Vec<Int> = ends.low.into_iter().map(|v| v.unwrap_or(0)).collect();
                 if holds(&self.ineqs, &point) {
                     return Ok(Search::Point(point));
@@ -234,8 +232,8 @@ impl System {
             for (low, high) in [(middle + 1, high), (low, middle)] {
                 budget.charge(1 + self.ineqs.len() / 4)?;
                 let mut part = ends.clone();
-                (part.low[v], part.high[v]) = (Some(low), Some(high));
-                if propagate(&self.ineqs, &mut part) {
+                narrowing.set(&mut part, v, low, high);
+                if narrowing.narrow(&mut part) {
                     open.push(part);
                 }
             }
@@ -294,81 +292,6 @@ impl System {
     }
 }
 
-fn range_of(v: &usize, ends: &Ends) -> Option<i128> {
-    Some(ends.high[*v]?.saturating_sub(ends.low[*v]?))
-}
-
 fn holds(rows: &Matrix, point: &[Int]) -> bool {
     rows.rows().all(|row| value(row, point).is_ok_and(|v| v >= 0))
-}
-
-/// Narrows ends by each inequality; no for a contradiction.
-fn propagate(rows: &Matrix, ends: &mut Ends) -> bool {
-    for _ in 0..ROUNDS {
-        let mut changed = false;
-        for row in rows.rows() {
-            // The greatest value of the row; one unknown without end leaves only that to be bounded.
-            let mut sum = Some(row[0]);
-            let mut open: Option<usize> = None;
-            let mut opens = 0;
-            for (v, c) in row[1..].iter().enumerate() {
-                if *c == 0 {
-                    continue;
-                }
-                let end = if *c > 0 { ends.high[v] } else { ends.low[v] };
-                match end {
-                    Some(end) => sum = sum.and_then(|s| add_mul(s, *c, end).ok()),
-                    None => {
-                        open = Some(v);
-                        opens += 1;
-                    }
-                }
-            }
-            let Some(sum) = sum else { continue };
-            if opens > 1 {
-                continue;
-            }
-            if opens == 0 && sum < 0 {
-                return false;
-            }
-            for (v, c) in row[1..].iter().enumerate() {
-                if *c == 0 || (opens == 1 && open != Some(v)) {
-                    continue;
-                }
-                let own = match (opens, if *c > 0 { ends.high[v] } else { ends.low[v] }) {
-                    (0, Some(end)) => match mul(*c, end) {
-                        Ok(part) => part,
-                        Err(_) => continue,
-                    },
-                    _ => 0,
-                };
-                // Beyond the integers that have an opposite, nothing is narrowed.
-                let within = |n: &Int| *n > Int::MIN;
-                let Some(rest) = sum.checked_sub(own).filter(within) else { continue };
-                // c * x + rest >= 0
-                if *c > 0 {
-                    let low = ceil_div(-rest, *c);
-                    if ends.low[v].is_none_or(|old| low > old) {
-                        ends.low[v] = Some(low);
-                        changed = true;
-                    }
-                } else {
-                    let high = floor_div(rest, -*c);
-                    if ends.high[v].is_none_or(|old| high < old) {
-                        ends.high[v] = Some(high);
-                        changed = true;
-                    }
-                }
-                if let (Some(l), Some(h)) = (ends.low[v], ends.high[v])
-                    && l > h
-                {
-                    return false;
-                }
-            }
-        }
-        if !changed {
-            return true;
-        }
-    }
-    true
 }
