@@ -13,13 +13,12 @@
 //! order of the text; the accumulator of a block with an initialisation is written, not read.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, Ranges, simplify};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Range, Region, Stmt, StmtKind, Var, Visit, extent,
 };
 
-use tilewright_ir::index::{Ranges, simplify};
 use tilewright_polyhedral::place::{Place, Placed, Step, walk_expr_placed, walk_stmt_placed};
 
 /// What a block reads and what it writes, from its accesses.

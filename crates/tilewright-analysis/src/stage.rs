@@ -21,8 +21,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges, same_all};
 use tilewright_ir::update::reads_elsewhere;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
@@ -30,7 +29,6 @@ use tilewright_ir::{
     TensorFunc, Var, dim,
 };
 
-use tilewright_ir::index::same_all;
 use tilewright_polyhedral::Engine;
 
 /// One loop nest around one block that stores one value.
@@ -220,6 +218,15 @@ impl Stage {
         let same = *buffer == self.buffer && same_all(at, &self.indices);
         let once = !value.loads_from(|b| *b == self.buffer);
         (self.is_reduction() && same && once).then(|| Reduction { op: *op, value: value.clone() })
+    }
+
+    /// The factors of the products that it sums up, if that is all that it does.
+    pub fn factors(&self) -> Option<[Expr; 2]> {
+        let sum = self.reduction().filter(|r| r.op == BinOp::Add)?;
+        match sum.value.kind() {
+            ExprKind::Binary(BinOp::Mul, a, b) => Some([a.clone(), b.clone()]),
+            _ => None,
+        }
     }
 
     /// Every load in the value with its indices, in the order of the text, the accumulator's

@@ -10,7 +10,7 @@ use tilewright_ir::visit::{Visit, free_vars, walk_expr};
 use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Var};
 
 use tilewright_analysis::Stage;
-use tilewright_ir::index::affine::{Affine, is_flat};
+use tilewright_ir::index::{Affine, is_flat};
 
 /// One or several iteration variables that act as one.
 #[derive(Clone, Debug)]

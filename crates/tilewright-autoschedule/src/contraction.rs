@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{
     Attr, BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim,
 };
@@ -122,8 +122,7 @@ pub struct Contraction {
 impl Contraction {
     /// The contraction that a stage is, if it is one. `is_free` says which buffers have a free layout.
     pub fn of(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
-        let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
-        let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
+        let [a, b] = stage.factors()?;
         let dtype = stage.buffer.dtype();
         stage.init.as_ref().filter(|e| is_zero(e, dtype))?;
         let axes: Vec<Axis> = stage
@@ -149,7 +148,7 @@ impl Contraction {
             let free = is_free(&buffer);
             fits.then_some(Operand { buffer, indices, steps, free, made: false })
         };
-        let operands = [operand(a)?, operand(b)?];
+        let operands = [operand(&a)?, operand(&b)?];
         let wide = operands.each_ref().map(|o| o.buffer.dtype() == dtype);
         if operands[0].buffer == operands[1].buffer || wide[0] != wide[1] {
             return None;

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result, TensorFunc, Var};
 use tilewright_schedule::Schedule;
 use tilewright_schedule::value::Lambda;

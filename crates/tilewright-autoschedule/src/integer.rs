@@ -133,14 +133,13 @@ struct Factor {
 struct Product([Factor; 2]);
 
 fn product(stage: &Stage) -> Option<Product> {
-    let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
+    let [a, b] = stage.factors()?;
     let zero = stage.init.as_ref().is_some_and(|e| e.as_int() == Some(0));
-    let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
     if !zero || stage.buffer.dtype() != DType::I32 || stage.covers_buffer().is_none() {
         return None;
     }
     let reduced: Vec<&Var> = stage.reduce().map(|r| r.0).collect();
-    let factors = [factor(a, &reduced)?, factor(b, &reduced)?];
+    let factors = [factor(&a, &reduced)?, factor(&b, &reduced)?];
     // Instructions multiply neighbours along an axis of both operands.
     let in_groups = stage.dims().any(|(v, extent, kind)| {
         kind == IterKind::Reduce

@@ -5,9 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::padding::{Iters, ranges};
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::index::{simplify, simplify_indices};
-use tilewright_ir::interval::Ranges;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, IterKind, Var};
 

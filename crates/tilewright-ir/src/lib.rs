@@ -71,7 +71,6 @@ pub use graph::{
     Binding, BindingBlock, Body, Branches, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
     TensorType,
 };
-pub use index::{interval, linear};
 pub use intrinsic::Intrin;
 pub use lowered::Lowered;
 pub use module::{Function, Module};

@@ -14,8 +14,7 @@ use std::iter::once;
 use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::index::simplify;
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Attr, Binding, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, GraphExpr, GraphType, GraphVar,

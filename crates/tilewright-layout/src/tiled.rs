@@ -23,7 +23,7 @@
 use std::fmt;
 
 use tilewright_analysis::Extent;
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
 use super::conversion::Conversion;

@@ -23,8 +23,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::index::{Ranges, simplify, simplify_indices};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     BinOp, Block, Buffer, Dim, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,

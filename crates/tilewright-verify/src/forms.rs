@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::{BinOp, DType, Expr, Intrin, Var};
 
 use super::ranges::Ranges;

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Var};
 use tilewright_polyhedral::{Domain, Engine};

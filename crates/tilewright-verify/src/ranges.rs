@@ -4,7 +4,7 @@
 //! the type; else it may be any value of the type. Bounds are `i128`, in which sums and products of
 //! 64-bit integers fit.
 
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::{BinOp, Intrin};
 
 use super::term::{Fast, Node, Term, Terms};

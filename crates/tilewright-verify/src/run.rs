@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::condition::CellFact;
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::scalar::wrap;
 use tilewright_ir::{
     AtOnce, BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion,

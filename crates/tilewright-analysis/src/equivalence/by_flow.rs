@@ -44,9 +44,9 @@ use tilewright_polyhedral::{AccessId, Domain, Set, budget};
 use super::aligned;
 use tilewright_polyhedral::at_once::keeps_promises;
 use tilewright_polyhedral::flow::{MemoryFlow, Run, Who, operands};
+use tilewright_polyhedral::overflow::overflows;
 use tilewright_polyhedral::scop::{Act, Scop, ScopStmt};
 use tilewright_polyhedral::sizes::sizes;
-use tilewright_polyhedral::traits::overflows;
 
 /// What all questions about two functions may take together.
 const BUDGET: u64 = 4 * budget::PER_FUNCTION;

@@ -2,7 +2,7 @@
 
 use tilewright_analysis::Stage;
 use tilewright_ir::equal::{Equality, exprs};
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
 

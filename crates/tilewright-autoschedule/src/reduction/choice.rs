@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{BinOp, Expr, IterKind, Var};
 
 use super::stage::Reduction;

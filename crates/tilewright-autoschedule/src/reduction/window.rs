@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::neutral::{ANY, step};
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, IterKind, Result, TensorFunc, Var};
 use tilewright_schedule::Schedule;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{
     Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor, TensorFunc,
@@ -205,7 +205,7 @@ pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Resul
     let sizes = func.shape_vars().into_iter().enumerate();
     scalars.extend(sizes.map(|(k, var)| (var, func.params.len() + k)));
     for (var, _) in &scalars {
-        cut.ranges.bind(var, tilewright_ir::interval::Interval::all(var.dtype()));
+        cut.ranges.bind(var, tilewright_ir::index::Interval::all(var.dtype()));
     }
     cut.ranges.bind_sizes(func);
     let steps = cut.steps(&func.body)?;

@@ -5,7 +5,7 @@
 //! gives zero out of range. A texel is written as a whole: by a loop over its four channels, or by a vector
 //! of four lanes.
 
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{Buffer, Error, Expr, ExprKind, Range, Result, Stmt, StmtKind, Var};
 

@@ -13,7 +13,7 @@ use super::func::Func;
 use super::math::intrinsic::{self, Whole};
 use super::names::is_identifier;
 use super::types::{is_narrow_float, register};
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 
 impl Func<'_> {
     pub(super) fn call_intrinsic(&mut self, e: &Expr, op: Intrin, args: &[Expr]) -> Result<Val> {

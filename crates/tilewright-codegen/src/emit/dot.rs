@@ -18,7 +18,7 @@
 //!
 //! [`TensorInstruction::implementation`]: tilewright_target::TensorInstruction::implementation
 
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TypeKind};
 
 use super::code::{Scalar, Ty, Val};

@@ -20,7 +20,7 @@ use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
 use super::template::{ARGUMENT, ONLY_IN_FAMILIES, SYMBOL, Use};
 use super::types::{element_count, is_narrow_float, is_signed, register};
-use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::index::{Interval, Ranges};
 
 /// Attribute of a function whose buffers all begin at 64-byte boundaries: `Int(1)`.
 pub const ALIGNED: &str = "tilewright.aligned";

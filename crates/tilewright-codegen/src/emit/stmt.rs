@@ -19,7 +19,7 @@
 use std::fmt::Write;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
     tensor::ALIGN,

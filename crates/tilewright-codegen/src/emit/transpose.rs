@@ -10,7 +10,7 @@
 //! shuffles of two vectors instead of `T*T` loads. Whatever else stands in the value is computed as
 //! in any loop.
 
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, ForKind, Result, StmtKind, Var};
 
 use super::code::{Ty, Val};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::scalar::{Scalar, to_f64};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{DType, Error, Expr, Fold, Result, Source, TypeKind, Var};

@@ -1,8 +1,7 @@
 //! What stands around quantised products, found from what functions compute.
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::index::same_all;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, same_all};
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Intrin, IterKind, TensorFunc, Var,

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::{Stage, stages};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{
     BinOp, Buffer, Error, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc, Var,

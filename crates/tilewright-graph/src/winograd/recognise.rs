@@ -1,7 +1,7 @@
 //! Convolutions whose windows of 3 x 3 move by one pixel, recognised from their accesses.
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
 use crate::stages::{Access, param, sum_of_products};

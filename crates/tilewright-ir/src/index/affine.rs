@@ -7,7 +7,7 @@
 //! Parts that are not affine (`k % 2`, an index that is loaded from memory) are kept as *opaque*
 //! terms; a variable inside such a term has no coefficient.
 
-use crate::linear::Linear;
+use crate::index::Linear;
 use crate::{Buffer, DType, Dim, Expr, Var, dim};
 
 /// `constant + sum(coefficient * variable) + sum(coefficient * opaque term)`.

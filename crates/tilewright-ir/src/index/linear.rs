@@ -21,7 +21,7 @@ use crate::dtype::DType;
 use crate::equal::same_expr;
 use crate::expr::{BinOp, Expr, ExprKind, Var};
 use crate::func::TensorFunc;
-use crate::interval::{Interval, Ranges};
+use crate::index::{Interval, Ranges};
 use crate::stmt::Range;
 use crate::visit::accessed;
 

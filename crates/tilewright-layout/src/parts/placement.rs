@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::linear::gcd;
+use tilewright_ir::index::gcd;
 use tilewright_ir::{
     Binding, Buffer, DType, Dim, Error, GraphExpr, GraphVar, Module, Remarks, TensorFunc, dim,
 };

@@ -7,7 +7,7 @@
 //! `sum_j start[j] * T[j]` elements further.
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{Attr, Buffer, Dim, Error, Expr, ExprKind, Result, TensorFunc, dim};
 
 use super::strides::{Strides, moving};

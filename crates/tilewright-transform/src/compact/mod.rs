@@ -33,8 +33,7 @@ use std::cell::OnceCell;
 use tilewright_analysis::footprint::{Cells, Footprint, in_range, reads_own_writes, touches};
 use tilewright_ir::data;
 use tilewright_ir::index;
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,

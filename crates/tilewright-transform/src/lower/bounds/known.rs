@@ -10,12 +10,10 @@
 //! leave their type, since only then is it one about integers.
 
 use tilewright_ir::condition::parts;
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear};
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, Var, Visit};
 
-use tilewright_ir::index::{divided, is_index_type, linear};
 use tilewright_polyhedral::scope::likely;
 
 /// Facts that one proof may use, one after the other.
