@@ -130,7 +130,7 @@ impl Scan {
             if !inside {
                 continue;
             }
-            let k = i64::try_from(Linear::of(&min)?.coefficient(var)?).ok()?;
+            let k = i64::try_from(Linear::from_expr(&min)?.coefficient(var)?).ok()?;
             let reach = match values.extent.as_int() {
                 Some(n) => {
                     let reach = (i128::from(n) - 1) * i128::from(k.unsigned_abs());
@@ -182,7 +182,7 @@ fn join(a: &Range, b: &Range) -> Option<Range> {
 }
 
 fn linear_form(e: &Expr, free: &Ranges) -> Option<Linear> {
-    Linear::of(&simplify(e, free))
+    Linear::from_expr(&simplify(e, free))
 }
 
 fn distance(a: &Expr, b: &Expr, free: &Ranges) -> Option<i128> {

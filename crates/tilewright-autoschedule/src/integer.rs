@@ -152,7 +152,7 @@ fn product(stage: &Stage) -> Option<Product> {
 fn runs_along(f: &Factor, v: &Var, extent: Dim) -> bool {
     let once = f.at.iter().filter(|i| i.mentions(v)).count() == 1;
     let at = f.at.iter().position(|i| i.as_var() == Some(v));
-    once && at.is_some_and(|d| Dim::of(&f.buffer.shape[d]) == Some(extent))
+    once && at.is_some_and(|d| Dim::from_expr(&f.buffer.shape[d]) == Some(extent))
 }
 
 /// Whether an integer expression has the values of a type of 8 bits.

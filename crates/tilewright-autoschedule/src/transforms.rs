@@ -344,5 +344,5 @@ fn is_strided(v: &Var, first: &Stage, pad: &Stage) -> bool {
     reads(first, &pad.buffer)
         .iter()
         .flatten()
-        .any(|i| Linear::of(i).and_then(|i| i.coefficient(v)).is_some_and(|c| c > 1))
+        .any(|i| Linear::from_expr(i).and_then(|i| i.coefficient(v)).is_some_and(|c| c > 1))
 }

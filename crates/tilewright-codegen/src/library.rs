@@ -452,7 +452,7 @@ impl Linker {
         let flags = flags.iter().copied().chain(["-fPIC", "-fvisibility=hidden"]);
         Ok(Linker {
             directory,
-            compiler: Compiler::of(&target.triple),
+            compiler: Compiler::for_triple(&target.triple),
             flags: flags.map(Into::into).collect(),
             parts: Vec::new(),
             name: Vec::new(),
@@ -529,7 +529,7 @@ struct Compiler {
 
 impl Compiler {
     /// That of the environment, else the one that gcc's packages have for a triple.
-    fn of(triple: &str) -> Compiler {
+    fn for_triple(triple: &str) -> Compiler {
         let named = std::env::var_os("CC").filter(|c| !c.is_empty());
         let Some(cross) = cross_compiler(triple) else {
             let help =
@@ -544,8 +544,8 @@ impl Compiler {
 
     /// Runs it in a directory; what it says on its standard output.
     fn run(&self, directory: &Path, arguments: &[OsString]) -> Result<String> {
-        let said = run_tool("C compiler", &self.program, directory, arguments);
-        said.map_err(|e| if e.diagnostic().notes.is_empty() { e.help(&self.help) } else { e })
+        let output = run_tool("C compiler", &self.program, directory, arguments);
+        output.map_err(|e| if e.diagnostic().notes.is_empty() { e.help(&self.help) } else { e })
     }
 }
 
@@ -580,9 +580,9 @@ fn run_tool(
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     Err(Error::toolchain(format!("the {what} `{shown}` failed: {}", output.status))
-        .note(said.trim_end()))
+        .note(message.trim_end()))
 }
 
 fn io(what: &str, error: &std::io::Error) -> Error {

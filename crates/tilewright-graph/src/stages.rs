@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Stmt, TensorFunc, TensorType,
-    Var, dim,
+    Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Stmt, TensorFunc, TensorType, Var,
+    dim,
 };
 
 use crate::call_sizes::outside;

@@ -565,7 +565,7 @@ fn bit_map(ranges: &[(Var, Range)], indices: &[Expr]) -> Option<(BitMap, Vec<u32
         .collect::<Option<_>>()?;
     let params: Vec<(Var, u32)> =
         ranges.iter().zip(&widths).map(|((v, _), w)| (v.clone(), *w)).collect();
-    Some((BitMap::of(&params, indices)?, widths))
+    Some((BitMap::from_indices(&params, indices)?, widths))
 }
 
 /// `p // n` of a variable by a symbolic factor.

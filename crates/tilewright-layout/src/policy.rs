@@ -74,7 +74,7 @@ impl ConvLayout {
     /// The layouts of data, weights and result of a convolution; `None` for other functions.
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, TiledLayout)>> {
         let stages = open_stages(func)?;
-        let conv = stages.iter().find_map(ConvAxes::of)?;
+        let conv = stages.iter().find_map(ConvAxes::recognise)?;
         if self.undivided(&conv).is_some() {
             return None;
         }
@@ -90,7 +90,7 @@ impl ConvLayout {
     /// Why a convolution has no layout by this policy; `None` where it has one, and for other
     /// functions.
     pub fn missing(self, func: &TensorFunc) -> Option<String> {
-        let conv = open_stages(func)?.iter().find_map(ConvAxes::of)?;
+        let conv = open_stages(func)?.iter().find_map(ConvAxes::recognise)?;
         let (buffer, axis, size) = self.undivided(&conv)?;
         let name = &buffer.name;
         Some(format!(
@@ -137,7 +137,7 @@ pub type Roles = Vec<Option<&'static str>>;
 /// `None` for other functions.
 pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
     let stages = open_stages(func)?;
-    let ConvAxes([data, _, result]) = stages.iter().find_map(ConvAxes::of)?;
+    let ConvAxes([data, _, result]) = stages.iter().find_map(ConvAxes::recognise)?;
     let one = |(buffer, axes): &(Buffer, Axes), written: bool| {
         let mut roles = vec![None; buffer.shape.len()];
         let kinds =
@@ -187,7 +187,7 @@ struct Axes {
 struct ConvAxes([(Buffer, Axes); 3]);
 
 impl ConvAxes {
-    fn of(stage: &Stage) -> Option<ConvAxes> {
+    fn recognise(stage: &Stage) -> Option<ConvAxes> {
         let [a, b] = stage.factors()?;
         let (a, b) = (operand(&a)?, operand(&b)?);
         let kinds = Kinds {

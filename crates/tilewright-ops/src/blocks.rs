@@ -120,7 +120,7 @@ struct Given<'w> {
 }
 
 impl<'w> Given<'w> {
-    fn of(weights: &'w Weights) -> Given<'w> {
+    fn new(weights: &'w Weights) -> Given<'w> {
         let names = ["weights", "scales", "zero_points"];
         let tensors = weights.operands();
         let tensors = tensors.iter().zip(names).map(|(o, name)| o.placeholder(name)).collect();
@@ -227,7 +227,7 @@ pub fn integer_product(rows: Dim, weights: &Weights) -> Result<TensorFunc> {
     let blocks = Dim::from(weights.blocks());
     let q = te::placeholder("integers", &[rows, blocks, block], DType::I8);
     let t = te::placeholder("integer_scales", &[rows, blocks], DType::F32);
-    let given = Given::of(weights);
+    let given = Given::new(weights);
     let i = te::reduce_axis(block, "i");
     let sums = te::compute("block_sums", &[rows, n, blocks], |at| {
         let (row, column, b) = (&at[0], &at[1], &at[2]);
@@ -269,7 +269,7 @@ pub fn product(x: &Operand, weights: &Weights) -> Result<TensorFunc> {
     let block = weights.block;
     let (n, blocks) = (Dim::from(weights.n), Dim::from(weights.blocks()));
     let t = x.placeholder("x");
-    let given = Given::of(weights);
+    let given = Given::new(weights);
     let in_rows = te::compute("x_in_blocks", &[rows, blocks, block.into()], |at| {
         in_blocks(&t, k, block, [&at[0], &at[1], &at[2]])
     });

@@ -102,7 +102,7 @@ pub(crate) fn cells_along(
     let outer: Vec<Var> = axes.iter().map(|(a, _)| Var::index(format!("i{a}"))).collect();
     let at: Vec<Expr> = inner.iter().map(Var::expr).collect();
     let extents = params.iter().copied().chain(&allocs).flat_map(|b| b.shape.iter());
-    let mut sizes: Vec<Var> = extents.filter_map(Dim::of).flat_map(Dim::vars).collect();
+    let mut sizes: Vec<Var> = extents.filter_map(Dim::from_expr).flat_map(Dim::vars).collect();
     sizes.sort();
     sizes.dedup();
     let mut block = Block::new(name, body(&at));

@@ -244,7 +244,7 @@ impl Run<'_> {
             StmtKind::For { var, range, kind, body, .. } => {
                 let first = self.number(&range.min, "the start of a loop")?;
                 let (extent, count) = self.count(&range.extent)?;
-                let how = AtOnce::of(kind);
+                let how = AtOnce::from_kind(kind);
                 let depth = self.watches.len();
                 self.watches.extend(how.map(|how| Watch {
                     name: var.name().clone(),

@@ -315,7 +315,7 @@ impl Reduction<'_> {
 }
 
 fn coefficient_of(v: &Var, index: &Expr) -> Option<i64> {
-    Affine::of(index).and_then(|i| i.coefficient(v))
+    Affine::from_expr(index).and_then(|i| i.coefficient(v))
 }
 
 fn levels_to(near: &[usize], tile: Level) -> Vec<Level> {

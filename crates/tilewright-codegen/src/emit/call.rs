@@ -66,7 +66,7 @@ impl Func<'_> {
         values: Vec<Val>,
         dtype: DType,
     ) -> Option<Val> {
-        let amount = args.get(1).map_or(Interval::all(dtype), |a| self.ranges.of(a));
+        let amount = args.get(1).map_or(Interval::all(dtype), |a| self.ranges.interval(a));
         let mut values = values.into_iter();
         let x = values.next()?;
         let in_width = amount.lo >= 0 && amount.hi < i128::from(x.ty.scalar.bits());

@@ -113,7 +113,7 @@ impl<'m> Func<'m> {
 
     /// Gives a variable the value of an expression.
     pub fn bind_to(&mut self, var: &Var, value: &Expr) -> Result<()> {
-        let range = self.ranges.of(value);
+        let range = self.ranges.interval(value);
         let value = self.expr(value)?;
         self.ranges.bind(var, range);
         self.bind(var, value);
@@ -181,7 +181,7 @@ pub struct Assertion {
 
 impl Assertion {
     /// That of a statement; `None` where it is no assertion.
-    pub(crate) fn of(s: &Stmt) -> Option<Assertion> {
+    pub(crate) fn from_stmt(s: &Stmt) -> Option<Assertion> {
         let StmtKind::Assert { message, values, .. } = s.kind() else { return None };
         let (message, values) = (message.clone(), values.len().min(MAX_VALUES));
         Some(Assertion { message, values, span: s.span() })
@@ -204,7 +204,7 @@ pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
     let mut list = Vec::new();
     func.body.for_each(|s| {
         list.extend(
-            Assertion::of(s).filter(|a| seen.insert((a.message.clone(), a.values, a.span))),
+            Assertion::from_stmt(s).filter(|a| seen.insert((a.message.clone(), a.values, a.span))),
         );
     });
     list

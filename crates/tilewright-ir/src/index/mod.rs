@@ -188,7 +188,7 @@ impl Simplify<'_> {
     /// The linear form of an integer expression; `None` where coefficients get too large.
     fn linear(&mut self, e: &Expr) -> Option<Linear> {
         let ExprKind::Binary(op, a, b) = e.kind() else {
-            return Some(match self.ranges.of(e).as_point() {
+            return Some(match self.ranges.interval(e).as_point() {
                 Some(value) => Linear::constant(value, e.dtype()),
                 None => Linear::atom(self.expr(e)),
             });

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn of(e: &Expr) -> Linear {
-        Linear::of(e).expect("small")
+        Linear::from_expr(e).expect("small")
     }
 
     #[test]

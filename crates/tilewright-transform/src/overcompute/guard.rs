@@ -31,8 +31,8 @@ pub(super) struct Analysed {
 }
 
 impl Analysed {
-    pub fn of(func: &TensorFunc) -> Analysed {
-        Analysed { func: func.clone(), scop: Scop::of(func) }
+    pub fn new(func: &TensorFunc) -> Analysed {
+        Analysed { func: func.clone(), scop: Scop::extract(func) }
     }
 }
 
