@@ -21,7 +21,7 @@ SHOWN = 12
 
 def compiled(tool: str, source: Path) -> tuple[str, str]:
     """What a program prints for a source: code, and messages with how it ended."""
-    command = [tool, "compile", "-", "--emit", "llvm-ir", "--opt-level", "0"]
+    command = [tool, "compile", "-", "--no-cache", "--emit", "llvm-ir", "--opt-level", "0"]
     if source.suffix == ".onnx":
         command[2] = str(source)
         text = ""

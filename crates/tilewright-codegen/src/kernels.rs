@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tilewright_ir::{Error, Lowered, Result, Source, TensorFunc, parallel};
+use tilewright_ir::{Error, Lowered, Result, Source, TensorFunc};
+use tilewright_runtime::parallel;
 use tilewright_target::abi::Workers;
 use tilewright_target::{Code, CodeOptions, Target};
 

@@ -45,7 +45,6 @@ pub mod lambda;
 pub mod list;
 pub mod lowered;
 pub mod module;
-pub mod parallel;
 pub mod prune;
 pub mod query;
 pub mod random;

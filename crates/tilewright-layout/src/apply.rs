@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use tilewright_ir::index::{Affine, Ranges, simplify};
 use tilewright_ir::tensor::index_of;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{Expr, Fold, Tensor, dim, parallel};
+use tilewright_ir::{Expr, Fold, Tensor, dim};
+use tilewright_runtime::parallel;
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};

@@ -194,11 +194,10 @@ pub fn quantize(x: &Operand, block: usize) -> Result<TensorFunc> {
     }
     let blocks = k.div_ceil(block);
     let t = x.placeholder("x");
-    let zero = || Expr::float(0.0, DType::F32);
     let i = te::reduce_axis(block, "i");
     let largest = te::compute("largest", &[rows, blocks.into()], |at| {
         let value = in_blocks(&t, k, block, [&at[0], &at[1], &i.expr()]);
-        let magnitude = value.clone().max(zero() - value);
+        let magnitude = value.clone().max(Expr::float(0.0, DType::F32) - value);
         te::reduce(Reducer::Max, magnitude, [&i])
     });
     let scale = te::compute("block_scales", &[rows, blocks.into()], |at| {
@@ -208,7 +207,8 @@ pub fn quantize(x: &Operand, block: usize) -> Result<TensorFunc> {
         let value = in_blocks(&t, k, block, [&at[0], &at[1], &at[2]]);
         let most = largest.at(&at[..2]);
         let some = most.clone().greater(0.0);
-        let by = Expr::select(some, Expr::float(127.0, DType::F32) / most, zero());
+        let by =
+            Expr::select(some, Expr::float(127.0, DType::F32) / most, Expr::float(0.0, DType::F32));
         call(Intrin::NearbyInt, value * by).max(-127.0).min(127.0).cast(DType::I8)
     });
     te::func([&t], [&integers, &scale])
