@@ -198,7 +198,7 @@ impl Aff {
         def.extend_from_slice(&out.row);
         let mut whole = vec![0; out.row.len()];
         loop {
-            if let Some(q) = Quotient::of(&def)? {
+            if let Some(q) = Quotient::from_definition(&def)? {
                 for (w, q) in whole.iter_mut().zip(&q.whole) {
                     *w = add(*w, *q)?;
                 }

@@ -462,7 +462,7 @@ impl Basic {
             if def[0] == 0 {
                 continue;
             }
-            if let Some(plain) = Quotient::of(def)? {
+            if let Some(plain) = Quotient::from_definition(def)? {
                 self.set_quotient(div, plain)?;
                 return Ok(true);
             }
@@ -737,7 +737,7 @@ pub(crate) struct Quotient {
 impl Quotient {
     /// The shortest form of `floor(num / den)`, given with the denominator in front; `None` where it
     /// is in that form already.
-    pub fn of(def: &[Int]) -> Res<Option<Quotient>> {
+    pub fn from_definition(def: &[Int]) -> Res<Option<Quotient>> {
         let (mut den, num) = (def[0], &def[1..]);
         let mut whole = vec![0; num.len()];
         let mut rest = num.to_vec();

@@ -56,16 +56,16 @@ pub(crate) fn branches<N: Num>(rows: &Matrix, most: Option<usize>, budget: &Budg
         };
         let (a, d) = &vertex[k];
         let floor = a.floored(d);
-        let mut row = vec![N::of(0); vars + 1];
+        let mut row = vec![N::from_int(0); vars + 1];
         // x <= floor, x >= floor + 1
         let mut below = t.clone();
         row[0] = floor.clone();
-        row[k + 1] = N::of(-1);
+        row[k + 1] = N::from_int(-1);
         below.add_row(&row)?;
         let mut above = t;
-        let next = floor.plus(&N::of(1)).ok_or(Stop::TooLarge)?;
+        let next = floor.plus(&N::from_int(1)).ok_or(Stop::TooLarge)?;
         row[0] = next.negated().ok_or(Stop::TooLarge)?;
-        row[k + 1] = N::of(1);
+        row[k + 1] = N::from_int(1);
         above.add_row(&row)?;
         open.push(above);
         open.push(below);

@@ -16,7 +16,7 @@ use crate::num::{self, Budget, Int, Res, Stop};
 pub(crate) trait Num: Clone + PartialEq {
     /// How many operations one with such numbers counts for.
     const COST: usize;
-    fn of(v: Int) -> Self;
+    fn from_int(v: Int) -> Self;
     fn to_int(&self) -> Option<Int>;
     fn sign(&self) -> i8;
     fn times(&self, by: &Self) -> Option<Self>;
@@ -32,7 +32,7 @@ pub(crate) trait Num: Clone + PartialEq {
 
 impl Num for Int {
     const COST: usize = 1;
-    fn of(v: Int) -> Self {
+    fn from_int(v: Int) -> Self {
         v
     }
     fn to_int(&self) -> Option<Int> {
@@ -68,7 +68,7 @@ impl Num for Int {
 
 impl Num for BigInt {
     const COST: usize = 64;
-    fn of(v: Int) -> Self {
+    fn from_int(v: Int) -> Self {
         BigInt::from(v)
     }
     fn to_int(&self) -> Option<Int> {
@@ -189,8 +189,8 @@ impl<'b, N: Num> Tableau<'b, N> {
     /// Adds an unknown that is an affine function of the variables: constant first.
     fn add_function(&mut self, constant: &N, coefficients: &[N]) -> Res<usize> {
         self.budget.charge(N::COST * (1 + self.rows.len() / 8))?;
-        let mut row = vec![N::of(0); 2 + self.columns()];
-        row[0] = N::of(1);
+        let mut row = vec![N::from_int(0); 2 + self.columns()];
+        row[0] = N::from_int(1);
         row[1] = constant.clone();
         for (v, c) in coefficients.iter().enumerate() {
             if c.sign() == 0 {
@@ -226,7 +226,7 @@ impl<'b, N: Num> Tableau<'b, N> {
     /// Adds `row >= 0`, a constant and coefficients; no point is left where [`Tableau::is_empty`]
     /// says so afterwards.
     pub fn add(&mut self, row: &[Int]) -> Res<usize> {
-        let row: Vec<N> = row.iter().map(|v| N::of(*v)).collect();
+        let row: Vec<N> = row.iter().map(|v| N::from_int(*v)).collect();
         self.add_row(&row)
     }
 
@@ -363,10 +363,10 @@ impl<'b, N: Num> Tableau<'b, N> {
         self.unknowns[..self.vars]
             .iter()
             .map(|u| match u.place {
-                Place::Col(_) => (N::of(0), N::of(1)),
+                Place::Col(_) => (N::from_int(0), N::from_int(1)),
                 Place::Row(at) => {
                     let (a, d) = (&self.rows[at][1], &self.rows[at][0]);
-                    let g = if d.is_one() { N::of(1) } else { d.gcd(a) };
+                    let g = if d.is_one() { N::from_int(1) } else { d.gcd(a) };
                     if g.is_one() { (a.clone(), d.clone()) } else { (a.by(&g), d.by(&g)) }
                 }
             })
@@ -375,11 +375,11 @@ impl<'b, N: Num> Tableau<'b, N> {
 
     /// The least value of an affine function; `None` where it has none. There is a point.
     pub fn minimum(&mut self, function: &[Int]) -> Res<Option<Ratio<N>>> {
-        let row: Vec<N> = function.iter().map(|v| N::of(*v)).collect();
+        let row: Vec<N> = function.iter().map(|v| N::from_int(*v)).collect();
         let unknown = self.add_function(&row[0], &row[1..])?;
         let found = self.lower(unknown, |_| false)?;
         let value = match self.unknowns[unknown].place {
-            Place::Col(_) => (N::of(0), N::of(1)),
+            Place::Col(_) => (N::from_int(0), N::from_int(1)),
             Place::Row(at) => (self.rows[at][1].clone(), self.rows[at][0].clone()),
         };
         self.forget(unknown)?;
@@ -454,7 +454,7 @@ impl<'b, N: Num> Tableau<'b, N> {
 
 /// `row + row[c] * pivot`, where the pivot has its old column's meaning.
 fn add_pivot<N: Num>(row: &mut [N], pivot: &[N], c: usize) -> Res<()> {
-    let (d, a) = (pivot[0].clone(), std::mem::replace(&mut row[c], N::of(0)));
+    let (d, a) = (pivot[0].clone(), std::mem::replace(&mut row[c], N::from_int(0)));
     if d.is_one() {
         for (v, p) in row.iter_mut().zip(pivot).skip(1) {
             if p.sign() != 0 {
@@ -464,7 +464,7 @@ fn add_pivot<N: Num>(row: &mut [N], pivot: &[N], c: usize) -> Res<()> {
         return Ok(());
     }
     for (v, p) in row.iter_mut().zip(pivot).skip(1) {
-        let kept = if v.sign() == 0 { N::of(0) } else { big(v.times(&d))? };
+        let kept = if v.sign() == 0 { N::from_int(0) } else { big(v.times(&d))? };
         *v = if p.sign() == 0 { kept } else { big(kept.plus(&big(p.times(&a))?))? };
     }
     row[0] = big(row[0].times(&d))?;

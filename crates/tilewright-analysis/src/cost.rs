@@ -26,7 +26,7 @@ pub struct Cost {
 
 impl Cost {
     /// The cost of an expression.
-    pub fn of(e: &Expr) -> Cost {
+    pub fn count(e: &Expr) -> Cost {
         let mut cost = Cost::default();
         cost.expr(e);
         cost

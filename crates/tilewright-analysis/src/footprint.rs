@@ -158,7 +158,7 @@ pub struct Footprint {
 
 impl Footprint {
     /// The accesses of `buffer` in `s`.
-    pub fn of(s: &Stmt, buffer: &Buffer) -> Footprint {
+    pub fn collect(s: &Stmt, buffer: &Buffer) -> Footprint {
         let at = Around::default();
         let mut c = Collect { buffer, at, accumulator: false, out: Footprint::default() };
         c.stmt(s);
@@ -310,7 +310,7 @@ pub fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<()> {
 /// # Errors
 /// `Refused` with a cell that it reads first, or with the reason why it is not known.
 pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()> {
-    if Footprint::of(s, buffer).reads.is_empty() {
+    if Footprint::collect(s, buffer).reads.is_empty() {
         return Ok(());
     }
     // What a statement evaluates before the statements inside of it.
@@ -329,7 +329,7 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
         StmtKind::Seq(list) => {
             let mut written: Vec<Cells> = Vec::new();
             for s in list {
-                let own = Footprint::of(s, buffer);
+                let own = Footprint::collect(s, buffer);
                 if !fed(buffer, &own.reads, &written, known) {
                     deeper(s, known)?;
                 }
@@ -441,10 +441,10 @@ mod tests {
             Stmt::serial(&i, Expr::i32(4), Stmt::serial(&j, Expr::i32(4), s))
         };
         let region = Region { buffer: a.clone(), ranges: vec![Range::upto(Expr::i32(14))] };
-        let full = Footprint::of(&store(14), &a);
+        let full = Footprint::collect(&store(14), &a);
         assert!(cover(&full.writes, &region, &[]).is_ok());
         assert!(within(&full.writes, &region, &[]));
-        let part = Footprint::of(&store(13), &a);
+        let part = Footprint::collect(&store(13), &a);
         let e = cover(&part.writes, &region, &[]).map_err(|e| e.to_string());
         assert_eq!(e, Err("`A[13]` is left out".to_owned()));
         let fewer = Region { buffer: a.clone(), ranges: vec![Range::upto(Expr::i32(13))] };

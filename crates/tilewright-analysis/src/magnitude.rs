@@ -17,7 +17,7 @@ pub(crate) type Finite<'a> = &'a dyn Fn(&Buffer) -> bool;
 /// A bound of the absolute value of a number, rounded as its type is; `None` if it may be infinite
 /// or `NaN`, or is no number. Takes time linear in the number of nodes.
 pub(crate) fn magnitude(e: &Expr, finite: Finite<'_>) -> Option<f64> {
-    Bounds { finite, known: HashMap::new() }.of(e)
+    Bounds { finite, known: HashMap::new() }.bound(e)
 }
 
 /// The largest finite value of a type, negative ones counted by their absolute value.
@@ -33,7 +33,7 @@ struct Bounds<'a> {
 }
 
 impl Bounds<'_> {
-    fn of(&mut self, e: &Expr) -> Option<f64> {
+    fn bound(&mut self, e: &Expr) -> Option<f64> {
         if let Some(known) = self.known.get(&e.address()) {
             return *known;
         }
@@ -52,12 +52,12 @@ impl Bounds<'_> {
         match e.kind() {
             ExprKind::Float(v) => v.is_finite().then(|| v.abs()),
             ExprKind::Load(b, _) => (self.finite)(b).then(|| largest(e.dtype())).flatten(),
-            ExprKind::Cast(a) | ExprKind::Broadcast(a) => self.of(a),
+            ExprKind::Cast(a) | ExprKind::Broadcast(a) => self.bound(a),
             ExprKind::Select(_, a, b) | ExprKind::IfThenElse(_, a, b) => {
-                Some(self.of(a)?.max(self.of(b)?))
+                Some(self.bound(a)?.max(self.bound(b)?))
             }
             ExprKind::Binary(op, a, b) => {
-                let (x, y) = (self.of(a)?, self.of(b)?);
+                let (x, y) = (self.bound(a)?, self.bound(b)?);
                 match op {
                     BinOp::Min | BinOp::Max => Some(x.max(y)),
                     BinOp::Add | BinOp::Sub if y == 0.0 => Some(x),
@@ -76,7 +76,7 @@ impl Bounds<'_> {
                 }
             }
             ExprKind::Call(CallTarget::Intrin(f), args) => {
-                let bound = f.bound(self.of(args.first()?)?)?;
+                let bound = f.bound(self.bound(args.first()?)?)?;
                 Some(if f.is_exact() { bound } else { with_slack(bound) })
             }
             _ => None,

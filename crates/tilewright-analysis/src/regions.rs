@@ -13,13 +13,12 @@
 //! order of the text; the accumulator of a block with an initialisation is written, not read.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, Ranges, simplify};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Range, Region, Stmt, StmtKind, Var, Visit, extent,
 };
 
-use tilewright_ir::index::{Ranges, simplify};
 use tilewright_polyhedral::place::{Place, Placed, Step, walk_expr_placed, walk_stmt_placed};
 
 /// What a block reads and what it writes, from its accesses.
@@ -131,7 +130,7 @@ impl Scan {
             if !inside {
                 continue;
             }
-            let k = i64::try_from(Linear::of(&min)?.coefficient(var)?).ok()?;
+            let k = i64::try_from(Linear::from_expr(&min)?.coefficient(var)?).ok()?;
             let reach = match values.extent.as_int() {
                 Some(n) => {
                     let reach = (i128::from(n) - 1) * i128::from(k.unsigned_abs());
@@ -183,7 +182,7 @@ fn join(a: &Range, b: &Range) -> Option<Range> {
 }
 
 fn linear_form(e: &Expr, free: &Ranges) -> Option<Linear> {
-    Linear::of(&simplify(e, free))
+    Linear::from_expr(&simplify(e, free))
 }
 
 fn distance(a: &Expr, b: &Expr, free: &Ranges) -> Option<i128> {

@@ -21,8 +21,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges, same_all};
 use tilewright_ir::update::reads_elsewhere;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
@@ -30,7 +29,6 @@ use tilewright_ir::{
     TensorFunc, Var, dim,
 };
 
-use tilewright_ir::index::same_all;
 use tilewright_polyhedral::Engine;
 
 /// One loop nest around one block that stores one value.
@@ -222,6 +220,15 @@ impl Stage {
         (self.is_reduction() && same && once).then(|| Reduction { op: *op, value: value.clone() })
     }
 
+    /// The factors of the products that it sums up, if that is all that it does.
+    pub fn factors(&self) -> Option<[Expr; 2]> {
+        let sum = self.reduction().filter(|r| r.op == BinOp::Add)?;
+        match sum.value.kind() {
+            ExprKind::Binary(BinOp::Mul, a, b) => Some([a.clone(), b.clone()]),
+            _ => None,
+        }
+    }
+
     /// Every load in the value with its indices, in the order of the text, the accumulator's
     /// included; loads inside of indices come after the load that they index.
     pub fn loads(&self) -> Vec<(Buffer, Vec<Expr>)> {
@@ -289,7 +296,7 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
         if !plain || range.min.as_int() != Some(0) {
             return None;
         }
-        loops.push((var.clone(), Dim::of(&range.extent)?));
+        loops.push((var.clone(), Dim::from_expr(&range.extent)?));
         at = body;
     }
     let StmtKind::Block { bindings, predicate, block } = at.kind() else { return None };
@@ -353,7 +360,7 @@ fn is_shifted(index: &Expr, v: &Var, vars: &[(Var, Range)]) -> bool {
     if !index.mentions(v) {
         return false;
     }
-    Linear::of(index).is_some_and(|sum| {
+    Linear::from_expr(index).is_some_and(|sum| {
         let mut moving =
             sum.terms.iter().filter(|(atom, _)| vars.iter().any(|(v, _)| atom.mentions(v)));
         let own = moving.next().is_some_and(|(atom, by)| atom.as_var() == Some(v) && by.abs() == 1);
@@ -373,7 +380,7 @@ fn is_number(index: &Expr, vars: &[(Var, Range)]) -> bool {
     let number = digits.fold(None, |number: Option<Expr>, (v, range)| {
         Some(number.map_or(v.expr(), |n| n * range.extent.clone() + v.expr()))
     });
-    number.is_some_and(|n| Dim::of(&n).is_some_and(|n| Dim::of(index) == Some(n)))
+    number.is_some_and(|n| Dim::from_expr(&n).is_some_and(|n| Dim::from_expr(index) == Some(n)))
 }
 
 /// No nested structure, domains that are those of the loops, spatial variables before the others.
@@ -383,7 +390,7 @@ fn plain_block(block: &Block, loops: &[(Var, Dim)]) -> bool {
         && block.matches.is_empty()
         && block.iters.len() == loops.len()
         && block.iters.iter().zip(loops).all(|(i, (_, extent))| {
-            i.domain.min.as_int() == Some(0) && Dim::of(&i.domain.extent) == Some(*extent)
+            i.domain.min.as_int() == Some(0) && Dim::from_expr(&i.domain.extent) == Some(*extent)
         })
         && kinds.iter().all(|k| *k != IterKind::Opaque)
         && kinds.windows(2).all(|w| w != [IterKind::Reduce, IterKind::Spatial])

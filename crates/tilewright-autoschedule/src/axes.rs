@@ -10,7 +10,7 @@ use tilewright_ir::visit::{Visit, free_vars, walk_expr};
 use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Var};
 
 use tilewright_analysis::Stage;
-use tilewright_ir::index::affine::{Affine, is_flat};
+use tilewright_ir::index::{Affine, is_flat};
 
 /// One or several iteration variables that act as one.
 #[derive(Clone, Debug)]
@@ -51,7 +51,8 @@ impl Axis {
         let mut moving = access.indices.iter().enumerate().filter(|(_, i)| i.mentions(var));
         let (Some((at, index)), None) = (moving.next(), moving.next()) else { return None };
         let inner = at + 1 < access.indices.len();
-        let even = Affine::of(index).and_then(|i| i.coefficient(var)).is_some_and(|n| n != 0);
+        let even =
+            Affine::from_expr(index).and_then(|i| i.coefficient(var)).is_some_and(|n| n != 0);
         (inner && even && access.buffer.strides.is_empty()).then_some(Move::Rows)
     }
 }
@@ -184,7 +185,9 @@ pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option
 /// Whether an access moves by an open number of cells.
 fn is_opaque(a: &Access) -> bool {
     a.offset.is_none()
-        || a.indices.iter().any(|i| Affine::of(i).is_none_or(|i| i.opaque().next().is_some()))
+        || a.indices
+            .iter()
+            .any(|i| Affine::from_expr(i).is_none_or(|i| i.opaque().next().is_some()))
 }
 
 /// The largest number up to `max` for the parts that `total` is cut into evenly.

@@ -20,10 +20,8 @@
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::index::affine::Affine;
-use tilewright_ir::{
-    Attr, BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim,
-};
+use tilewright_ir::index::Affine;
+use tilewright_ir::{Attr, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim};
 use tilewright_layout::marks::FREE_LAYOUT;
 use tilewright_target::{Target, TensorInstruction};
 
@@ -122,8 +120,7 @@ pub struct Contraction {
 impl Contraction {
     /// The contraction that a stage is, if it is one. `is_free` says which buffers have a free layout.
     pub fn of(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
-        let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
-        let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
+        let [a, b] = stage.factors()?;
         let dtype = stage.buffer.dtype();
         stage.init.as_ref().filter(|e| is_zero(e, dtype))?;
         let axes: Vec<Axis> = stage
@@ -149,7 +146,7 @@ impl Contraction {
             let free = is_free(&buffer);
             fits.then_some(Operand { buffer, indices, steps, free, made: false })
         };
-        let operands = [operand(a)?, operand(b)?];
+        let operands = [operand(&a)?, operand(&b)?];
         let wide = operands.each_ref().map(|o| o.buffer.dtype() == dtype);
         if operands[0].buffer == operands[1].buffer || wide[0] != wide[1] {
             return None;
@@ -217,7 +214,7 @@ impl Contraction {
         let (o, axis) = (&self.operands[operand], &self.axes[k]);
         let alone = o.indices.iter().position(|i| i.as_var() == Some(&axis.var));
         let once = o.indices.iter().filter(|i| i.mentions(&axis.var)).count() == 1;
-        alone.filter(|d| once && Dim::of(&o.buffer.shape[*d]) == Some(axis.dim))
+        alone.filter(|d| once && Dim::from_expr(&o.buffer.shape[*d]) == Some(axis.dim))
     }
 
     /// How long the halves of an operand's rows have to be so that vectors along an axis can be read up
@@ -226,7 +223,7 @@ impl Contraction {
     pub fn stretched(&self, operand: usize, k: usize, to: i64) -> Option<i64> {
         let (o, axis) = (&self.operands[operand], &self.axes[k]);
         let (last, others) = o.indices.split_last()?;
-        let along = Affine::of(last)?.coefficient(&axis.var) == Some(1);
+        let along = Affine::from_expr(last)?.coefficient(&axis.var) == Some(1);
         let alone = !others.iter().any(|i| i.mentions(&axis.var)) && axis.iters.len() == 1;
         let row = *o.buffer.const_shape()?.last()?;
         let half = (row + to - axis.extent + 1) / 2;
@@ -329,7 +326,7 @@ const OPEN_STEP: i64 = 1 << 40;
 /// By how many cells an access moves along each axis; `None` where that is not even.
 pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
     let offset = Affine::of_access(buffer, indices)?;
-    let even = |i: &Expr, v: &Var| Affine::of(i).is_some_and(|i| i.coefficient(v).is_some());
+    let even = |i: &Expr, v: &Var| Affine::from_expr(i).is_some_and(|i| i.coefficient(v).is_some());
     axes.iter()
         .map(|a| match offset.coefficient(&a.var) {
             // It moves indices evenly, along which cells are an open number apart.

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result, TensorFunc, Var};
 use tilewright_schedule::Schedule;
 use tilewright_schedule::value::Lambda;
@@ -137,7 +137,8 @@ fn groups(stage: &Stage) -> Option<Groups> {
 
 /// The extents of two spatial variables that an index counts through, the slower one first.
 fn digits(stage: &Stage, index: &Expr) -> Option<(i64, i64)> {
-    let of = Affine::of(index).filter(|a| a.constant() == 0 && a.opaque().next().is_none())?;
+    let of =
+        Affine::from_expr(index).filter(|a| a.constant() == 0 && a.opaque().next().is_none())?;
     let mut vars: Vec<(&Var, i64)> = of.vars().collect();
     vars.sort_by_key(|(_, step)| -step);
     let [(slow, size), (fast, 1)] = vars[..] else { return None };

@@ -133,14 +133,13 @@ struct Factor {
 struct Product([Factor; 2]);
 
 fn product(stage: &Stage) -> Option<Product> {
-    let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
+    let [a, b] = stage.factors()?;
     let zero = stage.init.as_ref().is_some_and(|e| e.as_int() == Some(0));
-    let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
     if !zero || stage.buffer.dtype() != DType::I32 || stage.covers_buffer().is_none() {
         return None;
     }
     let reduced: Vec<&Var> = stage.reduce().map(|r| r.0).collect();
-    let factors = [factor(a, &reduced)?, factor(b, &reduced)?];
+    let factors = [factor(&a, &reduced)?, factor(&b, &reduced)?];
     // Instructions multiply neighbours along an axis of both operands.
     let in_groups = stage.dims().any(|(v, extent, kind)| {
         kind == IterKind::Reduce
@@ -153,7 +152,7 @@ fn product(stage: &Stage) -> Option<Product> {
 fn runs_along(f: &Factor, v: &Var, extent: Dim) -> bool {
     let once = f.at.iter().filter(|i| i.mentions(v)).count() == 1;
     let at = f.at.iter().position(|i| i.as_var() == Some(v));
-    once && at.is_some_and(|d| Dim::of(&f.buffer.shape[d]) == Some(extent))
+    once && at.is_some_and(|d| Dim::from_expr(&f.buffer.shape[d]) == Some(extent))
 }
 
 /// Whether an integer expression has the values of a type of 8 bits.

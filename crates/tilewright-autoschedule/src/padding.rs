@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::{Dim, Expr, ExprKind, IterKind, Var};
 use tilewright_schedule::decompose_padding::box_of;
 

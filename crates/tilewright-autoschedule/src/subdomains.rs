@@ -5,9 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::padding::{Iters, ranges};
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::index::{simplify, simplify_indices};
-use tilewright_ir::interval::Ranges;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, IterKind, Var};
 
@@ -128,7 +126,7 @@ fn decided(x: &Expr, y: &Expr, extents: &HashMap<&Var, i64>, cut: &mut impl FnMu
     if !x.dtype().is_int() || x.dtype().lanes != 1 {
         return;
     }
-    let (Some(x), Some(y)) = (Linear::of(x), Linear::of(y)) else { return };
+    let (Some(x), Some(y)) = (Linear::from_expr(x), Linear::from_expr(y)) else { return };
     let Some(sum) = x.plus(&y, -1) else { return };
     let mut terms = Vec::new();
     for (atom, k) in &sum.terms {

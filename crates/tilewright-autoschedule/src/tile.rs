@@ -42,7 +42,7 @@
 //! price = k / l * step + k % l * r * m + r * m * (lanes + scatter) + tile
 //! ```
 
-use tilewright_ir::linear::gcd;
+use tilewright_ir::index::gcd;
 use tilewright_ir::{Expr, IterKind};
 use tilewright_target::Target;
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::share::{PARALLEL_WORK, share, shared};
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{BinOp, Buffer, Dim, Expr, ExprKind, IterKind, Result, TensorFunc, Var, dim};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{LoopRef, Schedule};
@@ -344,5 +344,5 @@ fn is_strided(v: &Var, first: &Stage, pad: &Stage) -> bool {
     reads(first, &pad.buffer)
         .iter()
         .flatten()
-        .any(|i| Linear::of(i).and_then(|i| i.coefficient(v)).is_some_and(|c| c > 1))
+        .any(|i| Linear::from_expr(i).and_then(|i| i.coefficient(v)).is_some_and(|c| c > 1))
 }

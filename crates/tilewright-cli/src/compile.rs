@@ -117,7 +117,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?.specialize(arguments.versions.all()?);
     let session = Session::new(options);
-    let model = Source::of(&arguments.model)?;
+    let model = Source::from_path(&arguments.model)?;
     let request = arguments.given.request(&model, OpenSizes::AsGiven);
     let is_for_device = arguments.native.is_for_device();
     if !matches!(form, Form::Cl | Form::Tvmscript) && is_for_device {

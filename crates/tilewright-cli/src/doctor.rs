@@ -82,9 +82,9 @@ fn llvm(out: &mut impl Write) -> std::io::Result<Answer> {
 /// A program, by the first line of what it says to `--version`.
 fn tool(out: &mut impl Write, name: &str, mut command: Command, use_: &str) -> std::io::Result<()> {
     command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
-    let said = command.output().ok().filter(|output| output.status.success());
-    let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    match said.as_deref().and_then(|text| text.lines().next()) {
+    let output = command.output().ok().filter(|output| output.status.success());
+    let output = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    match output.as_deref().and_then(|text| text.lines().next()) {
         Some(line) => writeln!(out, "{name}: {line}"),
         None => writeln!(out, "{name}: missing ({use_})"),
     }

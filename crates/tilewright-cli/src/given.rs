@@ -64,7 +64,7 @@ impl Given {
     /// input.
     pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
         let session = Session::new(Options::new().listener(Some(Arc::new(listen))));
-        let model = Source::of(path)?;
+        let model = Source::from_path(path)?;
         let loaded = session.read(&self.request(&model, OpenSizes::BatchOfOne))?;
         Ok((loaded.module, loaded.sizes))
     }

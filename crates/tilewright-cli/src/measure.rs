@@ -50,8 +50,12 @@ pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Re
     };
     let store = Store::open(path)?;
     calibrated_first(options, &store, budget)?;
-    let report = with_worker(Vec::new(), budget, |measure, told| {
-        tune(module, options, &mut Tuning { store: &store, budget, whole: false, measure, told })
+    let report = with_worker(Vec::new(), budget, |measure, progress| {
+        tune(
+            module,
+            options,
+            &mut Tuning { store: &store, budget, whole: false, measure, progress },
+        )
     })?;
     let Report { candidates, measured, new, .. } = report;
     talk!(

@@ -141,12 +141,12 @@ impl Native {
             }
             (Some(triple), cpu) => Target::new(triple, cpu.unwrap_or_default(), features),
         };
-        let said = match (triple, &self.features, cpu) {
+        let option = match (triple, &self.features, cpu) {
             (_, Some(_), _) => "--features",
             (_, _, Some(_)) => "--cpu",
             _ => "--target",
         };
-        Options::new().backend.check_target(&target).map_err(|e| e.context(said))?;
+        Options::new().backend.check_target(&target).map_err(|e| e.context(option))?;
         Ok(Some(target))
     }
 

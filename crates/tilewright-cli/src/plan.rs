@@ -213,7 +213,7 @@ fn measured(
         transforms.unwrap_or_default().iter().map(|c| &*c.value).collect();
     let profile = profile.joined(&by_transforms);
     let is_time = unit == Unit::Nanoseconds;
-    let times: Vec<Times> = plans.iter().map(|p| Times::of(p, &profile, is_time)).collect();
+    let times: Vec<Times> = plans.iter().map(|p| Times::new(p, &profile, is_time)).collect();
     if !plans.is_empty() && times.iter().all(|t| t.kernels.is_empty()) {
         Err(Error::input("--profile: no kernel of it makes a value of this model"))
     } else {

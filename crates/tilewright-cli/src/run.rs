@@ -109,7 +109,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         .into());
     }
     let session = Session::new(options.specialize(specialize));
-    let model = Source::of(&arguments.model)?;
+    let model = Source::from_path(&arguments.model)?;
     let open = if arguments.open { OpenSizes::Stay } else { OpenSizes::BatchOfOne };
     // Of what is kept, values do not have the names of the model.
     let kept = !matches!(arguments.profile, Some(Some(_)));

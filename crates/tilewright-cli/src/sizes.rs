@@ -52,7 +52,7 @@ pub fn sizes(given: &[(String, Extent)]) -> Result<Sizes, Error> {
 
 /// Reads a file as it is, without sizes; `-` stands for TVMScript from standard input.
 pub fn read_module(path: &Path) -> Result<Module, Error> {
-    match Source::of(path)? {
+    match Source::from_path(path)? {
         Source::File(path) => Draft::read(path),
         Source::Input(draft, _) => Ok(draft),
     }?
@@ -68,7 +68,7 @@ pub enum Source {
 
 impl Source {
     /// What a path stands for: a file, or standard input, which is read now, for `-`.
-    pub fn of(path: &Path) -> Result<Source, Error> {
+    pub fn from_path(path: &Path) -> Result<Source, Error> {
         if path != Path::new("-") {
             return Ok(Source::File(path.to_owned()));
         }

@@ -126,9 +126,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let module = arguments.given.load(model)?.0;
         // The worker gets the same.
         let (own, whole) = (own_arguments(), model != Path::new("-"));
-        let report = with_worker(own, arguments.limit, |measure, told| {
+        let report = with_worker(own, arguments.limit, |measure, progress| {
             let budget = arguments.budget;
-            tune(&module, &options, &mut Tuning { store: &store, budget, whole, measure, told })
+            tune(&module, &options, &mut Tuning { store: &store, budget, whole, measure, progress })
         })?;
         if arguments.json {
             writeln!(out, "{:#}", object(&report, &path))?
@@ -208,17 +208,17 @@ const MISBEHAVE: &str = "TILEWRIGHT_TEST_MISBEHAVE";
 
 /// Crashes, or does not return, where a test says so.
 fn misbehave(request: &str) {
-    let told = std::env::var(MISBEHAVE).unwrap_or_default();
-    if has_any("crash", &told, request) {
+    let faults = std::env::var(MISBEHAVE).unwrap_or_default();
+    if has_any("crash", &faults, request) {
         std::process::abort();
     }
-    while has_any("hang", &told, request) {
+    while has_any("hang", &faults, request) {
         std::thread::sleep(Duration::from_secs(1));
     }
 }
 
-fn has_any(what: &str, told: &str, request: &str) -> bool {
-    let texts = told.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix('='));
+fn has_any(what: &str, faults: &str, request: &str) -> bool {
+    let texts = faults.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix('='));
     texts.into_iter().any(|text| request.contains(text))
 }
 

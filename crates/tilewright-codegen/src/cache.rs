@@ -141,9 +141,9 @@ impl ObjectCache {
     /// What was refused since the last call, as sentences for the user.
     pub fn take_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = warnings.iter_mut().filter(|(_, told)| !told);
-        new.map(|(text, told)| {
-            *told = true;
+        let new = warnings.iter_mut().filter(|(_, reported)| !reported);
+        new.map(|(text, reported)| {
+            *reported = true;
             text.clone()
         })
         .collect()
@@ -159,7 +159,7 @@ impl ObjectCache {
     }
 
     /// The one that options ask for.
-    pub fn of(options: &CodeOptions<'_>) -> ObjectCache {
+    pub fn from_options(options: &CodeOptions<'_>) -> ObjectCache {
         if options.cache { ObjectCache::from_env() } else { ObjectCache::off() }
     }
 

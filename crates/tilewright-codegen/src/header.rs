@@ -131,7 +131,7 @@ int {name}_run({heap}const void *const *inputs, void *const *outputs, void *aren
 ",
         types = types(name),
     );
-    out += &told(name);
+    out += &common_functions(name);
     end(&mut out, name);
     Ok(out)
 }
@@ -214,13 +214,13 @@ void {name}_free({name}_results *results);
 ",
         types = types(name),
     );
-    out += &told(name);
+    out += &common_functions(name);
     end(&mut out, name);
     Ok(out)
 }
 
 /// What is declared in every library: messages, and threads.
-fn told(name: &str) -> String {
+fn common_functions(name: &str) -> String {
     format!(
         "/* What a positive result says; NULL for other numbers. */
 const char *{name}_message(int result);

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tilewright_ir::{Error, Lowered, Result, Source, TensorFunc, parallel};
+use tilewright_ir::{Error, Lowered, Result, Source, TensorFunc};
+use tilewright_runtime::parallel;
 use tilewright_target::abi::Workers;
 use tilewright_target::{Code, CodeOptions, Target};
 
@@ -105,13 +106,13 @@ impl Kernels {
             first => (first, Some(&values[..])),
         };
         let number = usize::try_from(code).ok().and_then(|code| code.checked_sub(1));
-        let Some(said) = number.and_then(|number| kernel.assertions.get(number)) else {
+        let Some(assertion) = number.and_then(|number| kernel.assertions.get(number)) else {
             return Error::internal(format!("the kernel of `{}` returned {code}", kernel.name));
         };
-        let text = said.text(values);
+        let text = assertion.text(values);
         let error = Error::execution(format!("an assertion of `{}` failed: {text}", kernel.name));
         match &self.source {
-            Some(source) => error.at(said.span).in_source(source),
+            Some(source) => error.at(assertion.span).in_source(source),
             None => error,
         }
     }
@@ -133,7 +134,7 @@ pub(crate) fn objects(
         .map(|name| Ok((name.clone(), &**module.tensor(name)?)))
         .collect::<Result<Vec<(Arc<str>, &TensorFunc)>>>()?;
     let modules = emit::modules(&named, target)?;
-    let cache = ObjectCache::of(options);
+    let cache = ObjectCache::from_options(options);
     // The longest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..modules.len()).collect();
     order.sort_by_key(|i| Reverse(modules[*i].len()));

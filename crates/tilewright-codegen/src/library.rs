@@ -11,8 +11,8 @@
 //! from the extents that it has computed; the numbers of a version lie behind those of the plan for
 //! all sizes.
 //!
-//! A model with control flow is a program over pieces ([`Control`]): it is written in C, and each piece
-//! is a plan with kernels and constants of its own.
+//! A model with control flow is a program over pieces ([`Control`]): it is written as tables, which a
+//! machine in C runs, and each piece is a plan with kernels and constants of its own.
 
 mod control;
 mod given;
@@ -35,9 +35,6 @@ use crate::{entry, header};
 
 pub use control::signature;
 pub use given::{Control, Library, Program};
-
-/// What values of models with control flow are.
-const VALUES: &str = include_str!("library/values.c");
 
 /// Most bytes of constants: code reaches them by offsets of 32 bits.
 const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
@@ -356,7 +353,7 @@ static int version(const int64_t *shapes) {\n";
             None => ("", format!("{upper}_ARENA_BYTES")),
         };
         let (shape_func, chosen) = self.choice(&bases, versions);
-        let (mut values, mut functions) = ("", String::new());
+        let mut functions = String::new();
         let run = match self.control {
             None => format!(
                 "PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
@@ -378,7 +375,7 @@ static int version(const int64_t *shapes) {\n";
                     let text = c_string(text);
                     let _ = writeln!(messages, "    case {}: return {text};", base + k + 1);
                 }
-                (values, functions) = (VALUES, code.functions);
+                functions = code.functions;
                 code.run
             }
         };
@@ -392,7 +389,7 @@ extern const unsigned char {name}_constants[];
 {declared}
 {tables}static {name}_context context;
 
-{values}{functions}{shape_func}{run}
+{functions}{shape_func}{run}
 PUBLIC const char *{name}_message(int result) {{
     switch (result) {{
 {messages}    default: return NULL;
@@ -455,7 +452,7 @@ impl Linker {
         let flags = flags.iter().copied().chain(["-fPIC", "-fvisibility=hidden"]);
         Ok(Linker {
             directory,
-            compiler: Compiler::of(&target.triple),
+            compiler: Compiler::for_triple(&target.triple),
             flags: flags.map(Into::into).collect(),
             parts: Vec::new(),
             name: Vec::new(),
@@ -532,7 +529,7 @@ struct Compiler {
 
 impl Compiler {
     /// That of the environment, else the one that gcc's packages have for a triple.
-    fn of(triple: &str) -> Compiler {
+    fn for_triple(triple: &str) -> Compiler {
         let named = std::env::var_os("CC").filter(|c| !c.is_empty());
         let Some(cross) = cross_compiler(triple) else {
             let help =
@@ -547,8 +544,8 @@ impl Compiler {
 
     /// Runs it in a directory; what it says on its standard output.
     fn run(&self, directory: &Path, arguments: &[OsString]) -> Result<String> {
-        let said = run_tool("C compiler", &self.program, directory, arguments);
-        said.map_err(|e| if e.diagnostic().notes.is_empty() { e.help(&self.help) } else { e })
+        let output = run_tool("C compiler", &self.program, directory, arguments);
+        output.map_err(|e| if e.diagnostic().notes.is_empty() { e.help(&self.help) } else { e })
     }
 }
 
@@ -583,9 +580,9 @@ fn run_tool(
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     Err(Error::toolchain(format!("the {what} `{shown}` failed: {}", output.status))
-        .note(said.trim_end()))
+        .note(message.trim_end()))
 }
 
 fn io(what: &str, error: &std::io::Error) -> Error {

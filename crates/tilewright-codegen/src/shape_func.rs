@@ -491,9 +491,9 @@ mod tests {
         outcomes.sort_unstable();
         assert_eq!(outcomes, [0, 0, 0, 0, 1, 1, 2, 2]);
         plan.steps[1].takes_empty = false;
-        let said = heap(&ShapeFunc::new(&plan).expect("all sizes are said"), &[0, 3]);
-        let said = said.expect_err("there is nothing to begin with");
-        assert!(said.contains("is zero, and `shapes` needs at least one element"), "{said}");
+        let message = heap(&ShapeFunc::new(&plan).expect("all sizes are said"), &[0, 3]);
+        let message = message.expect_err("there is nothing to begin with");
+        assert!(message.contains("is zero, and `shapes` needs at least one element"), "{message}");
     }
 
     #[test]
@@ -511,8 +511,8 @@ mod tests {
             ([huge, huge], "`x` has more than 2^31 - 2^16 elements"),
             ([1 << 16, 2], "an intermediate result of `shapes` has more than 2^31 - 2^16 elements"),
         ] {
-            let said = heap(&shapes, &sizes).expect_err("it does not fit");
-            assert!(said.contains(expected), "{sizes:?}: {said}");
+            let message = heap(&shapes, &sizes).expect_err("it does not fit");
+            assert!(message.contains(expected), "{sizes:?}: {message}");
         }
         let (n, m) = (Var::new("n", DType::I64), Var::new("m", DType::I64));
         let cube = Dim::open(&n) * Dim::open(&n) * Dim::open(&m);
@@ -525,7 +525,10 @@ mod tests {
         });
         plan.values[0].cells = cube;
         let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
-        let said = heap(&shapes, &[3, 3, huge, huge]).expect_err("93 bits");
-        assert!(said.contains("2^31 - 2^16 elements") || said.contains("64 bits"), "{said}");
+        let message = heap(&shapes, &[3, 3, huge, huge]).expect_err("93 bits");
+        assert!(
+            message.contains("2^31 - 2^16 elements") || message.contains("64 bits"),
+            "{message}"
+        );
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn compare(
     b: (&Module, &str),
     options: &VerifyOptions,
 ) -> Result<Option<Congruence>> {
-    let (Some(first), Some(second)) = (Graph::of(a.0, a.1), Graph::of(b.0, b.1)) else {
+    let (Some(first), Some(second)) = (Graph::new(a.0, a.1), Graph::new(b.0, b.1)) else {
         return Ok(None);
     };
     if param_types(&first) != param_types(&second) || first.results.len() != second.results.len() {
@@ -114,7 +114,7 @@ struct Graph<'m> {
 
 impl<'m> Graph<'m> {
     /// That of a name; `None` where it is no graph function.
-    fn of(module: &'m Module, name: &str) -> Option<Graph<'m>> {
+    fn new(module: &'m Module, name: &str) -> Option<Graph<'m>> {
         let Some(Function::Graph(func)) = module.functions.get(name) else { return None };
         // Without a normal form there are no calls to compare.
         let Ok(normal) = normalize(module, name, func) else { return None };
@@ -355,9 +355,9 @@ impl<'o> Classes<'o> {
             return Ok(None);
         }
         let classes = self.of[1].clone();
-        let Some(group) =
-            Group::of(graph, at, &|n| n != at && classes.get(n).is_some_and(|c| *c < of_first))
-        else {
+        let Some(group) = Group::collect(graph, at, &|n| {
+            n != at && classes.get(n).is_some_and(|c| *c < of_first)
+        }) else {
             return Ok(None);
         };
         // The values at the edge, by their classes, in an order for both sides.
@@ -376,7 +376,8 @@ impl<'o> Classes<'o> {
             if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {
                 continue;
             }
-            let Some(group) = Group::of(first, n, &|m| m != n && edge.contains(&of_a[m])) else {
+            let Some(group) = Group::collect(first, n, &|m| m != n && edge.contains(&of_a[m]))
+            else {
                 continue;
             };
             let used: BTreeSet<usize> = group.edge.iter().map(|m| of_a[*m]).collect();
@@ -446,7 +447,7 @@ struct Group {
 
 impl Group {
     /// The calls from the edge to a value; `None` where something else is reached, or there are too many.
-    fn of(graph: &Graph<'_>, at: usize, is_edge: &dyn Fn(usize) -> bool) -> Option<Group> {
+    fn collect(graph: &Graph<'_>, at: usize, is_edge: &dyn Fn(usize) -> bool) -> Option<Group> {
         let (mut calls, mut edge) = (BTreeSet::new(), BTreeSet::new());
         let mut todo = vec![at];
         while let Some(n) = todo.pop() {

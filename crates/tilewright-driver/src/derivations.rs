@@ -14,8 +14,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tilewright_ir::equal::{self, fingerprint, tensor_funcs};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Buffer, Error, Fold, Function, Module, Param, Remarks, Result, TensorFunc, Var, parallel,
+    Buffer, Error, Fold, Function, Module, Param, Remarks, Result, TensorFunc, Var,
 };
+use tilewright_runtime::parallel;
 use tilewright_transform::pass::{Config, Pass};
 
 /// Most functions that are kept; then all are forgotten.

@@ -104,7 +104,7 @@ fn made(
     };
     let llvm = Llvm::get()?;
     options.with_code_options(|code| {
-        let cache = ObjectCache::of(code);
+        let cache = ObjectCache::from_options(code);
         let built = make(&library, llvm, &cache);
         cache.tell_warnings(code);
         built
@@ -146,7 +146,7 @@ pub fn object(name: &str, program: &Program, options: &Options) -> Result<Built>
     let ir = entry::program(name, &plan, &program.functions()?, &target)?;
     let llvm = Llvm::get()?;
     let object = options.with_code_options(|code| {
-        let cache = ObjectCache::of(code);
+        let cache = ObjectCache::from_options(code);
         let object = cache.compile(llvm, &ir, &target, options.level);
         cache.tell_warnings(code);
         object

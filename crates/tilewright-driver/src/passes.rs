@@ -68,9 +68,9 @@ pub fn run_traced(
     why: &mut Remarks,
 ) -> Result<(Module, Option<String>)> {
     let sourced = |e: Error| module.source.iter().fold(e, |e, source| e.in_source(source));
-    let mut said = Remarks::new();
-    let result = pass.apply_traced(module, config, &mut said);
-    why.extend(said.into_iter().map(sourced));
+    let mut remarks = Remarks::new();
+    let result = pass.apply_traced(module, config, &mut remarks);
+    why.extend(remarks.into_iter().map(sourced));
     let (new, trace) = result.map_err(sourced)?;
     check_after(pass.name, &new)?;
     if pass.is_exact() {

@@ -72,7 +72,7 @@ struct Candidate {
     weight: f64,
 }
 
-/// Plans a module with other sizes. `planned` is the plan of its entry; `told` hears how many changes
+/// Plans a module with other sizes. `planned` is the plan of its entry; `progress` hears how many changes
 /// of how many are done.
 ///
 /// # Errors
@@ -82,7 +82,7 @@ pub fn prices(
     timings: &Timings,
     io: IoLayout,
     planned: &Planned,
-    told: &mut dyn FnMut(usize, usize),
+    progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Prices> {
     let module = begin(module);
     let (roles, shapes) = (roles_of(&module), shapes(&module)?);
@@ -101,7 +101,7 @@ pub fn prices(
         }
         let low = c.size / c.step * c.step;
         for to in [low, low + c.step].into_iter().filter(|to| *to > 0 && *to != c.size) {
-            told(tried, MOST);
+            progress(tried, MOST);
             tried += 1;
             let new = match resize(&module, &c.value, c.axis, to as i64) {
                 Ok(new) => new,

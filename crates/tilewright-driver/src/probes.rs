@@ -65,7 +65,7 @@ pub fn constants_of(module: &Module) -> u64 {
 pub fn called(module: &Module, costs: &dyn Costs) -> Vec<Called> {
     let mut all = Vec::new();
     for (_, graph) in module.graphs() {
-        let (constant, around) = (constants(graph, true), Surroundings::of(module, graph));
+        let (constant, around) = (constants(graph, true), Surroundings::new(module, graph));
         for b in graph.bindings().filter(|b| !constant.contains(&b.var.id())) {
             let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
             let Ok(func) = module.tensor(func) else { continue };
@@ -89,7 +89,7 @@ pub fn called(module: &Module, costs: &dyn Costs) -> Vec<Called> {
 
 /// Whether a function only moves data.
 fn is_conversion(func: &TensorFunc) -> bool {
-    Conversion::of(func).is_some()
+    Conversion::recognise(func).is_some()
 }
 
 /// A graph function under construction.

@@ -37,7 +37,7 @@ impl Program {
     ///
     /// # Errors
     /// Those of memory planning, and of [`program`](tilewright_layout::memory::program).
-    pub fn of(module: Lowered) -> Result<Program> {
+    pub fn plan(module: Lowered) -> Result<Program> {
         let entry = module.entry()?;
         if !module.has_control(entry) {
             let plan = plan_memory(&module, entry)?;

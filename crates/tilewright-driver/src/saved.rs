@@ -107,7 +107,7 @@ impl Content {
                 Ok((text, library))
             })
             .collect::<Result<Vec<_>>>()?;
-        Content::of(&programs, &table, &target, options, note)
+        Content::pack(&programs, &table, &target, options, note)
     }
 
     /// The content for a lowered module without its kernels, for [`open_program`].
@@ -121,11 +121,11 @@ impl Content {
     ) -> Result<Content> {
         let mut table = ConstTable::default();
         let text = print_module_with(lowered, &mut table);
-        Content::of(&[(text, Vec::new())], &table, &options.resolve_target()?, options, note)
+        Content::pack(&[(text, Vec::new())], &table, &options.resolve_target()?, options, note)
     }
 
     /// The content for texts of modules with their kernels.
-    fn of(
+    fn pack(
         programs: &[(String, Vec<u8>)],
         table: &ConstTable,
         target: &Target,
@@ -207,7 +207,7 @@ impl Content {
 /// The module of a text, and its plan.
 fn read(text: String, table: &ConstTable) -> Result<Program> {
     let module = parse_module_with(&Source::new("<saved>", text), table)?;
-    Program::of(Lowered::new(module)?)
+    Program::plan(Lowered::new(module)?)
 }
 
 /// The executable of a file's content, with everything checked; `threads` are those of a run, instead of

@@ -233,7 +233,7 @@ impl Session {
             }
             Ok(())
         })?;
-        let program = Program::of(Lowered::new(staged.module)?)?;
+        let program = Program::plan(Lowered::new(staged.module)?)?;
         Ok(Lowering { program, left: staged.left, laid_out })
     }
 

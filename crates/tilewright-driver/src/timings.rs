@@ -105,7 +105,7 @@ impl Timings {
     /// [`Error::Io`](crate::Error::Io) if it cannot be read, or is no such file.
     pub fn read(target: &Target, threads: usize, file: &Path) -> Result<Timings> {
         match Store::open_existing(file)? {
-            Some(store) => Timings::of(target, threads, &store),
+            Some(store) => Timings::from_store(target, threads, &store),
             None => Ok(Timings::estimated(target, threads)),
         }
     }
@@ -114,7 +114,7 @@ impl Timings {
     ///
     /// # Errors
     /// [`Error::Io`](crate::Error::Io) if it cannot be read.
-    pub fn of(target: &Target, threads: usize, store: &Store) -> Result<Timings> {
+    pub fn from_store(target: &Target, threads: usize, store: &Store) -> Result<Timings> {
         let target = calibrated::known(store, target)?;
         let mut timings = Timings::estimated(&target, threads);
         timings.measured = store.of_scope(&timings.scope)?;

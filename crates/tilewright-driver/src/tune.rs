@@ -111,7 +111,7 @@ pub struct Tuning<'a> {
     /// Answers requests.
     pub measure: &'a mut dyn FnMut(&Request) -> Result<Measured>,
     /// Hears what is measured next, and how many of how many are done.
-    pub told: &'a mut dyn FnMut(&str, usize, usize),
+    pub progress: &'a mut dyn FnMut(&str, usize, usize),
 }
 
 /// Measures candidates of a module for some time, and keeps what comes of it.
@@ -134,7 +134,7 @@ pub fn tune(module: &Module, options: &Options, tuning: &mut Tuning<'_>) -> Resu
                 continue;
             }
             let (what, request) = measuring.request(*c);
-            (tuning.told)(what, k, left.len());
+            (tuning.progress)(what, k, left.len());
             let measured = (tuning.measure)(request)?;
             measuring.keep(*c, measured)?;
         }
@@ -146,7 +146,7 @@ pub fn tune(module: &Module, options: &Options, tuning: &mut Tuning<'_>) -> Resu
             if start.elapsed() > tuning.budget {
                 continue;
             }
-            (tuning.told)(&model.what, k, models.len());
+            (tuning.progress)(&model.what, k, models.len());
             let measured = (tuning.measure)(&model.request)?;
             measuring.keep_model(model, measured)?;
         }
@@ -183,7 +183,7 @@ impl<S: Borrow<Store>> Measuring<S> {
     /// As [`tune`]; [`Error::Input`] where a size is open.
     pub fn new(module: &Module, options: &Options, store: S) -> Result<Measuring<S>> {
         let (target, threads) = (options.resolve_target()?, options.thread_count()?);
-        let timings = Timings::of(&target, threads, store.borrow())?;
+        let timings = Timings::from_store(&target, threads, store.borrow())?;
         if !has_choice(module) {
             let what = "the model has no convolution, and so no layout to choose";
             return Err(Error::input(what));
@@ -234,7 +234,7 @@ impl<S: Borrow<Store>> Measuring<S> {
     /// Those of the store.
     pub fn left(&mut self) -> Result<Vec<usize>> {
         let (target, threads) = (self.options.resolve_target()?, self.options.thread_count()?);
-        self.timings = Timings::of(&target, threads, self.store.borrow())?;
+        self.timings = Timings::from_store(&target, threads, self.store.borrow())?;
         self.want();
         Ok((0..self.candidates.len())
             .filter(|k| {
@@ -284,13 +284,13 @@ impl<S: Borrow<Store>> Measuring<S> {
     /// # Errors
     /// Those of planning and of the store.
     pub fn models(&mut self, module: &Module) -> Result<Vec<WholeModel>> {
-        let timings = Timings::of(
+        let timings = Timings::from_store(
             &self.options.resolve_target()?,
             self.options.thread_count()?,
             self.store.borrow(),
         )?;
         let (_, plans, _) = plan(module, &timings, IoLayout::Logical, &mut Remarks::new())?;
-        let keys = Keys::of(module, &timings);
+        let keys = Keys::new(module, &timings);
         let (model, threads) = (keys.model(), timings.scope().threads);
         let plans = whole::ranked(&plans, PLANS)?.into_iter().enumerate();
         let mut all: Vec<(String, Whole)> =

@@ -44,13 +44,13 @@ pub struct Verified {
 
 /// What is said on the way.
 #[derive(Default)]
-struct Said {
+struct Findings {
     text: String,
     notes: Vec<String>,
     difference: Option<Difference>,
 }
 
-impl Said {
+impl Findings {
     fn line(&mut self, text: &str) {
         let _ = writeln!(self.text, "{}", visible(&shortened(text)));
     }
@@ -78,7 +78,7 @@ impl Said {
 /// [`Error::Input`] where functions cannot be paired; those of running the first module, where it is
 /// illegal.
 pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) -> Result<Verified> {
-    let mut said = Said::default();
+    let mut findings = Findings::default();
     let mut answer = Answer::Equal;
     for (name_a, name_b) in tilewright_verify::pairs(a, b)? {
         let of = |module: &Module, name: &Arc<str>| {
@@ -95,11 +95,11 @@ pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) ->
         for (left, which) in [(left_a, "first"), (left_b, "second")] {
             if let [first, ..] = &left[..] {
                 let n = left.len();
-                said.note(format!("note: nothing reads {n} parameters of the {which} `{name_a}` that the other one has not: `{first}`"));
+                findings.note(format!("note: nothing reads {n} parameters of the {which} `{name_a}` that the other one has not: `{first}`"));
             }
         }
         let pair = Pair { a, b, name_a, name_b };
-        match pair.execute(given, options, &mut said)? {
+        match pair.execute(given, options, &mut findings)? {
             Answer::Equal => {}
             Answer::Differ => {
                 answer = Answer::Differ;
@@ -108,7 +108,7 @@ pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) ->
             Answer::Undecided => answer = Answer::Undecided,
         }
     }
-    let Said { text, notes, difference } = said;
+    let Findings { text, notes, difference } = findings;
     Ok(Verified { answer, text, notes, difference })
 }
 
@@ -214,7 +214,12 @@ struct Pair {
 }
 
 impl Pair {
-    fn execute(&self, given: &Sizes, options: &VerifyOptions, said: &mut Said) -> Result<Answer> {
+    fn execute(
+        &self,
+        given: &Sizes,
+        options: &VerifyOptions,
+        findings: &mut Findings,
+    ) -> Result<Answer> {
         let name = &self.name_a;
         let sides = [(&self.a, &**name), (&self.b, &*self.name_b)];
         let open = match congruence::compare(sides[0], sides[1], options)? {
@@ -225,7 +230,7 @@ impl Pair {
                         ", {n} of them with those before them as the same expressions of what these read"
                     ),
                 };
-                said.note(format!(
+                findings.note(format!(
                     "`{name}`: all {calls} calls give equal values, call by call{but}"
                 ));
                 return Ok(Answer::Equal);
@@ -233,21 +238,21 @@ impl Pair {
             Some(Congruence::Open { results, stores }) => Some((results, stores)),
             None => None,
         };
-        let Some((results, stores)) = open else { return self.decide(given, options, said) };
+        let Some((results, stores)) = open else { return self.decide(given, options, findings) };
         // What would not end is not begun.
         let answer = if stores > options.steps {
-            said.line(&format!(
+            findings.line(&format!(
                     "undecided: `{name}`: element by element there are {stores} values to compare, more than the {} steps that are allowed",
                     options.steps
                 ));
             Answer::Undecided
         } else {
-            self.decide(given, options, said)?
+            self.decide(given, options, findings)?
         };
         if answer == Answer::Undecided {
             let results: Vec<String> = results.iter().map(ToString::to_string).collect();
             let results = results.join(", ");
-            said.note(format!(
+            findings.note(format!(
                 "note: `{name}`: call by call, these results are not seen to be equal: {results}"
             ));
         }
@@ -255,19 +260,25 @@ impl Pair {
     }
 
     /// Compares the functions as wholes.
-    fn decide(&self, given: &Sizes, options: &VerifyOptions, said: &mut Said) -> Result<Answer> {
+    fn decide(
+        &self,
+        given: &Sizes,
+        options: &VerifyOptions,
+        findings: &mut Findings,
+    ) -> Result<Answer> {
         if self.same(equivalence::equivalent) {
-            said.note(format!("`{}`: the same statements, with equal expressions", self.name_a));
+            findings
+                .note(format!("`{}`: the same statements, with equal expressions", self.name_a));
             return Ok(Answer::Equal);
         }
         if self.is_small_with_bits() {
             match self.compare(&[], options)? {
                 Verdict::Undecided(_) => {}
-                verdict => return self.report(verdict, "", said),
+                verdict => return self.report(verdict, "", findings),
             }
         }
         if self.same(equivalence::by_flow) {
-            said.note(format!(
+            findings.note(format!(
                 "`{}`: the outputs are the same expressions of the inputs",
                 self.name_a
             ));
@@ -283,7 +294,7 @@ impl Pair {
                 list(&open_a),
                 list(&open_b)
             );
-            said.line(&text);
+            findings.line(&text);
             return Ok(Answer::Undecided);
         }
         let left: Vec<Arc<str>> =
@@ -298,26 +309,26 @@ impl Pair {
             match self.compare(&known, options)? {
                 // A scalar that the code needs as a number may still be tried.
                 Verdict::Undecided(u) if !left.is_empty() => why = Some(u),
-                verdict => return self.report(verdict, &place(&known), said),
+                verdict => return self.report(verdict, &place(&known), findings),
             }
         }
         let ranges: Vec<Option<SizeRange>> =
             left.iter().map(|name| given.ranges.get(&**name).copied()).collect();
         if let Some(all) = all_sizes(&ranges).filter(|_| !ranges.is_empty())
-            && self.is_equal_at(&left, all, &known, options, said)
+            && self.is_equal_at(&left, all, &known, options, findings)
         {
             let within = left.iter().zip(ranges.iter().flatten());
             let within: Vec<String> = within.map(|(n, range)| format!("{n}={range}")).collect();
-            said.note(format!(
+            findings.note(format!(
                 "`{}`: equal at every size of {}, each compared by itself",
                 self.name_a,
                 within.join(", ")
             ));
             return Ok(Answer::Equal);
         }
-        let answer = self.sample(&left, &ranges, &known, options, said)?;
+        let answer = self.sample(&left, &ranges, &known, options, findings)?;
         match why.filter(|_| answer == Answer::Undecided) {
-            Some(u) => self.report(Verdict::Undecided(u), " for all sizes", said),
+            Some(u) => self.report(Verdict::Undecided(u), " for all sizes", findings),
             None => Ok(answer),
         }
     }
@@ -330,13 +341,13 @@ impl Pair {
         all: Vec<Vec<usize>>,
         known: &[(Arc<str>, usize)],
         options: &VerifyOptions,
-        said: &mut Said,
+        findings: &mut Findings,
     ) -> bool {
         all.into_iter().all(|sizes| {
             let tried: Vec<(Arc<str>, usize)> = open.iter().cloned().zip(sizes).collect();
             match self.compare(&[known, &tried].concat(), options) {
                 Ok(Verdict::Equal(proof)) => {
-                    assumptions(&proof, said);
+                    assumptions(&proof, findings);
                     true
                 }
                 _ => false,
@@ -351,7 +362,7 @@ impl Pair {
         ranges: &[Option<SizeRange>],
         known: &[(Arc<str>, usize)],
         options: &VerifyOptions,
-        said: &mut Said,
+        findings: &mut Findings,
     ) -> Result<Answer> {
         let name = &self.name_a;
         let (mut equal, mut undecided, mut illegal) = (Vec::new(), None, Vec::new());
@@ -360,38 +371,39 @@ impl Pair {
             let all = [known, &tried].concat();
             match self.compare(&all, options) {
                 Ok(Verdict::Equal(proof)) => {
-                    assumptions(&proof, said);
+                    assumptions(&proof, findings);
                     equal.push(text(&all));
                 }
                 Ok(verdict @ Verdict::Differ(_)) => {
-                    return self.report(verdict, &place(&all), said);
+                    return self.report(verdict, &place(&all), findings);
                 }
                 Ok(Verdict::Undecided(u)) => undecided = undecided.or(Some((u, all))),
                 Err(_) if self.is_illegal(&all, options) => illegal.push(text(&all)),
                 Err(Error::Execution(why)) => {
                     let place = place(&all);
-                    said.line(&format!("`{name}`{place} is illegal in the second module only"));
-                    said.line(&format!("  second: {}", why.message));
+                    findings.line(&format!("`{name}`{place} is illegal in the second module only"));
+                    findings.line(&format!("  second: {}", why.message));
                     return Ok(Answer::Differ);
                 }
                 Err(e) => return Err(e),
             }
         }
         if !illegal.is_empty() {
-            said.note(format!("note: the first `{name}` is illegal at {}", illegal.join("; ")));
+            findings.note(format!("note: the first `{name}` is illegal at {}", illegal.join("; ")));
         }
         if let Some((u, all)) = undecided {
-            return self.report(Verdict::Undecided(u), &place(&all), said);
+            return self.report(Verdict::Undecided(u), &place(&all), findings);
         }
         // What is equal at the sizes that were tried is legal there.
         if !equal.is_empty() && self.same(equivalence::same_outside) {
-            said.note(format!("`{name}`: the same statements outside, with equal expressions"));
+            findings.note(format!("`{name}`: the same statements outside, with equal expressions"));
             return Ok(Answer::Equal);
         }
         if equal.is_empty() {
-            said.line(&format!("undecided: `{name}`: it is illegal at all sizes that were tried"))
+            findings
+                .line(&format!("undecided: `{name}`: it is illegal at all sizes that were tried"))
         } else {
-            said.line(&format!(
+            findings.line(&format!(
                 "undecided: `{name}` is equal at {}, which proves nothing for other sizes",
                 equal.join("; ")
             ))
@@ -445,21 +457,21 @@ impl Pair {
         }
     }
 
-    fn report(&self, verdict: Verdict, place: &str, said: &mut Said) -> Result<Answer> {
+    fn report(&self, verdict: Verdict, place: &str, findings: &mut Findings) -> Result<Answer> {
         let name = &self.name_a;
         match verdict {
             Verdict::Equal(proof) => {
-                said.note(format!(
+                findings.note(format!(
                     "`{name}`{place}: {} elements are equal for all data",
                     proof.cells
                 ));
-                assumptions(&proof, said);
+                assumptions(&proof, findings);
                 Ok(Answer::Equal)
             }
             Verdict::Differ(d) => {
                 let [a, b] = &d.terms;
                 let [x, y] = &d.values;
-                let mut line = |text: String| said.line(&text);
+                let mut line = |text: String| findings.line(&text);
                 line(format!("`{name}`{place} differs in {}", d.cell));
                 // What was found by running has no terms.
                 if d.terms != d.values {
@@ -473,13 +485,13 @@ impl Pair {
                 } else {
                     line(format!("  with {}: {x} and {y}", inputs.join(", ")))
                 }
-                said.difference = Some(*d);
+                findings.difference = Some(*d);
                 Ok(Answer::Differ)
             }
             Verdict::Undecided(u) => {
-                said.line(&format!("undecided: `{name}`{place}: {}", u.why));
+                findings.line(&format!("undecided: `{name}`{place}: {}", u.why));
                 let module = if u.second == Some(true) { &self.b } else { &self.a };
-                said.place(u.span, module.source.as_deref());
+                findings.place(u.span, module.source.as_deref());
                 Ok(Answer::Undecided)
             }
         }
@@ -494,10 +506,10 @@ fn tensor_func_of(module: &Module, name: &str) -> Option<Arc<TensorFunc>> {
 }
 
 /// Says what a proof relies on.
-fn assumptions(proof: &Proof, said: &mut Said) {
+fn assumptions(proof: &Proof, findings: &mut Findings) {
     for (relied, which) in proof.relied.iter().zip(["first", "second"]) {
         for text in relied {
-            said.note(format!("note: the {which} module assumes `{text}`"));
+            findings.note(format!("note: the {which} module assumes `{text}`"));
         }
     }
 }

@@ -100,19 +100,19 @@ fn ranked_with(
 pub fn choice(ways: &str, graph: &str, problem: &Problem) -> Option<Vec<usize>> {
     let graph = hash(graph);
     let line = ways.lines().find_map(|line| line.strip_prefix(&*graph)?.strip_prefix(':'))?;
-    let mut said = line.split_whitespace();
+    let mut words = line.split_whitespace();
     let choice: Vec<usize> = problem
         .calls
         .iter()
         .map(|call| match call.alternatives.len() {
             1 => Some(0),
             _ => {
-                let wanted = said.next()?;
+                let wanted = words.next()?;
                 labels(problem, call).iter().position(|label| label == wanted)
             }
         })
         .collect::<Option<_>>()?;
-    (said.next().is_none() && !evaluate(problem, &choice).is_forbidden()).then_some(choice)
+    (words.next().is_none() && !evaluate(problem, &choice).is_forbidden()).then_some(choice)
 }
 
 /// A choice as text.
@@ -172,7 +172,7 @@ pub struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Those of a module.
-    pub fn of(module: &Module, timings: &'a Timings) -> Keys<'a> {
+    pub fn new(module: &Module, timings: &'a Timings) -> Keys<'a> {
         Keys { timings, text: text(module) }
     }
 
@@ -198,7 +198,7 @@ pub fn measured(module: &Module, timings: &Timings, io: IoLayout) -> Vec<(f64, W
     if !timings.has_models() || io != IoLayout::Logical {
         return Vec::new();
     }
-    let keys = Keys::of(module, timings);
+    let keys = Keys::new(module, timings);
     let model = keys.model();
     let plans = timings.plans(&model).map(|(time, ways)| (time, Whole::Plan(ways.into())));
     let mut all: Vec<(f64, Whole)> = plans.collect();

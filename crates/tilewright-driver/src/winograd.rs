@@ -91,9 +91,9 @@ pub fn apply(
 /// chosen.
 ///
 /// # Errors
-/// Those of [`Allowed::of`].
+/// Those of [`Allowed::measure`].
 pub fn allowed(module: &Module, error: f64) -> Result<Allowed> {
-    Allowed::of(module, error, &mut noise())
+    Allowed::measure(module, error, &mut noise())
 }
 
 /// The data that errors are measured on.

@@ -26,7 +26,7 @@ pub struct CallSizes<'a> {
 
 impl<'a> CallSizes<'a> {
     /// From the types of the arguments and the numbers that are passed.
-    pub fn of(
+    pub fn new(
         name: &'a str,
         func: &TensorFunc,
         types: &[&TensorType],
@@ -34,7 +34,7 @@ impl<'a> CallSizes<'a> {
     ) -> Result<CallSizes<'a>> {
         let mut values = HashMap::new();
         for (v, e) in func.scalars().zip(scalars) {
-            let size = Dim::of(e).filter(|_| v.dtype().is_int()).ok_or_else(|| {
+            let size = Dim::from_expr(e).filter(|_| v.dtype().is_int()).ok_or_else(|| {
                 Error::unsupported(format!(
                     "the call of `{name}` has the scalar argument `{e}`, which is no size"
                 ))
@@ -44,7 +44,7 @@ impl<'a> CallSizes<'a> {
         let (params, _) = func.split_params();
         for (buffer, ty) in params.iter().filter_map(Param::buffer).zip(types) {
             for (extent, given) in buffer.shape.iter().zip(&ty.shape) {
-                if let (Some(v), Some(given)) = (extent.as_var(), Dim::of(given)) {
+                if let (Some(v), Some(given)) = (extent.as_var(), Dim::from_expr(given)) {
                     values.entry(v.clone()).or_insert(given);
                 }
             }
@@ -95,7 +95,7 @@ pub fn call(
 /// Whether the scalars that a call passes are the sizes that the function's own variables for them
 /// stand for ([`unify_sizes`]).
 pub fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
-    let passed = scalars.iter().map(|e| Dim::of(e).map(Dim::inside));
+    let passed = scalars.iter().map(|e| Dim::from_expr(e).map(Dim::inside));
     func.scalars().map(|v| Some(Dim::open(v))).eq(passed)
 }
 
@@ -133,7 +133,7 @@ pub fn extents(shape: &[Expr], what: impl Fn() -> String) -> Result<Vec<Dim>> {
     shape
         .iter()
         .map(|e| {
-            Dim::of(e).ok_or_else(|| {
+            Dim::from_expr(e).ok_or_else(|| {
                 Error::input(format!("the size of {} is not known: it is `{e}`", what()))
                     .help("give the open sizes with --dim")
             })
@@ -234,7 +234,7 @@ impl Unify<'_> {
         let types: Vec<TensorType> =
             args.iter().map(|a| a.ty().as_tensor().cloned().unwrap_or_else(unknown_type)).collect();
         let types: Vec<&TensorType> = types.iter().chain(outs).collect();
-        let sizes = CallSizes::of(name, func, &types, scalars)?;
+        let sizes = CallSizes::new(name, func, &types, scalars)?;
         let mut values = HashMap::new();
         for v in vars {
             let size = sizes.value(&v)?;
@@ -305,7 +305,7 @@ impl Fold for WithValues {
 }
 
 fn normal_extent(e: &Expr) -> Expr {
-    Dim::of(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32))
+    Dim::from_expr(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32))
 }
 
 #[cfg(test)]
@@ -333,7 +333,7 @@ mod tests {
                     panic!("no {func}")
                 };
                 let first = f.buffers().next().expect("there is a parameter");
-                Dim::of(&first.shape[0]).expect("it is a size")
+                Dim::from_expr(&first.shape[0]).expect("it is a size")
             })
             .collect()
     }

@@ -81,7 +81,7 @@ pub struct Loops {
 
 impl Loops {
     /// Those of the one stage that reads an input, no cell more than once.
-    fn of(stages: &[Stage], input: &Buffer) -> Option<Loops> {
+    fn collect(stages: &[Stage], input: &Buffer) -> Option<Loops> {
         let mut reading = stages.iter().filter(|s| s.loads().iter().any(|l| l.0 == *input));
         let (Some(stage), None) = (reading.next(), reading.next()) else { return None };
         let from_init = stage.init.as_ref().is_some_and(|e| e.effects().loads);
@@ -99,7 +99,7 @@ impl Loops {
 impl Facts {
     /// The facts of a function; `None` where it is not in canonical form, has several results,
     /// shapes that are not constant, or attributes that a merged function could not keep.
-    pub fn of(func: &Arc<TensorFunc>) -> Option<Facts> {
+    pub fn analyse(func: &Arc<TensorFunc>) -> Option<Facts> {
         let known = ["global_symbol", "tir.noalias", VIEW];
         let plain = func.attrs.iter().all(|(k, v)| {
             known.contains(&&**k) && !matches!((&**k, v), ("tir.noalias", Attr::Bool(false)))
@@ -137,7 +137,7 @@ impl Facts {
         {
             return None;
         }
-        let cost = Cost::of(&last.value);
+        let cost = Cost::count(&last.value);
         let role = if before.is_empty() && !last.is_reduction() {
             Role::Map {
                 reads: inputs
@@ -153,7 +153,7 @@ impl Facts {
                 view: relabels(&func),
             }
         } else {
-            Role::Source { inlets: inputs.iter().map(|p| Loops::of(&stages, p)).collect() }
+            Role::Source { inlets: inputs.iter().map(|p| Loops::collect(&stages, p)).collect() }
         };
         let cells: i128 = dim::product(dim::of_shape(&result.shape)?).estimate().into();
         let nodes = cost.nodes;

@@ -87,7 +87,7 @@ pub struct Kernels {
 
 impl Kernels {
     /// The kernels of a graph function in normal form, whose functions are those of a module.
-    pub fn of(module: &Module, func: &GraphFunc) -> Kernels {
+    pub fn collect(module: &Module, func: &GraphFunc) -> Kernels {
         let mut fuser = Fuser::new(module);
         let Grouped { nodes, groups, .. } = fuser.grouped(func);
         let results = nodes.iter().filter_map(|n| {
@@ -213,7 +213,7 @@ impl<'m> Fuser<'m> {
         if let Some(facts) = self.facts.get(name) {
             return facts.clone();
         }
-        let facts = self.functions.get(name).and_then(Facts::of).map(Arc::new);
+        let facts = self.functions.get(name).and_then(Facts::analyse).map(Arc::new);
         self.facts.insert(name.clone(), facts.clone());
         facts
     }
@@ -280,7 +280,7 @@ impl<'m> Fuser<'m> {
         let mut wired: HashMap<usize, Wired> = HashMap::new();
         let mut shared: HashMap<String, Vec<Option<u64>>> = HashMap::new();
         for group in groups.iter().filter(|g| g.members.len() > 1) {
-            let Some(found) = Wired::of(nodes, group, index) else { continue };
+            let Some(found) = Wired::wire(nodes, group, index) else { continue };
             let literals: Vec<Option<u64>> = found.args.iter().map(literal).collect();
             match shared.entry(found.key.clone()) {
                 Entry::Vacant(entry) => {
@@ -360,7 +360,7 @@ struct Wired {
 
 impl Wired {
     /// How a group is wired; `None` where a member is no call that may be merged.
-    fn of(nodes: &[Node], group: &Group, index: &HashMap<u64, usize>) -> Option<Wired> {
+    fn wire(nodes: &[Node], group: &Group, index: &HashMap<u64, usize>) -> Option<Wired> {
         let order: Vec<usize> = group.members.iter().rev().copied().collect();
         let place: HashMap<usize, usize> = order.iter().enumerate().map(|(k, n)| (*n, k)).collect();
         let mut args: Vec<GraphExpr> = Vec::new();

@@ -85,13 +85,13 @@ impl<'m> Origins<'m> {
             && let GraphExpr::CallTir { args, .. } = &b.value
             && let Some(GraphExpr::Var(v)) = args.first()
         {
-            let origin = self.of(v);
+            let origin = self.find(v);
             self.of.insert(b.var.id(), origin);
         }
     }
 
     /// Where the variable's memory comes from: itself, if it is no view.
-    pub fn of(&self, v: &GraphVar) -> GraphVar {
+    pub fn find(&self, v: &GraphVar) -> GraphVar {
         self.of.get(&v.id()).unwrap_or(v).clone()
     }
 }
@@ -119,7 +119,7 @@ fn own_results(
     let ret = map_results(&func.ret, &mut |e| {
         let name: Arc<str> = match e {
             GraphExpr::Var(v) => {
-                let origin = origins.of(v).id();
+                let origin = origins.find(v).id();
                 if computed.contains(&origin) && owned.insert(origin) {
                     return Ok(e.clone());
                 }

@@ -190,7 +190,7 @@ pub struct Constants(HashMap<u64, Tensor>);
 
 impl Constants {
     /// Those of a graph function in normal form.
-    pub fn of(func: &GraphFunc) -> Constants {
+    pub fn collect(func: &GraphFunc) -> Constants {
         Constants(
             func.bindings()
                 .filter_map(|b| match &b.value {

@@ -111,7 +111,7 @@ pub fn fill(module: &Module, sizes: &Sizes) -> Result<Module> {
         Err(_) if sizes.is_empty() => return Ok(module.clone()),
         Err(e) => return Err(e),
     };
-    let signature = Signature::of(module, &entry);
+    let signature = Signature::read(module, &entry);
     let known = signature.solve(sizes)?;
     let mut values = signature.ranged(&sizes.ranges, &known)?;
     values.extend(known.into_iter().map(|(var, (value, _))| number(var, value)));
@@ -130,7 +130,7 @@ pub fn fill(module: &Module, sizes: &Sizes) -> Result<Module> {
 /// The sizes that the entry of a module still leaves open.
 pub fn open(module: &Module) -> Vec<Arc<str>> {
     let Ok(entry) = module.entry() else { return Vec::new() };
-    let signature = Signature::of(module, entry);
+    let signature = Signature::read(module, entry);
     let mut names: Vec<Arc<str>> = signature.vars().map(|v| v.name().clone()).collect();
     names.sort();
     names.dedup();
@@ -139,7 +139,7 @@ pub fn open(module: &Module) -> Vec<Arc<str>> {
 
 /// The tensor parameters of a function of a module, outputs of a tensor function among them.
 pub fn inputs(module: &Module, function: &str) -> Vec<Input> {
-    Signature::of(module, function).inputs
+    Signature::read(module, function).inputs
 }
 
 /// The sizes that one function of a module leaves open, where it is the entry. Scalars that are no
@@ -154,7 +154,7 @@ pub fn open_in(module: &Module, function: &str) -> Vec<Arc<str>> {
 
 /// The integers that a function takes and that none of its shapes depends on.
 pub fn free_scalars(module: &Module, function: &str) -> Vec<Arc<str>> {
-    let signature = Signature::of(module, function);
+    let signature = Signature::read(module, function);
     let sizes: HashSet<Var> = signature.shape_vars().collect();
     signature.scalars.iter().filter(|v| !sizes.contains(v)).map(|v| v.name().clone()).collect()
 }
@@ -185,7 +185,7 @@ struct Signature {
 
 impl Signature {
     /// The tensor and the scalar parameters of a function, if it is there.
-    fn of(module: &Module, name: &str) -> Signature {
+    fn read(module: &Module, name: &str) -> Signature {
         let mut inputs = Vec::new();
         let mut scalars = Vec::new();
         match module.functions.get(name) {
@@ -456,7 +456,7 @@ impl Fill<'_> {
         args: &[Option<TensorType>],
         scalars: &[Expr],
     ) -> Result<Arc<str>> {
-        let Signature { inputs, scalars: params } = Signature::of(self.module, name);
+        let Signature { inputs, scalars: params } = Signature::read(self.module, name);
         let mut values = Values::new();
         for (input, arg) in inputs.iter().zip(args) {
             let Some(arg) = arg else { continue };

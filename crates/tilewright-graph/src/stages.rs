@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Stmt, TensorFunc, TensorType,
-    Var, dim,
+    Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Stmt, TensorFunc, TensorType, Var,
+    dim,
 };
 
 use crate::call_sizes::outside;
@@ -91,9 +91,8 @@ pub fn param(func: &TensorFunc, b: &Buffer) -> Option<usize> {
 pub fn sum_of_products(stages: &[Stage]) -> Option<(usize, [Access; 2])> {
     stages.iter().enumerate().find_map(|(k, s)| {
         let zero = s.init.as_ref()?.as_float() == Some(0.0);
-        let sum = s.reduction().filter(|r| zero && r.op == BinOp::Add)?;
-        let ExprKind::Binary(BinOp::Mul, a, b) = sum.value.kind() else { return None };
-        let [a, b] = [load(a)?, load(b)?].map(|(b, at)| (b.clone(), at.to_vec()));
+        let [a, b] = s.factors().filter(|_| zero)?;
+        let [a, b] = [load(&a)?, load(&b)?].map(|(b, at)| (b.clone(), at.to_vec()));
         Some((k, [a, b]))
     })
 }

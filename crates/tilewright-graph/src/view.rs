@@ -34,7 +34,7 @@ pub fn relabels(func: &TensorFunc) -> bool {
     let difference =
         simplify(&(flat_index(at, &from) - flat_index(&stage.indices, &to)), &stage.ranges());
     // Products of open sizes and loop variables cancel as polynomials do.
-    Dim::of(&difference).is_some_and(|d| d == 0)
+    Dim::from_expr(&difference).is_some_and(|d| d == 0)
 }
 
 fn flat_index(at: &[Expr], shape: &[Dim]) -> Expr {

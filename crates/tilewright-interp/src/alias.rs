@@ -214,6 +214,6 @@ impl Visit for Spread<'_> {
 
 /// The buffer and indices of `A[i] == T.undef()`.
 pub fn permission(e: &Expr) -> Option<(Buffer, Vec<Expr>)> {
-    let fact = CellFact::of(e, true).filter(|fact| fact.value.is_undef())?;
+    let fact = CellFact::from_condition(e, true).filter(|fact| fact.value.is_undef())?;
     Some((fact.buffer, fact.indices))
 }

@@ -270,11 +270,12 @@ impl<'o> Compiler<'o> {
         let mut equal: Vec<(&str, Ext, Ext, Ext)> = Vec::new();
         let strides = dims.iter().map(|(d, _)| (d.stride, d.extent));
         let strides: Vec<(Ext, Ext)> = strides.collect();
-        let told = b.strides.iter().zip(strides).map(|(e, (s, n))| ("stride", e, s, n));
-        let told: Vec<_> = told.collect();
+        let given = b.strides.iter().zip(strides).map(|(e, (s, n))| ("stride", e, s, n));
+        let given: Vec<_> = given.collect();
         let two = Ext::Const(2);
-        let told = told.into_iter().chain(b.elem_offset.iter().map(|e| ("offset", e, offset, two)));
-        for (what, e, actual, extent) in told {
+        let given =
+            given.into_iter().chain(b.elem_offset.iter().map(|e| ("offset", e, offset, two)));
+        for (what, e, actual, extent) in given {
             match e.as_var().filter(|v| !self.vars.contains_key(v)) {
                 Some(v) => {
                     let (lo, hi) = range_of(v.dtype());
@@ -282,8 +283,8 @@ impl<'o> Compiler<'o> {
                     setup.push(Box::new(move |m| m.frame[slot] = actual.get(m) as u64));
                 }
                 None => {
-                    let said = self.ext(e, &mut setup)?;
-                    equal.push((what, said, actual, extent));
+                    let declared = self.ext(e, &mut setup)?;
+                    equal.push((what, declared, actual, extent));
                 }
             }
         }
@@ -321,10 +322,10 @@ impl<'o> Compiler<'o> {
                     m.fail(format!("view `{name}` has an extent of {a}, but its region has {b}"));
                 }
             }
-            for (what, said, actual, extent) in &equal {
-                let (said, actual) = (said.get(m), actual.get(m));
-                if said != actual && extent.get(m) > 1 {
-                    m.fail(format!("{what} of view `{name}` is {actual}, not {said}"));
+            for (what, declared, actual, extent) in &equal {
+                let (declared, actual) = (declared.get(m), actual.get(m));
+                if declared != actual && extent.get(m) > 1 {
+                    m.fail(format!("{what} of view `{name}` is {actual}, not {declared}"));
                 }
             }
             m.fine(&location)
@@ -471,7 +472,7 @@ impl<'o> Compiler<'o> {
             return Err(Error::internal("a loop that is none"));
         };
         let (min, extent) = (self.int(&range.min)?, self.int(&range.extent)?);
-        let watch = AtOnce::of(kind).map(|how| {
+        let watch = AtOnce::from_kind(kind).map(|how| {
             let watched = Watched { name: var.name().clone(), how };
             let number = self.watches;
             self.watches += 1;

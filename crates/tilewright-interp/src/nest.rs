@@ -87,7 +87,7 @@ impl Compiler<'_> {
             }
             let slot = self.define(var, min, last.unwrap_or(min));
             all.push(Loop { slot, min, extent });
-            at_once.extend(AtOnce::of(kind).filter(|_| extent > 1).map(|how| (slot, how)));
+            at_once.extend(AtOnce::from_kind(kind).filter(|_| extent > 1).map(|how| (slot, how)));
         }
         Some((all, at_once))
     }

@@ -57,10 +57,10 @@ pub struct CellFact {
 
 impl CellFact {
     /// The cell and its value, where a condition that is no disjunction gives one.
-    pub fn of(cond: &Expr, holds: bool) -> Option<CellFact> {
+    pub fn from_condition(cond: &Expr, holds: bool) -> Option<CellFact> {
         match cond.kind() {
             _ if cond.dtype().lanes != 1 => None,
-            ExprKind::Not(inner) => CellFact::of(inner, !holds),
+            ExprKind::Not(inner) => CellFact::from_condition(inner, !holds),
             ExprKind::Load(buffer, at) => fact_of(buffer, at, Expr::bool(holds)),
             ExprKind::Binary(op, a, b) if *op == if holds { BinOp::Eq } else { BinOp::Ne } => {
                 match (a.kind(), b.kind()) {
@@ -78,7 +78,7 @@ impl CellFact {
     pub fn all(cond: &Expr) -> Vec<CellFact> {
         let parts = parts(cond, false);
         let facts = parts.iter().enumerate().filter_map(|(k, (part, fails))| {
-            let fact = CellFact::of(part, !fails)?;
+            let fact = CellFact::from_condition(part, !fails)?;
             let others = parts.iter().enumerate().filter(|(other, _)| *other != k);
             let unless = others.map(|(_, (part, fails))| part.clone().being(!fails)).collect();
             Some(CellFact { unless, ..fact })

@@ -412,7 +412,7 @@ pub fn fixed(shape: &[Dim], what: &str) -> Result<Vec<usize>> {
 
 /// The sizes that the extents of a buffer or tensor stand for.
 pub fn of_shape(extents: &[Expr]) -> Option<Vec<Dim>> {
-    extents.iter().map(Dim::of).collect()
+    extents.iter().map(Dim::from_expr).collect()
 }
 
 /// A shape of numbers.
@@ -538,7 +538,7 @@ mod tests {
         let n = Dim::open(&var);
         let inside = narrow(&var);
         assert_eq!((open_size(&inside), open_size(&Var::index("n"))), (Some(var), None));
-        assert_eq!(Dim::of(&(n * 2).expr()).map(Dim::outside), Some(n * 2));
+        assert_eq!(Dim::from_expr(&(n * 2).expr()).map(Dim::outside), Some(n * 2));
         assert_eq!((Dim::open(&inside).outside(), n.inside()), (n, Dim::open(&inside)));
     }
 
@@ -644,9 +644,9 @@ mod tests {
     fn expressions_are_read_back() {
         let n = open("n");
         for d in [n * 3 + 1, (n * n).floordiv(5), n.modulo(4) + 2, (n - 1).max(4)] {
-            assert_eq!(Dim::of(&d.wide()), Some(d));
+            assert_eq!(Dim::from_expr(&d.wide()), Some(d));
         }
-        assert_eq!(Dim::of(&Expr::i32(-1)), None);
+        assert_eq!(Dim::from_expr(&Expr::i32(-1)), None);
     }
 
     #[test]
@@ -655,7 +655,7 @@ mod tests {
         let is_wide = |d: Dim| {
             let (inside, own) = (d.expr(), d.typed(DType::I32));
             assert_eq!((inside.dtype(), own.dtype()), (DType::I32, DType::I32));
-            assert_eq!(Dim::of(&own), Some(d), "{own} is read back");
+            assert_eq!(Dim::from_expr(&own), Some(d), "{own} is read back");
             let of = |e: &Expr| matches!(e.kind(), ExprKind::Cast(a) if a.dtype() == DType::I64);
             assert_eq!(of(&inside), of(&own));
             of(&own)

@@ -151,7 +151,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    pub fn of(kind: &ExprKind, dtype: DType) -> Summary {
+    pub fn from_kind(kind: &ExprKind, dtype: DType) -> Summary {
         let vars = if let ExprKind::Var(v) = kind { var_bit(v) } else { 0 };
         let effects = Effects::of_node(kind, dtype);
         let mut summary = Summary { effects, size: 1, nesting: 0, vars };

@@ -314,7 +314,7 @@ impl Expr {
 
     /// A node of a given type, unchecked; prefer the other constructors.
     pub fn new(kind: ExprKind, dtype: DType) -> Self {
-        let summary = Summary::of(&kind, dtype);
+        let summary = Summary::from_kind(&kind, dtype);
         Expr(Arc::new(ExprData { dtype, summary, kind }))
     }
 

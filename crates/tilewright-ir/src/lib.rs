@@ -45,7 +45,6 @@ pub mod lambda;
 pub mod list;
 pub mod lowered;
 pub mod module;
-pub mod parallel;
 pub mod prune;
 pub mod query;
 pub mod random;
@@ -71,7 +70,6 @@ pub use graph::{
     Binding, BindingBlock, Body, Branches, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
     TensorType,
 };
-pub use index::{interval, linear};
 pub use intrinsic::Intrin;
 pub use lowered::Lowered;
 pub use module::{Function, Module};

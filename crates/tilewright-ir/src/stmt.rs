@@ -79,7 +79,7 @@ pub enum AtOnce {
 
 impl AtOnce {
     /// That of a kind of loop; `None` where iterations run one after the other.
-    pub fn of(kind: &ForKind) -> Option<AtOnce> {
+    pub fn from_kind(kind: &ForKind) -> Option<AtOnce> {
         match kind {
             ForKind::Serial | ForKind::Unrolled => None,
             ForKind::Parallel | ForKind::ThreadBinding(_) => Some(AtOnce::Threads),
@@ -90,7 +90,7 @@ impl AtOnce {
     /// That of a loop.
     pub fn of_loop(s: &Stmt) -> Option<AtOnce> {
         match s.kind() {
-            StmtKind::For { kind, .. } => AtOnce::of(kind),
+            StmtKind::For { kind, .. } => AtOnce::from_kind(kind),
             _ => None,
         }
     }

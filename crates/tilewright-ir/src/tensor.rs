@@ -61,6 +61,15 @@ pub fn positions(
     starts.into_iter().flat_map(row)
 }
 
+/// The distance of neighbours along each axis of a compact row-major tensor, in elements.
+pub fn row_major(shape: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1usize; shape.len()];
+    for k in (1..shape.len()).rev() {
+        strides[k - 1] = strides[k].saturating_mul(shape[k]);
+    }
+    strides
+}
+
 /// The index of the element of this number in row-major order.
 pub fn index_of(mut at: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];

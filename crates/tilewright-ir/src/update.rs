@@ -63,7 +63,7 @@ impl Combine {
 
     /// The operator that combines the operands of a node, and those operands. Of a difference only
     /// the first one may be the cell.
-    fn of(e: &Expr) -> Option<(Combine, &Expr, &Expr)> {
+    fn recognise(e: &Expr) -> Option<(Combine, &Expr, &Expr)> {
         let (op, a, b) = match e.kind() {
             ExprKind::Binary(op, a, b) => {
                 let same = if *op == BinOp::Sub { BinOp::Add } else { *op };
@@ -162,7 +162,7 @@ impl Cell<'_> {
                 self.change(body, known).filter(|_| !self.is_in(value))
             }
             _ => {
-                let (op, a, b) = Combine::of(e)?;
+                let (op, a, b) = Combine::recognise(e)?;
                 let ordered = matches!(e.kind(), ExprKind::Binary(BinOp::Sub, ..));
                 let (inner, rest) = match (self.change(a, known), self.change(b, known)) {
                     (Some(inner), None) => (inner, b),

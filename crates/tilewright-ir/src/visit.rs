@@ -246,7 +246,7 @@ struct Parts<'f, F: ?Sized> {
 }
 
 impl<'f, F: Fold + ?Sized> Parts<'f, F> {
-    fn of(fold: &'f mut F) -> Self {
+    fn new(fold: &'f mut F) -> Self {
         Parts { fold, same: true }
     }
 
@@ -327,12 +327,12 @@ impl<'f, F: Fold + ?Sized> Parts<'f, F> {
 
 /// Folds the bounds of a range.
 pub fn fold_range<F: Fold + ?Sized>(f: &mut F, r: &Range) -> Range {
-    Parts::of(f).range(r)
+    Parts::new(f).range(r)
 }
 
 /// Rebuilds an expression from its folded parts, with the type that follows from them.
 pub fn fold_expr_children<F: Fold + ?Sized>(f: &mut F, e: &Expr) -> Expr {
-    let mut p = Parts::of(f);
+    let mut p = Parts::new(f);
     let kind = match e.kind() {
         ExprKind::Int(_)
         | ExprKind::Float(_)
@@ -366,7 +366,7 @@ pub fn fold_expr_children<F: Fold + ?Sized>(f: &mut F, e: &Expr) -> Expr {
 
 /// Rebuilds a block from its folded parts.
 pub fn fold_block_children<F: Fold + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
-    let mut p = Parts::of(f);
+    let mut p = Parts::new(f);
     let new = Block {
         name: b.name.clone(),
         iters: p.list(&b.iters, |p, i| {
@@ -389,7 +389,7 @@ pub fn fold_block_children<F: Fold + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<B
 
 /// Rebuilds a statement from its folded parts; it keeps its place in the source.
 pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
-    let mut p = Parts::of(f);
+    let mut p = Parts::new(f);
     // Parts are folded in the order in which they stand here.
     let kind = match s.kind() {
         StmtKind::Store { buffer, indices, value } => {
@@ -451,7 +451,7 @@ pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
 
 /// The buffer with folded extents, strides and offset; `None` where they stay as they are.
 pub fn fold_buffer<F: Fold + ?Sized>(f: &mut F, b: &Buffer) -> Option<Buffer> {
-    let mut p = Parts::of(f);
+    let mut p = Parts::new(f);
     let (shape, strides) = (p.exprs(&b.shape), p.exprs(&b.strides));
     let offset = b.elem_offset.as_ref().map(|e| p.expr(e));
     (!p.same).then(|| b.derive(|d| (d.shape, d.strides, d.elem_offset) = (shape, strides, offset)))

@@ -6,11 +6,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tilewright_ir::index::affine::Affine;
-use tilewright_ir::index::simplify;
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::{Affine, Ranges, simplify};
+use tilewright_ir::tensor::index_of;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{Expr, Fold, Tensor, dim, parallel};
+use tilewright_ir::{Expr, Fold, Tensor, dim};
+use tilewright_runtime::parallel;
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};
@@ -121,7 +121,7 @@ impl Gather {
         };
         let along = self.steps.last().copied().unwrap_or(0);
         let in_table = self.inside.steps.last().copied().unwrap_or(0);
-        let mut at = position(first, outer);
+        let mut at = index_of(first, outer);
         for row in to.chunks_exact_mut(width) {
             let mut source = self.start;
             let mut entry = 0;
@@ -147,13 +147,4 @@ impl Gather {
         }
         Some(())
     }
-}
-
-/// The indices of a row, from its number in row-major order.
-fn position(mut row: usize, extents: &[usize]) -> Vec<usize> {
-    let mut at = vec![0; extents.len()];
-    for (i, extent) in at.iter_mut().zip(extents).rev() {
-        (row, *i) = (row / extent, row % extent);
-    }
-    at
 }

@@ -14,8 +14,7 @@ use std::iter::once;
 use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::index::simplify;
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Attr, Binding, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, GraphExpr, GraphType, GraphVar,
@@ -234,7 +233,7 @@ fn collapse(func: &TensorFunc) -> Option<(TensorFunc, Vec<Groups>)> {
     if !compact || func.scratch_count() > 0 || !stages.iter().all(has_no_annotations) {
         return None;
     }
-    let joints = Joints::of(&stages);
+    let joints = Joints::collect(&stages);
     let groups: Option<HashMap<Buffer, Groups>> =
         all.iter().map(|b| Some(((*b).clone(), joints.groups(b)?))).collect();
     let groups = groups.filter(|all| all.values().flatten().any(|n| *n > 1))?;
@@ -293,7 +292,7 @@ struct Joints {
 
 impl Joints {
     /// Those of some stages: neighbours are one where every access in every stage walks them as one.
-    fn of(stages: &[Stage]) -> Joints {
+    fn collect(stages: &[Stage]) -> Joints {
         let mut joints = Joints { cut: HashSet::new() };
         loop {
             let before = joints.cut.len();
@@ -385,7 +384,7 @@ fn extent_and_kind(v: &Var, stage: &Stage) -> Option<(Dim, tilewright_ir::IterKi
 }
 
 fn spans_axis(d: usize, extent: Dim, buffer: &Buffer) -> bool {
-    Dim::of(&buffer.shape[d]) == Some(extent)
+    Dim::from_expr(&buffer.shape[d]) == Some(extent)
 }
 
 /// The variables whose values an expression uses, not only to say where it loads from.

@@ -13,7 +13,7 @@
 //! `source = 4 * c0 + c1`, `data = c0 < 3 or c1 < 2`), *cropping* has no padding and leaves cells
 //! out. A transposition is both.
 //!
-//! [`Conversion::of`] finds this in the stores of a function, whatever loops, blocks or guards they
+//! [`Conversion::recognise`] finds this in the stores of a function, whatever loops, blocks or guards they
 //! stand in and whether the store scatters (`P[i // 4, i % 4] = L[i]`) or the load gathers; no name
 //! matters. All else is algebra on the three parts: composition, inverse, equality, identity.
 //! Each answer is a proof of the set engine, and what is not proven is not so.
@@ -106,7 +106,7 @@ enum Leaf {
 impl Conversion {
     /// What a function of one argument and one result, and sizes of these, moves, if it only moves data and takes no
     /// element twice.
-    pub fn of(func: &TensorFunc) -> Option<Conversion> {
+    pub fn recognise(func: &TensorFunc) -> Option<Conversion> {
         let (allocs, body) = func.root_parts();
         let buffers: Vec<&Buffer> = func.buffers().collect();
         let [from, to] = buffers[..] else { return None };
@@ -119,7 +119,7 @@ impl Conversion {
     /// The same for a statement that reads one buffer and writes another.
     pub(crate) fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Option<Conversion> {
         let (from_shape, to_shape) = (extents(from)?, extents(to)?);
-        let writes = Writes::of(body)?;
+        let writes = Writes::collect(body)?;
         if from.dtype() != to.dtype()
             || !writes
                 .stores

@@ -77,7 +77,7 @@ pub fn moving_directly<'a>(
         if let [arg] = args {
             let (_, conversion) = seen
                 .entry(f.body.address())
-                .or_insert_with(|| (f.body.clone(), Conversion::of(f).map(Rc::new)));
+                .or_insert_with(|| (f.body.clone(), Conversion::recognise(f).map(Rc::new)));
             if let Some(moved) = conversion.as_ref().and_then(|c| apply(c, arg)) {
                 return Ok(vec![moved]);
             }

@@ -55,7 +55,7 @@ impl Padding<'_> {
         if self.count_stores(&stmt) != self.count_stores(&func.body) {
             return None;
         }
-        let nest = Nest::of(&stmt, self.old)?;
+        let nest = Nest::find(&stmt, self.old)?;
         let made = self.over_box(&nest)?;
         Some((stmt, made))
     }
@@ -170,7 +170,7 @@ fn runs(kind: &ForKind, range: &Range, annotated: bool) -> bool {
 
 impl Nest {
     /// The nest that a statement is; `None` where it is anything more.
-    fn of(stmt: &Stmt, buffer: &Buffer) -> Option<Nest> {
+    fn find(stmt: &Stmt, buffer: &Buffer) -> Option<Nest> {
         let mut at = stmt.clone();
         let mut loops: Vec<(Var, Range)> = Vec::new();
         while let StmtKind::For { var, range, kind, annotations, body } = at.kind() {
@@ -308,7 +308,7 @@ impl Stores<'_> {
         let padding = &p.known.padding;
         let data = vec![!padding.clone()];
         let cells = p.layout.cells.clone();
-        let value = Tidy::of(p.engine, p.layout.ranges(), cells, data).expr(&value);
+        let value = Tidy::new(p.engine, p.layout.ranges(), cells, data).expr(&value);
         Expr::if_then_else(padding.clone(), p.value.clone(), value)
     }
 }

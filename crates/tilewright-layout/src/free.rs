@@ -43,13 +43,13 @@ pub fn constants(graph: &GraphFunc, computed: bool) -> HashSet<u64> {
 
 /// The bytes of the constants that stand in a graph function.
 pub fn constant_bytes(graph: &GraphFunc) -> u64 {
-    fn of(e: &GraphExpr) -> u64 {
+    fn bytes(e: &GraphExpr) -> u64 {
         match e {
             GraphExpr::Const(t) => t.bytes().len() as u64,
-            _ => e.operands().into_iter().map(of).sum(),
+            _ => e.operands().into_iter().map(bytes).sum(),
         }
     }
-    graph.bindings().map(|b| of(&b.value)).sum()
+    graph.bindings().map(|b| bytes(&b.value)).sum()
 }
 
 /// Whether an argument is a constant, given the variables that are.

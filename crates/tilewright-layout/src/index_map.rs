@@ -39,11 +39,12 @@
 use std::collections::HashSet;
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::extent;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, IterVar, Range, Result, Var,
 };
-use tilewright_ir::{extent, interval};
 use tilewright_polyhedral::bits::BitMap;
 use tilewright_polyhedral::{Domain, Engine, Reason, Relation, Unknown, Witness};
 
@@ -148,7 +149,7 @@ impl IndexMap {
 
     /// Whether every index, and every physical extent, is within its type, as far as known.
     fn stays(&self, ranges: &[(DType, Range)]) -> bool {
-        let mut known = interval::Ranges::default();
+        let mut known = Ranges::default();
         for (p, (_, r)) in self.params.iter().zip(ranges) {
             known.bind_loop(p, r);
         }
@@ -564,7 +565,7 @@ fn bit_map(ranges: &[(Var, Range)], indices: &[Expr]) -> Option<(BitMap, Vec<u32
         .collect::<Option<_>>()?;
     let params: Vec<(Var, u32)> =
         ranges.iter().zip(&widths).map(|((v, _), w)| (v.clone(), *w)).collect();
-    Some((BitMap::of(&params, indices)?, widths))
+    Some((BitMap::from_indices(&params, indices)?, widths))
 }
 
 /// `p // n` of a variable by a symbolic factor.

@@ -113,7 +113,7 @@ impl Values {
 
     /// Takes note of what a function assumes of its arguments.
     pub fn assumptions(&mut self, func: &TensorFunc, args: &[GraphExpr]) {
-        let Some(writes) = Writes::of(func.root_parts().1) else { return };
+        let Some(writes) = Writes::collect(func.root_parts().1) else { return };
         for a in &writes.assumes {
             for (buffer, arg) in func.buffers().zip(args) {
                 let untouched = writes.stores[..a.after].iter().all(|w| w.buffer != *buffer);
@@ -214,7 +214,7 @@ impl Values {
                 let Some(out) = f.buffers().nth(args.len()) else {
                     return Err("it is one of several results".into());
                 };
-                let Some(writes) = Writes::of(f.root_parts().1) else {
+                let Some(writes) = Writes::collect(f.root_parts().1) else {
                     return Err(format!("what is done to `{}` cannot be followed", out.name));
                 };
                 let stores: Vec<&Write> =
@@ -278,7 +278,7 @@ impl Function<'_> {
 
     /// The constant that all cells of a region of a buffer hold when the function is done.
     fn constant(&self, buffer: &Buffer, region: &Region) -> Answer {
-        let Some(writes) = Writes::of(self.func.root_parts().1) else {
+        let Some(writes) = Writes::collect(self.func.root_parts().1) else {
             return Err(format!("what is done to `{}` cannot be followed", buffer.name));
         };
         let last = writes.stores.iter().rposition(|w| w.buffer == *buffer).map_or(0, |k| k + 1);
@@ -343,7 +343,8 @@ impl Function<'_> {
                 continue;
             }
             let own = (buffer, None);
-            let value = Evaluation { function: self, writes, own, depth }.of(&w.value, &domain)?;
+            let value =
+                Evaluation { function: self, writes, own, depth }.value(&w.value, &domain)?;
             found = Some(match found {
                 None => value,
                 Some(before) => agree(before, value)?,
@@ -363,7 +364,8 @@ impl Function<'_> {
                 return Err(format!("`{}` is computed from other cells of itself", buffer.name));
             }
             let own = (buffer, Some(&found));
-            let value = Evaluation { function: self, writes, own, depth }.of(&w.value, &domain)?;
+            let value =
+                Evaluation { function: self, writes, own, depth }.value(&w.value, &domain)?;
             agree(found.clone(), value)?;
         }
         Ok(found)
@@ -388,7 +390,7 @@ fn covers(engine: &Engine, stores: &[&Write], region: &Region) -> Known<bool> {
 }
 
 impl Evaluation<'_> {
-    fn of(&self, e: &Expr, domain: &Domain) -> Answer {
+    fn value(&self, e: &Expr, domain: &Domain) -> Answer {
         match e.kind() {
             ExprKind::Int(_) | ExprKind::Float(_) => Ok(e.clone()),
             ExprKind::Load(b, at) => {
@@ -403,26 +405,30 @@ impl Evaluation<'_> {
             }
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
                 if !c.effects().constant() {
-                    return agree(self.of(t, domain)?, self.of(f, domain)?);
+                    return agree(self.value(t, domain)?, self.value(f, domain)?);
                 }
                 let (yes, no) =
                     (domain.with_guard(c), domain.with_guard(&Expr::not_node(c.clone())));
                 match (yes.is_empty().is_yes(), no.is_empty().is_yes()) {
-                    (_, true) => self.of(t, &yes),
-                    (true, _) => self.of(f, &no),
-                    _ => agree(self.of(t, &yes)?, self.of(f, &no)?),
+                    (_, true) => self.value(t, &yes),
+                    (true, _) => self.value(f, &no),
+                    _ => agree(self.value(t, &yes)?, self.value(f, &no)?),
                 }
             }
-            ExprKind::Cast(a) if e.dtype().lanes == 1 => cast(&self.of(a, domain)?, e.dtype()),
-            ExprKind::Binary(BinOp::Mul, a, b) => match (self.of(a, domain), self.of(b, domain)) {
-                (Ok(zero), Err(why)) if is_zero(&zero) => self.times_zero(zero, b, why),
-                (Err(why), Ok(zero)) if is_zero(&zero) => self.times_zero(zero, a, why),
-                (a, b) => binary(BinOp::Mul, &a?, &b?),
-            },
-            ExprKind::Binary(op, a, b) => binary(*op, &self.of(a, domain)?, &self.of(b, domain)?),
+            ExprKind::Cast(a) if e.dtype().lanes == 1 => cast(&self.value(a, domain)?, e.dtype()),
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                match (self.value(a, domain), self.value(b, domain)) {
+                    (Ok(zero), Err(why)) if is_zero(&zero) => self.times_zero(zero, b, why),
+                    (Err(why), Ok(zero)) if is_zero(&zero) => self.times_zero(zero, a, why),
+                    (a, b) => binary(BinOp::Mul, &a?, &b?),
+                }
+            }
+            ExprKind::Binary(op, a, b) => {
+                binary(*op, &self.value(a, domain)?, &self.value(b, domain)?)
+            }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 let args: Result<Vec<Expr>, String> =
-                    args.iter().map(|a| self.of(a, domain)).collect();
+                    args.iter().map(|a| self.value(a, domain)).collect();
                 intrinsic(*op, &args?)
             }
             _ if e.effects().constant() => constant_on(domain, e),

@@ -360,7 +360,7 @@ impl Lift<'_, '_> {
         if self.leave >= own {
             return Ok(());
         }
-        let taint = Taint::of(&Engine::new(), rest, &pre.buffer, &pre.conversion);
+        let taint = Taint::analyse(&Engine::new(), rest, &pre.buffer, &pre.conversion);
         let blocked = match self.leave {
             Leave::Nothing => taint.read(),
             _ => taint.reaches(func.buffers()),

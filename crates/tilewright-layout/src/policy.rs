@@ -74,7 +74,7 @@ impl ConvLayout {
     /// The layouts of data, weights and result of a convolution; `None` for other functions.
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, TiledLayout)>> {
         let stages = open_stages(func)?;
-        let conv = stages.iter().find_map(Convolution::of)?;
+        let conv = stages.iter().find_map(ConvAxes::recognise)?;
         if self.undivided(&conv).is_some() {
             return None;
         }
@@ -90,7 +90,7 @@ impl ConvLayout {
     /// Why a convolution has no layout by this policy; `None` where it has one, and for other
     /// functions.
     pub fn missing(self, func: &TensorFunc) -> Option<String> {
-        let conv = open_stages(func)?.iter().find_map(Convolution::of)?;
+        let conv = open_stages(func)?.iter().find_map(ConvAxes::recognise)?;
         let (buffer, axis, size) = self.undivided(&conv)?;
         let name = &buffer.name;
         Some(format!(
@@ -100,7 +100,7 @@ impl ConvLayout {
     }
 
     /// Channels of an open size that the blocks of the policy do not divide.
-    fn undivided(self, conv: &Convolution) -> Option<(&Buffer, usize, Dim)> {
+    fn undivided(self, conv: &ConvAxes) -> Option<(&Buffer, usize, Dim)> {
         let ConvLayout::Blocked(block) = self else { return None };
         let block = usize::try_from(block).ok()?;
         conv.0.iter().find_map(|(buffer, axes)| {
@@ -137,7 +137,7 @@ pub type Roles = Vec<Option<&'static str>>;
 /// `None` for other functions.
 pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
     let stages = open_stages(func)?;
-    let Convolution([data, _, result]) = stages.iter().find_map(Convolution::of)?;
+    let ConvAxes([data, _, result]) = stages.iter().find_map(ConvAxes::recognise)?;
     let one = |(buffer, axes): &(Buffer, Axes), written: bool| {
         let mut roles = vec![None; buffer.shape.len()];
         let kinds =
@@ -182,14 +182,14 @@ struct Axes {
     windows: Vec<usize>,
 }
 
-/// A convolution: data, weights and result, each with its axes.
-struct Convolution([(Buffer, Axes); 3]);
+/// The axes of a convolution's data, weights and result by what they are. Any window will do: whether it
+/// can be transformed is asked elsewhere.
+struct ConvAxes([(Buffer, Axes); 3]);
 
-impl Convolution {
-    fn of(stage: &Stage) -> Option<Convolution> {
-        let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
-        let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
-        let (a, b) = (operand(a)?, operand(b)?);
+impl ConvAxes {
+    fn recognise(stage: &Stage) -> Option<ConvAxes> {
+        let [a, b] = stage.factors()?;
+        let (a, b) = (operand(&a)?, operand(&b)?);
         let kinds = Kinds {
             spatial: vars(stage, IterKind::Spatial),
             reduce: vars(stage, IterKind::Reduce),
@@ -202,7 +202,7 @@ impl Convolution {
         kinds: &Kinds,
         data: (&Buffer, &[Expr]),
         weights: (&Buffer, &[Expr]),
-    ) -> Option<Convolution> {
+    ) -> Option<ConvAxes> {
         let in_weights: HashSet<Var> = weights.1.iter().flat_map(free_vars).collect();
         // What slides is not in the weights; a group, which is, selects channels.
         let windows: Vec<usize> = positions(data.1, |e| {
@@ -223,7 +223,7 @@ impl Convolution {
         }));
         let outer =
             (0..weights.1.len()).filter(|d| !own.contains(d) && !channels.contains(d)).collect();
-        Some(Convolution([
+        Some(ConvAxes([
             (data.0.clone(), axes_of(data.1, &slide, &in_weights)),
             (weights.0.clone(), Axes { outer, channels, windows: own }),
             (stage.buffer.clone(), axes_of(&stage.indices, &slide, &in_weights)),

@@ -43,7 +43,7 @@ pub fn precompute(module: &Module, evaluate: &mut Evaluate<'_>) -> Result<Module
     let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::new();
     let mut done: HashMap<(Arc<str>, usize, Vec<*const u8>), Tensor> = HashMap::new();
     rewritten(module, |functions, normal| {
-        let constants = Constants::of(normal);
+        let constants = Constants::collect(normal);
         // The call without its stages of constants; `None` where it stays.
         let mut call = |b: &Binding| -> Result<Option<GraphExpr>> {
             let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {

@@ -68,7 +68,7 @@ enum Movement {
 }
 
 impl Movement {
-    fn of(index: &Expr) -> Movement {
+    fn classify(index: &Expr) -> Movement {
         if index.as_int().is_some() {
             return Movement::Const;
         }
@@ -229,7 +229,7 @@ impl Digits {
                 for (b, at) in accesses(stage) {
                     let (Some(axes), shape) = (self.axes.get_mut(&b), shape(&b)) else { continue };
                     for ((index, axis), extent) in at.iter().zip(axes).zip(shape) {
-                        let Movement::Var(v, shift) = Movement::of(index) else { continue };
+                        let Movement::Var(v, shift) = Movement::classify(index) else { continue };
                         let Some(own) = extent_of(stage, &v) else { continue };
                         match (&axis, vars.get(&v)) {
                             (Some(split), None) => {
@@ -273,7 +273,7 @@ fn check(
             if split.is_plain(extent) {
                 continue;
             }
-            let follows = match Movement::of(index) {
+            let follows = match Movement::classify(index) {
                 Movement::Const => k > 0,
                 Movement::Var(v, shift) => extent_of(stage, &v).is_some_and(|own| {
                     let found = split.window(extent, shift, own);
@@ -520,7 +520,7 @@ impl Write<'_> {
         let layout = self.propagation.layout(&stage.buffer);
         for (d, index) in stage.indices.iter().enumerate() {
             let (split, extent) = (&layout.splits[d], layout.logical[d]);
-            let Movement::Var(v, shift) = Movement::of(index) else { continue };
+            let Movement::Var(v, shift) = Movement::classify(index) else { continue };
             let Some(own) = extent_of(stage, &v) else { continue };
             if split.is_plain(extent) {
                 continue;
@@ -545,7 +545,7 @@ impl Write<'_> {
         evaluate(value, &|b, at| {
             let layout = self.propagation.layouts.get(b)?;
             // Where `v` ends there the axis must end too.
-            let ends = at.iter().enumerate().any(|(d, index)| match Movement::of(index) {
+            let ends = at.iter().enumerate().any(|(d, index)| match Movement::classify(index) {
                 Movement::Var(w, shift) => {
                     w == *v && layout.pads(d) && ends(extent, shift, layout.logical[d])
                 }
@@ -571,7 +571,7 @@ impl Write<'_> {
         for (d, k) in &layout.order {
             let used = free_vars(&stage.indices[*d]);
             for (v, ..) in stage.iters().filter(|i| used.contains(i.0)) {
-                let follows = matches!(Movement::of(&stage.indices[*d]), Movement::Var(..));
+                let follows = matches!(Movement::classify(&stage.indices[*d]), Movement::Var(..));
                 let own = if follows { *k..*k + 1 } else { 0..cells[v].len() };
                 for digit in own {
                     let item = (v.clone(), digit);
@@ -645,7 +645,7 @@ impl Rewrite<'_> {
                 if split.is_plain(*extent) {
                     return vec![self.expr(index)];
                 }
-                match Movement::of(index) {
+                match Movement::classify(index) {
                     Movement::Var(v, shift) => {
                         let own = extent_of(self.write.stage, &v).unwrap_or(*extent);
                         let first = split.window(*extent, shift, own).map_or(0, |w| w.1);

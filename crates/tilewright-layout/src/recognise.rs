@@ -19,7 +19,7 @@ impl Recognised {
         if let Some(found) = self.0.get(name) {
             return found.clone();
         }
-        let found = Conversion::of(f).map(Rc::new);
+        let found = Conversion::recognise(f).map(Rc::new);
         self.0.insert(name.clone(), found.clone());
         found
     }

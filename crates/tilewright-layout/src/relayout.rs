@@ -356,7 +356,7 @@ pub struct Tidy<'a> {
 
 impl<'a> Tidy<'a> {
     /// Simplifies what depends on `vars`.
-    pub fn of(
+    pub fn new(
         engine: &'a Engine,
         ranges: Vec<(Var, Range)>,
         vars: Vec<Var>,

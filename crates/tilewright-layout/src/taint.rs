@@ -30,7 +30,12 @@ pub(crate) struct Taint {
 
 impl Taint {
     /// Follows the cells that `conversion` pads through a statement.
-    pub fn of(engine: &Engine, body: &Stmt, buffer: &Buffer, conversion: &Conversion) -> Taint {
+    pub fn analyse(
+        engine: &Engine,
+        body: &Stmt,
+        buffer: &Buffer,
+        conversion: &Conversion,
+    ) -> Taint {
         let mut taint = Taint { stained: Vec::new(), read: None, unknown: None };
         if let Err(e) = taint.follow(engine, body, buffer, conversion) {
             taint.unknown = Some(e.to_string());
@@ -69,7 +74,7 @@ impl Taint {
         buffer: &Buffer,
         conversion: &Conversion,
     ) -> Known<()> {
-        let Some(writes) = Writes::of(body) else {
+        let Some(writes) = Writes::collect(body) else {
             self.unknown = Some("what the function does cannot be followed".into());
             return Ok(());
         };

@@ -23,7 +23,7 @@
 use std::fmt;
 
 use tilewright_analysis::Extent;
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
 use super::conversion::Conversion;
@@ -299,7 +299,7 @@ impl TiledLayout {
         let mut order: Vec<Option<(usize, usize)>> = vec![None; c.cells.len()];
         let mut splits = Vec::new();
         for (d, source) in c.source.iter().enumerate() {
-            let form = Affine::of(source)?;
+            let form = Affine::from_expr(source)?;
             if form.opaque().next().is_some() {
                 return None;
             }
@@ -330,7 +330,7 @@ impl TiledLayout {
         let order = order.into_iter().collect::<Option<Vec<_>>>()?;
         let layout = TiledLayout { logical: c.from.clone(), splits, order };
         // The proof: what this layout's own conversion moves is what the conversion moves.
-        let own = Conversion::of(&layout.pack(c.dtype, None))?;
+        let own = Conversion::recognise(&layout.pack(c.dtype, None))?;
         own.with_pad(c.pad.clone()).same_as(c).then_some(layout)
     }
 }

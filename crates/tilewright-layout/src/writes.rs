@@ -37,7 +37,7 @@ pub(crate) struct Assumed {
 
 impl Writes {
     /// `None` where there are statements of other kinds: calls, views, allocations inside.
-    pub fn of(body: &Stmt) -> Option<Writes> {
+    pub fn collect(body: &Stmt) -> Option<Writes> {
         let mut scan = Scan::default();
         scan.stmt(body);
         (!scan.other).then_some(scan.out)

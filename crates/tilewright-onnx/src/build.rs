@@ -155,7 +155,7 @@ impl Builder {
 
     /// Whether the graph has a call for a constant.
     pub(crate) fn has_origin(&self, t: &Tensor) -> bool {
-        self.origins.of(t).is_some()
+        self.origins.find(t).is_some()
     }
 
     /// Calls the function that `make` builds for operands like some values, whose one result comes
@@ -247,7 +247,7 @@ impl Builder {
     /// The results of a call; those of an equal one that is known here, so that sizes which data decide are
     /// the same where the data are.
     fn push_once(&mut self, func: usize, args: Vec<Imported>) -> Vec<Imported> {
-        let same: Option<Vec<Same>> = args.iter().map(Same::of).collect();
+        let same: Option<Vec<Same>> = args.iter().map(Same::from_value).collect();
         // A convolution may still change.
         let Some(same) = same.filter(|_| !self.functions[func].base.starts_with("conv")) else {
             return self.push(func, args);
@@ -467,7 +467,7 @@ enum Same {
 }
 
 impl Same {
-    fn of(value: &Imported) -> Option<Same> {
+    fn from_value(value: &Imported) -> Option<Same> {
         match value {
             Imported::Var { var, .. } => Some(Same::Var(var.id())),
             // Tensors without elements share their memory.

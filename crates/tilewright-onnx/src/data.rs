@@ -48,7 +48,7 @@ pub(crate) fn element_type(number: i32) -> Result<DType> {
     }
     match known {
         Ok(DataType::Undefined) => Err(Error::model("the element type is not given")),
-        Ok(t) => Err(Error::unsupported(match Narrow::of(number) {
+        Ok(t) => Err(Error::unsupported(match Narrow::from_number(number) {
             Some(narrow) => format!("element type {} is not supported here", narrow.name()),
             None => format!("element type {} is not supported", format!("{t:?}").to_uppercase()),
         })
@@ -71,8 +71,8 @@ impl Element {
     ///
     /// # Errors
     /// As [`element_type`].
-    pub(crate) fn of(number: i32) -> Result<Element> {
-        match Narrow::of(number) {
+    pub(crate) fn from_number(number: i32) -> Result<Element> {
+        match Narrow::from_number(number) {
             Some(narrow) => Ok(Element::Narrow(narrow)),
             None => element_type(number).map(Element::Plain),
         }
@@ -132,7 +132,7 @@ pub(crate) fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Result<Ten
     if proto.segment.is_some() {
         return Err(Error::unsupported("tensors stored in segments are not supported"));
     }
-    let element = Element::of(proto.data_type)?;
+    let element = Element::from_number(proto.data_type)?;
     let bytes = byte_count(element.stored(), &shape)
         .ok_or_else(|| Error::unsupported(format!("a tensor of shape {shape:?} is too large")))?;
     match element {
@@ -259,7 +259,7 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// The folder of a model file.
-    pub(crate) fn of(model: &Path) -> Option<Folder> {
+    pub(crate) fn beside(model: &Path) -> Option<Folder> {
         let path = match model.parent() {
             Some(p) if p != Path::new("") => p.to_path_buf(),
             _ => PathBuf::from("."),
@@ -321,7 +321,7 @@ pub(crate) struct External<'a> {
 
 impl<'a> External<'a> {
     /// What the model says of a tensor.
-    pub(crate) fn of(proto: &'a TensorProto) -> Result<External<'a>> {
+    pub(crate) fn from_proto(proto: &'a TensorProto) -> Result<External<'a>> {
         let entry =
             |key: &str| proto.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str());
         let number = |key: &str| match entry(key) {
@@ -338,7 +338,7 @@ impl<'a> External<'a> {
 
 /// The bytes that the elements of a tensor take in a file; `None` for what is no tensor.
 pub(crate) fn stored_bytes(proto: &TensorProto) -> Option<u64> {
-    let element = Element::of(proto.data_type).ok()?;
+    let element = Element::from_number(proto.data_type).ok()?;
     let bytes = byte_count(element.stored(), &checked_shape(&proto.dims).ok()?)?;
     u64::try_from(element.packed(bytes)).ok()
 }
@@ -365,7 +365,7 @@ fn external(
     shape: &[usize],
     bytes: usize,
 ) -> Result<Tensor> {
-    let External { location, offset, length } = External::of(proto)?;
+    let External { location, offset, length } = External::from_proto(proto)?;
     if length.is_some_and(|l| l != bytes as u64) {
         return Err(Error::model(format!(
             "{bytes} bytes are needed for {dtype} of shape {shape:?}, but the external data has {}",
@@ -455,7 +455,7 @@ mod tests {
     #[test]
     fn data_that_does_not_fit_is_refused() {
         let none = |_: &mut TensorProto| {};
-        for (result, said) in [
+        for (result, expected) in [
             (
                 listed_as(DataType::Float, &[2], none),
                 "a tensor of shape [2] has 2 elements, but `float_data` has 0",
@@ -490,7 +490,7 @@ mod tests {
                 "tensors stored in segments are not supported",
             ),
         ] {
-            assert_eq!(message(result), said);
+            assert_eq!(message(result), expected);
         }
     }
 
@@ -539,7 +539,7 @@ mod tests {
         file.write_all_at(&7i32.to_le_bytes(), end)?;
         let model = root.path().join("m.onnx");
         std::fs::write(&model, [])?;
-        let folder = Folder::of(&model);
+        let folder = Folder::beside(&model);
         let read = |p: &TensorProto| tensor(p, folder.as_ref());
         let offset = (end - 4).to_string();
         let t = read(&outer("w", &[("offset", &offset), ("length", "8")]));
@@ -559,7 +559,7 @@ mod tests {
         std::fs::write(inner.join("data/w"), &bytes)?;
         let model = inner.join("m.onnx");
         std::fs::write(&model, [])?;
-        let folder = Folder::of(&model);
+        let folder = Folder::beside(&model);
         let read = |p: &TensorProto| tensor(p, folder.as_ref());
 
         let t = read(&outer("data/w", &[("offset", "4"), ("length", "8")]));
@@ -572,14 +572,14 @@ mod tests {
 
         let absolute = root.path().join("secret").display().to_string();
         for location in ["../secret", "data/../../secret", "", "a\0b", &absolute] {
-            let said = message(read(&outer(location, &[])));
-            assert!(said.ends_with("lies outside of the model's directory"), "{said}");
+            let text = message(read(&outer(location, &[])));
+            assert!(text.ends_with("lies outside of the model's directory"), "{text}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(root.path().join("secret"), inner.join("link"))?;
-            let said = message(read(&outer("link", &[])));
-            assert_eq!(said, "the external data `link` lies outside of the model's directory");
+            let text = message(read(&outer("link", &[])));
+            assert_eq!(text, "the external data `link` lies outside of the model's directory");
             // A cache of models may keep files elsewhere and link to them: both links lead to one
             // folder, which is the model's too.
             let store = root.path().join("store");
@@ -589,10 +589,10 @@ mod tests {
             let linked = inner.join("linked.onnx");
             std::os::unix::fs::symlink(store.join("1234"), &linked)?;
             std::os::unix::fs::symlink(store.join("5678"), inner.join("linked.data"))?;
-            let folder = Folder::of(&linked);
+            let folder = Folder::beside(&linked);
             assert!(tensor(&outer("linked.data", &[]), folder.as_ref()).is_ok());
         }
-        for (proto, said) in [
+        for (proto, expected) in [
             (
                 outer("data/w", &[("offset", "9")]),
                 "external data `data/w` is truncated: 8 bytes at offset 9 are wanted, the file has 16",
@@ -614,14 +614,14 @@ mod tests {
                 "the external data has no location",
             ),
         ] {
-            assert_eq!(message(read(&proto)), said);
+            assert_eq!(message(read(&proto)), expected);
         }
-        let said = message(read(&outer("data/none", &[])));
-        assert!(said.starts_with("cannot read the external data in `"), "{said}");
-        let said = message(read(&outer("data", &[])));
-        assert!(said.ends_with("it is a directory, not a plain file"), "{said}");
-        let said = message(tensor(&outer("w", &[]), None));
-        assert_eq!(said, "the model keeps data in `w`, but was not read from a file");
+        let text = message(read(&outer("data/none", &[])));
+        assert!(text.starts_with("cannot read the external data in `"), "{text}");
+        let text = message(read(&outer("data", &[])));
+        assert!(text.ends_with("it is a directory, not a plain file"), "{text}");
+        let text = message(tensor(&outer("w", &[]), None));
+        assert_eq!(text, "the model keeps data in `w`, but was not read from a file");
         Ok(())
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn resolve(
                 Dim::Named(name) => names.get(name.as_str()).map(|g| g.1),
                 Dim::Open => axes.get(&axis).map(|g| g.1),
             };
-            let range = ranges.of(named(dim), &input.name, axis);
+            let range = ranges.find(named(dim), &input.name, axis);
             shape.push(match (size, range) {
                 (Some(size), Some(range)) if !range.contains(size) => {
                     let what =
@@ -149,7 +149,7 @@ impl<'a> Ranges<'a> {
         Ok(found)
     }
 
-    fn of(&self, name: Option<&str>, input: &str, axis: usize) -> Option<SizeRange> {
+    fn find(&self, name: Option<&str>, input: &str, axis: usize) -> Option<SizeRange> {
         match name {
             Some(name) => self.names.get(name).copied(),
             None => self.axes.get(&(input, axis)).copied(),
@@ -210,13 +210,13 @@ fn listed(mut names: Vec<String>) -> String {
 }
 
 fn rank_unknown(inputs: &[&str]) -> Error {
-    let said = inputs
+    let open = inputs
         .iter()
         .map(|input| format!("the rank of `{input}` (`{input}.0`, `{input}.1`, ...)"))
         .collect();
     let flags: Vec<String> =
         inputs.iter().take(LISTED).map(|input| format!("--dim {input}.0=SIZE")).collect();
-    Error::input(format!("the model leaves open: {}", listed(said)))
+    Error::input(format!("the model leaves open: {}", listed(open)))
         .help(format!("give each axis a size: {}; or give the inputs", flags.join(" ")))
 }
 
@@ -321,8 +321,8 @@ mod tests {
             "error: the model leaves open: the rank of `free` (`free.0`, `free.1`, ...)\n\
              help: give each axis a size: --dim free.0=SIZE; or give the inputs\n"
         );
-        let said = check(&[("N", 1), ("x.2", 1), ("free.1", 1)], &[]);
-        assert!(said.contains("the rank of `free`"), "{said}");
+        let message = check(&[("N", 1), ("x.2", 1), ("free.1", 1)], &[]);
+        assert!(message.contains("the rank of `free`"), "{message}");
     }
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn sizes_that_do_not_fit_are_refused() {
-        for (dims, shapes, said) in [
+        for (dims, shapes, expected) in [
             (
                 &[("M", 2)][..],
                 &[][..],
@@ -384,7 +384,7 @@ mod tests {
                 "error: input `free` has 40 dimensions; at most 32 are supported\n",
             ),
         ] {
-            assert_eq!(check(dims, shapes), said);
+            assert_eq!(check(dims, shapes), expected);
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use half::{bf16, f16};
 use tilewright_interp::{Arg, Mode, Output, Program, RunOptions};
-use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind, dim};
+use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind, dim, tensor};
 use tilewright_ops::Operand;
 
 /// Makes a function ready to run on constants: `inputs` of them come before the results. `name`
@@ -63,11 +63,8 @@ impl View {
 
 /// Distance of neighbours along each axis of a row-major tensor.
 pub(crate) fn row_major(shape: &[usize]) -> Vec<i64> {
-    let mut steps = vec![1i64; shape.len()];
-    for k in (1..shape.len()).rev() {
-        steps[k - 1] = steps[k].saturating_mul(shape[k] as i64);
-    }
-    steps
+    let strides = tensor::row_major(shape);
+    strides.into_iter().map(|n| i64::try_from(n).unwrap_or(i64::MAX)).collect()
 }
 
 /// Copies a view into a tensor of its own.

@@ -73,10 +73,10 @@ pub(crate) enum Kind {
 
 impl Like {
     /// What a value is.
-    pub(crate) fn of(value: &Imported) -> Like {
+    pub(crate) fn new(value: &Imported) -> Like {
         match value {
             Imported::Item { what, .. } => what.clone(),
-            tensor => Like { kind: Kind::Tensor, element: Element::of(tensor) },
+            tensor => Like { kind: Kind::Tensor, element: Element::from_value(tensor) },
         }
     }
 
@@ -137,7 +137,7 @@ impl Element {
     }
 
     /// Of one tensor.
-    pub(crate) fn of(value: &Imported) -> Element {
+    pub(crate) fn from_value(value: &Imported) -> Element {
         let shape = value.shape().into_iter().map(Some).collect();
         Element { dtype: Some(value.dtype()), shape: Some(shape), ..Element::default() }
     }

@@ -216,7 +216,7 @@ impl Model {
         })?;
         file.rewind().map_err(|e| file::unreadable(path, &e))?;
         file.take(length).read_to_end(&mut bytes).map_err(|e| file::unreadable(path, &e))?;
-        Self::new(path.display().to_string(), bytes.into(), Folder::of(path))
+        Self::new(path.display().to_string(), bytes.into(), Folder::beside(path))
     }
 
     /// Decodes a model from an open file that is mapped: what it says of its inputs and nodes is read,
@@ -224,7 +224,7 @@ impl Model {
     pub fn map_file(file: &File, path: &Path) -> Result<Model> {
         checked_length(file, path)?;
         let bytes = data::mapped(file).map_err(|e| file::unreadable(path, &e))?;
-        Self::new(path.display().to_string(), Bytes::from_owner(bytes), Folder::of(path))
+        Self::new(path.display().to_string(), Bytes::from_owner(bytes), Folder::beside(path))
     }
 
     /// Decodes a model that is already in memory; `name` stands for it in messages. Such a model
@@ -246,7 +246,7 @@ impl Model {
         }
         let mut files: BTreeMap<&str, Vec<Range<u64>>> = BTreeMap::new();
         for tensor in tensors.into_iter().filter(|t| t.data_location == EXTERNAL) {
-            let external = External::of(tensor).ok()?;
+            let external = External::from_proto(tensor).ok()?;
             let bytes = external.length.or_else(|| data::stored_bytes(tensor))?;
             let end = external.offset.checked_add(bytes)?;
             files.entry(external.location).or_default().push(external.offset..end);
@@ -453,7 +453,7 @@ pub(crate) fn described(
         TypeValue::Tensor(tensor) => {
             let dtype = match (tensor.elem_type, what) {
                 (0, "output") => None,
-                (number, _) => Some(Element::of(number)?.stored()),
+                (number, _) => Some(Element::from_number(number)?.stored()),
             };
             let dims = tensor.shape.as_ref().map(|shape| {
                 let dims = shape.dim.iter();

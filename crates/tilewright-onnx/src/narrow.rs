@@ -79,7 +79,7 @@ const KNOWS: [&str; 8] = [
 
 impl Narrow {
     /// The type of this number in the file, where it is narrow.
-    pub(crate) fn of(number: i32) -> Option<Narrow> {
+    pub(crate) fn from_number(number: i32) -> Option<Narrow> {
         let known = DataType::try_from(number).ok()?;
         TYPES.iter().find(|t| t.0 == known).map(|t| t.1)
     }
@@ -143,11 +143,11 @@ impl NarrowValues {
     /// Takes note of the inputs and constants of a graph, and of those inside of its nodes.
     pub(crate) fn declare(&mut self, graph: &GraphProto) {
         for t in &graph.initializer {
-            self.of.extend(Narrow::of(t.data_type).map(|n| (t.name.clone(), n)));
+            self.of.extend(Narrow::from_number(t.data_type).map(|n| (t.name.clone(), n)));
         }
         for v in &graph.input {
             if let Some(TypeValue::Tensor(t)) = v.r#type.as_ref().and_then(|t| t.value.as_ref()) {
-                self.of.extend(Narrow::of(t.elem_type).map(|n| (v.name.clone(), n)));
+                self.of.extend(Narrow::from_number(t.elem_type).map(|n| (v.name.clone(), n)));
             }
         }
         let attributes = graph.node.iter().flat_map(|node| &node.attribute);
@@ -199,7 +199,7 @@ impl NarrowValues {
         }
         let constant = || {
             let value = node.attribute.iter().find(|a| a.name == "value")?;
-            Narrow::of(value.t.as_ref()?.data_type)
+            Narrow::from_number(value.t.as_ref()?.data_type)
         };
         let moved = match node.op_type.as_str() {
             "Constant" | "ConstantOfShape" => constant(),

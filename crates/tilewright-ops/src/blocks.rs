@@ -120,7 +120,7 @@ struct Given<'w> {
 }
 
 impl<'w> Given<'w> {
-    fn of(weights: &'w Weights) -> Given<'w> {
+    fn new(weights: &'w Weights) -> Given<'w> {
         let names = ["weights", "scales", "zero_points"];
         let tensors = weights.operands();
         let tensors = tensors.iter().zip(names).map(|(o, name)| o.placeholder(name)).collect();
@@ -194,11 +194,10 @@ pub fn quantize(x: &Operand, block: usize) -> Result<TensorFunc> {
     }
     let blocks = k.div_ceil(block);
     let t = x.placeholder("x");
-    let zero = || Expr::float(0.0, DType::F32);
     let i = te::reduce_axis(block, "i");
     let largest = te::compute("largest", &[rows, blocks.into()], |at| {
         let value = in_blocks(&t, k, block, [&at[0], &at[1], &i.expr()]);
-        let magnitude = value.clone().max(zero() - value);
+        let magnitude = value.clone().max(Expr::float(0.0, DType::F32) - value);
         te::reduce(Reducer::Max, magnitude, [&i])
     });
     let scale = te::compute("block_scales", &[rows, blocks.into()], |at| {
@@ -208,7 +207,8 @@ pub fn quantize(x: &Operand, block: usize) -> Result<TensorFunc> {
         let value = in_blocks(&t, k, block, [&at[0], &at[1], &at[2]]);
         let most = largest.at(&at[..2]);
         let some = most.clone().greater(0.0);
-        let by = Expr::select(some, Expr::float(127.0, DType::F32) / most, zero());
+        let by =
+            Expr::select(some, Expr::float(127.0, DType::F32) / most, Expr::float(0.0, DType::F32));
         call(Intrin::NearbyInt, value * by).max(-127.0).min(127.0).cast(DType::I8)
     });
     te::func([&t], [&integers, &scale])
@@ -227,7 +227,7 @@ pub fn integer_product(rows: Dim, weights: &Weights) -> Result<TensorFunc> {
     let blocks = Dim::from(weights.blocks());
     let q = te::placeholder("integers", &[rows, blocks, block], DType::I8);
     let t = te::placeholder("integer_scales", &[rows, blocks], DType::F32);
-    let given = Given::of(weights);
+    let given = Given::new(weights);
     let i = te::reduce_axis(block, "i");
     let sums = te::compute("block_sums", &[rows, n, blocks], |at| {
         let (row, column, b) = (&at[0], &at[1], &at[2]);
@@ -269,7 +269,7 @@ pub fn product(x: &Operand, weights: &Weights) -> Result<TensorFunc> {
     let block = weights.block;
     let (n, blocks) = (Dim::from(weights.n), Dim::from(weights.blocks()));
     let t = x.placeholder("x");
-    let given = Given::of(weights);
+    let given = Given::new(weights);
     let in_rows = te::compute("x_in_blocks", &[rows, blocks, block.into()], |at| {
         in_blocks(&t, k, block, [&at[0], &at[1], &at[2]])
     });

@@ -24,7 +24,7 @@ pub(crate) struct Product<'a> {
 
 impl<'a> Product<'a> {
     /// Of operands that have axes, and fit.
-    pub(crate) fn of(name: &str, a: &'a Operand, b: &'a Operand) -> Result<Product<'a>> {
+    pub(crate) fn new(name: &str, a: &'a Operand, b: &'a Operand) -> Result<Product<'a>> {
         let (Some((&k, a_outer)), Some((&b_last, b_outer))) =
             (a.shape.split_last(), b.shape.split_last())
         else {
@@ -75,7 +75,7 @@ pub fn matmul(a: &Operand, b: &Operand) -> Result<TensorFunc> {
     let name = "matmul";
     require_same(name, a.dtype, b.dtype)?;
     require_number(name, a.dtype)?;
-    let product = Product::of(name, a, b)?;
+    let product = Product::new(name, a, b)?;
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));
     let work = working(a.dtype);
     let acc = product.sums(

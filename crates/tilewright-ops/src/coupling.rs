@@ -8,7 +8,7 @@
 
 use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc};
 
-use crate::loops::{cells, each, get, one_cell, set, with};
+use crate::loops::{cells, each, get, load, one_cell, set, with};
 use crate::operand::{Operand, call, unsupported_type};
 
 /// Most rounds.
@@ -96,34 +96,33 @@ impl Rounds {
 
     /// One round, where the last one did not end near the minimum.
     fn round(&self) -> Stmt {
-        let at = |b: &Buffer, t: &Expr| b.load([t.clone()]);
-        let form = |t: &Expr, j: &Expr| self.q.load([t.clone(), j.clone()]);
         let product = each("t", self.k, |t| {
             let sum = each("j", self.k, |j| {
-                let more = at(&self.qp, t) + form(t, j) * at(&self.p, j);
+                let more = load(&self.qp, &[t]) + load(&self.q, &[t, j]) * load(&self.p, &[j]);
                 Stmt::store(&self.qp, vec![t.clone()], more)
             });
-            let value = get(&self.value) + at(&self.p, t) * at(&self.qp, t);
+            let value = get(&self.value) + load(&self.p, &[t]) * load(&self.qp, &[t]);
             let clear = Stmt::store(&self.qp, vec![t.clone()], number(0.0));
             Stmt::seq([clear, sum, set(&self.value, value)])
         });
         let measure = each("t", self.k, |t| {
-            let off = call(Intrin::Abs, at(&self.qp, t) - get(&self.value));
+            let off = call(Intrin::Abs, load(&self.qp, &[t]) - get(&self.value));
             set(&self.worst, get(&self.worst).max(off))
         });
         let limit = number(0.005 / self.k as f64);
         let improve = each("t", self.k, |t| {
-            let step = (get(&self.value) - at(&self.qp, t)) / form(t, t);
+            let step = (get(&self.value) - load(&self.qp, &[t])) / load(&self.q, &[t, t]);
             with("step", step, |step| {
                 let scale = step.clone() + 1.0;
-                let change = step.clone() * form(t, t) + at(&self.qp, t) * 2.0;
+                let change = step.clone() * load(&self.q, &[t, t]) + load(&self.qp, &[t]) * 2.0;
                 let value = (get(&self.value) + step.clone() * change) / &scale / &scale;
-                let moved = Stmt::store(&self.p, vec![t.clone()], at(&self.p, t) + step);
+                let moved = Stmt::store(&self.p, vec![t.clone()], load(&self.p, &[t]) + step);
                 let rest = each("j", self.k, |j| {
-                    let product = (at(&self.qp, j) + step.clone() * form(t, j)) / &scale;
+                    let product =
+                        (load(&self.qp, &[j]) + step.clone() * load(&self.q, &[t, j])) / &scale;
                     Stmt::seq([
                         Stmt::store(&self.qp, vec![j.clone()], product),
-                        Stmt::store(&self.p, vec![j.clone()], at(&self.p, j) / &scale),
+                        Stmt::store(&self.p, vec![j.clone()], load(&self.p, &[j]) / &scale),
                     ])
                 });
                 Stmt::seq([moved, set(&self.value, value), rest])

@@ -7,7 +7,7 @@
 use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc};
 
-use crate::loops::{cells, each, get, one_cell, set};
+use crate::loops::{cells, each, get, load, one_cell, set, store};
 use crate::operand::{Operand, Scalar, before, require_number, unsupported_type};
 
 fn zero() -> Expr {
@@ -101,10 +101,13 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
     // Less than zero, zero or more where a row is less than another, equal to it, or more.
     let compared = |a: &Expr, b: &Expr| {
         let columns = each("c", m, |c| {
-            let at = |row: &Expr| Expr::load(&from, vec![row.clone(), c.clone()]);
             let less = set(&order, Expr::i32(-1));
-            let more = Stmt::guard(before(at(b), at(a)), set(&order, Expr::i32(1)));
-            let decide = Stmt::if_else(before(at(a), at(b)), less, more);
+            let more = Stmt::guard(
+                before(load(&from, &[b, c]), load(&from, &[a, c])),
+                set(&order, Expr::i32(1)),
+            );
+            let decide =
+                Stmt::if_else(before(load(&from, &[a, c]), load(&from, &[b, c])), less, more);
             Stmt::guard(get(&order).equal(0), decide)
         });
         Stmt::seq([set(&order, zero()), columns])
@@ -120,22 +123,20 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
         let store = Stmt::store(&first, vec![i.clone()], get(&seen).equal(0));
         Stmt::seq([set(&seen, zero()), before, store])
     });
-    let is = |at: &Expr| Expr::load(&first, vec![at.clone()]);
-    let number = |i: &Expr| Expr::load(&kind, vec![i.clone()]);
-    let one = || Expr::int(1, DType::I64);
     let numbers = each("i", n, |i| {
-        let more = Stmt::store(&kind, vec![i.clone()], number(i) + one());
+        let more =
+            Stmt::store(&kind, vec![i.clone()], load(&kind, &[i]) + Expr::int(1, DType::I64));
         let none = Stmt::store(&kind, vec![i.clone()], Expr::int(0, DType::I64));
         let body = match sorted {
             true => each("j", n, |j| {
                 let less = Stmt::guard(get(&order).less(0), more);
-                Stmt::guard(is(j), Stmt::seq([compared(j, i), less]))
+                Stmt::guard(load(&first, &[j]), Stmt::seq([compared(j, i), less]))
             }),
             // The kinds that come before the first row like this one.
             false => each("j", n, |j| {
                 let same = set(&seen, Expr::i32(1));
                 let here = Stmt::if_else(get(&order).equal(0), same, more);
-                let open = is(j).and(get(&seen).equal(0));
+                let open = load(&first, &[j]).and(get(&seen).equal(0));
                 Stmt::guard(open, Stmt::seq([compared(j, i), here]))
             }),
         };
@@ -184,27 +185,24 @@ pub fn range_count(dtype: DType) -> Result<TensorFunc> {
     require_number(name, dtype)?;
     let [start, limit, delta] = ["start", "limit", "delta"].map(|name| buffer(name, &[], dtype));
     let out = one_cell("count", DType::I64);
-    let at = |b: &Buffer| Expr::load(b, Vec::new());
     let none = Scalar::Int(0).expr(dtype);
-    let zero_step = at(&delta).equal(none.clone());
+    let zero_step = load(&delta, &[]).equal(none.clone());
     let count = if dtype.is_float() {
         let work = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
-        let wide = |b: &Buffer| at(b).cast(work);
-        let count = (wide(&limit) - wide(&start)) / wide(&delta);
+        let count = (load(&limit, &[]).cast(work) - load(&start, &[]).cast(work))
+            / load(&delta, &[]).cast(work);
         let count = Expr::intrin(tilewright_ir::Intrin::Ceil, vec![count]);
         count.max(Expr::float(0.0, work)).min(Expr::float(2f64.powi(31), work)).cast(DType::I64)
     } else {
-        let wide = |b: &Buffer| at(b).cast(DType::I64);
         let one = Expr::int(1, DType::I64);
-        let up = wide(&delta).greater(Expr::int(0, DType::I64));
+        let up = load(&delta, &[]).cast(DType::I64).greater(Expr::int(0, DType::I64));
         // Never zero, so that the quotient exists; what it gives for zero is not used.
-        let step = Expr::select(zero_step.clone(), one.clone(), wide(&delta));
+        let step = Expr::select(zero_step.clone(), one.clone(), load(&delta, &[]).cast(DType::I64));
         let edge = Expr::select(up, Expr::int(-1, DType::I64), one);
-        let span = wide(&limit) - wide(&start);
+        let span = load(&limit, &[]).cast(DType::I64) - load(&start, &[]).cast(DType::I64);
         (span + step.clone() + edge).floordiv(step).max(Expr::int(0, DType::I64))
     };
-    let store = |e: Expr| set(&out, e);
-    let body = Stmt::if_else(zero_step, store(Expr::int(0, DType::I64)), store(count));
+    let body = Stmt::if_else(zero_step, set(&out, Expr::int(0, DType::I64)), set(&out, count));
     block(name, &[&start, &limit, &delta, &out], Vec::new(), body)
 }
 
@@ -249,25 +247,26 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
     let chosen = Buffer::with_extents("chosen", &[4], f);
     let body = each("b", b, |b| {
         each("c", c, |c| {
-            let score = |i: &Expr| Expr::load(&scores, vec![b.clone(), c.clone(), i.clone()]);
             let corner = |i: &Expr, k: i64| {
                 Expr::load(&boxes, vec![b.clone(), i.clone(), Expr::int(k, DType::I32)])
             };
             let start = each("i", n, |i| {
-                let out = score(i).greater(get(&least));
+                let out = load(&scores, &[b, c, i]).greater(get(&least));
                 let flag = Expr::select(out, zero(), Expr::i32(1));
                 Stmt::store(&gone, vec![i.clone()], flag)
             });
-            let suppress = |i: &Expr| Stmt::store(&gone, vec![i.clone()], Expr::i32(1));
             let rounds = each("s", p.most, |s| {
                 let find = each("i", n, |i| {
                     let values = (0..4).map(|k| {
                         Stmt::store(&chosen, vec![Expr::int(k, DType::I32)], corner(i, k))
                     });
                     let take = Stmt::seq(
-                        [set(&best, i.clone()), set(&top, score(i))].into_iter().chain(values),
+                        [set(&best, i.clone()), set(&top, load(&scores, &[b, c, i]))]
+                            .into_iter()
+                            .chain(values),
                     );
-                    let better = get(&best).less(0).or(score(i).greater(get(&top)));
+                    let better =
+                        get(&best).less(0).or(load(&scores, &[b, c, i]).greater(get(&top)));
                     Stmt::guard(is_open(i, &gone), Stmt::guard(better, take))
                 });
                 let at = vec![b.clone(), c.clone(), s.clone()];
@@ -280,7 +279,10 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
                         p.centred,
                     );
                     let over = area.greater(get(&overlap)).or(i.clone().equal(get(&best)));
-                    Stmt::guard(is_open(i, &gone), Stmt::guard(over, suppress(i)))
+                    Stmt::guard(
+                        is_open(i, &gone),
+                        Stmt::guard(over, store(&gone, &[i], Expr::i32(1))),
+                    )
                 });
                 let found = Stmt::guard(get(&best).greater_equal(0), Stmt::seq([put, drop]));
                 Stmt::seq([set(&best, Expr::i32(-1)), find, none, found])
@@ -298,28 +300,33 @@ fn is_open(i: &Expr, gone: &Buffer) -> Expr {
 
 /// The part of the union of two boxes that both share.
 fn shared(a: &dyn Fn(i64) -> Expr, b: &dyn Fn(i64) -> Expr, centred: bool) -> Expr {
-    let half = || Expr::float(0.5, DType::F32);
     // Along the first and the second axis of the corners: low and high.
     let ends = |of: &dyn Fn(i64) -> Expr, axis: i64| {
         if centred {
-            let (middle, extent) = (of(axis), of(axis + 2) * half());
+            let (middle, extent) = (of(axis), of(axis + 2) * Expr::float(0.5, DType::F32));
             (middle.clone() - extent.clone(), middle + extent)
         } else {
             (of(axis).min(of(axis + 2)), of(axis).max(of(axis + 2)))
         }
     };
-    let none = || Expr::float(0.0, DType::F32);
     let area = |of: &dyn Fn(i64) -> Expr| {
         let ((a, b), (c, d)) = (ends(of, 0), ends(of, 1));
         (b - a) * (d - c)
     };
     let along = |axis: i64| {
         let ((a, b), (c, d)) = (ends(a, axis), ends(b, axis));
-        (b.min(d) - a.max(c)).max(none())
+        (b.min(d) - a.max(c)).max(Expr::float(0.0, DType::F32))
     };
     let both = along(0) * along(1);
     let all = area(a) + area(b) - both.clone();
     // Boxes without an area share nothing.
-    let some = all.clone().greater(none()).and(both.clone().greater(none()));
-    Expr::select(some.clone(), both / Expr::select(some, all, Expr::float(1.0, DType::F32)), none())
+    let some = all
+        .clone()
+        .greater(Expr::float(0.0, DType::F32))
+        .and(both.clone().greater(Expr::float(0.0, DType::F32)));
+    Expr::select(
+        some.clone(),
+        both / Expr::select(some, all, Expr::float(1.0, DType::F32)),
+        Expr::float(0.0, DType::F32),
+    )
 }

@@ -6,7 +6,7 @@ use crate::operand::{
     Operand, Scalar, at_broadcast, broadcast_shapes, call, first, placeholders, pointwise,
     require_float, require_number, require_same, snake, unsupported_type, working,
 };
-use crate::te::{self, Tensor};
+use crate::te;
 
 /// Operators of one operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -187,13 +187,16 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
     let dtype = value.dtype();
     let work = working(dtype);
     let x = value.cast(work);
-    let num = |v: f64| Expr::constant(v, work);
-    let below = |x: &Expr, low: Expr| Expr::select(x.clone().less(num(0.0)), low, x.clone());
+    let below = |x: &Expr, low: Expr| {
+        Expr::select(x.clone().less(Expr::constant(0.0, work)), low, x.clone())
+    };
     let y = match op {
         Unary::Identity => x,
-        Unary::Relu => x.max(num(0.0)),
-        Unary::LeakyRelu { alpha } => below(&x, num(alpha) * &x),
-        Unary::ThresholdedRelu { alpha } => Expr::select(x.clone().greater(alpha), x, num(0.0)),
+        Unary::Relu => x.max(Expr::constant(0.0, work)),
+        Unary::LeakyRelu { alpha } => below(&x, Expr::constant(alpha, work) * &x),
+        Unary::ThresholdedRelu { alpha } => {
+            Expr::select(x.clone().greater(alpha), x, Expr::constant(0.0, work))
+        }
         Unary::Sigmoid => call(Intrin::Sigmoid, x),
         Unary::HardSigmoid { alpha, beta } => (x * alpha + beta).min(1.0).max(0.0),
         Unary::HardSwish => &x * (&x * (1.0 / 6.0) + 0.5).min(1.0).max(0.0),
@@ -223,7 +226,7 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
             high.iter().fold(x, |x, b| x.min(b.expr(work)))
         }
         Unary::Shrink { lambd, bias } => {
-            let high = Expr::select(x.clone().greater(lambd), &x - bias, num(0.0));
+            let high = Expr::select(x.clone().greater(lambd), &x - bias, Expr::constant(0.0, work));
             Expr::select(x.clone().less(-lambd), &x + bias, high)
         }
         Unary::PowConst(p) => pow_const(x, p),
@@ -231,18 +234,22 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
         Unary::Exp => call(Intrin::Exp, x),
         Unary::Log => call(Intrin::Log, x),
         Unary::Sqrt => call(Intrin::Sqrt, x),
-        Unary::Reciprocal => num(1.0) / x,
+        Unary::Reciprocal => Expr::constant(1.0, work) / x,
         Unary::Neg => -x,
         Unary::Abs if dtype.kind == TypeKind::UInt => x,
         Unary::Abs => call(Intrin::Abs, x),
         Unary::Sign => {
-            let zero = num(0.0);
+            let zero = Expr::constant(0.0, work);
             // Zero and NaN are their own signs.
             let low = match dtype.kind {
                 TypeKind::UInt => x.clone(),
-                _ => Expr::select(x.clone().less(zero.clone()), num(-1.0), x.clone()),
+                _ => Expr::select(
+                    x.clone().less(zero.clone()),
+                    Expr::constant(-1.0, work),
+                    x.clone(),
+                ),
             };
-            Expr::select(x.greater(zero), num(1.0), low)
+            Expr::select(x.greater(zero), Expr::constant(1.0, work), low)
         }
         Unary::Erf => call(Intrin::Erf, x),
         Unary::Floor => call(Intrin::Floor, x),
@@ -286,15 +293,14 @@ fn when_wanted(wanted: bool, v: f64, x: &Expr) -> Expr {
 
 /// `x` to a constant power, with multiplications and roots where they say the same.
 pub(crate) fn pow_const(x: Expr, power: f64) -> Expr {
-    let sqrt = |x: &Expr| call(Intrin::Sqrt, x.clone());
     match power {
         0.0 => Expr::constant(1.0, x.dtype()),
-        0.5 => sqrt(&x),
+        0.5 => call(Intrin::Sqrt, x.clone()),
         1.0 => x,
         2.0 => &x * &x,
         3.0 => &x * &x * &x,
         -1.0 => Expr::constant(1.0, x.dtype()) / &x,
-        -0.5 => Expr::constant(1.0, x.dtype()) / sqrt(&x),
+        -0.5 => Expr::constant(1.0, x.dtype()) / call(Intrin::Sqrt, x.clone()),
         _ => {
             let power = Expr::constant(power, x.dtype());
             Expr::intrin(Intrin::Pow, vec![x, power])
@@ -545,8 +551,11 @@ pub fn where_<D: Into<Dim> + Copy>(cond: &[D], a: &Operand, b: &Operand) -> Resu
     let c = te::placeholder("c", cond, DType::BOOL);
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));
     let out = te::compute("where", &shape, |i| {
-        let at = |t: &Tensor| at_broadcast(t, i, &shape);
-        Expr::select(at(&c), at(&x), at(&y))
+        Expr::select(
+            at_broadcast(&c, i, &shape),
+            at_broadcast(&x, i, &shape),
+            at_broadcast(&y, i, &shape),
+        )
     });
     te::func([&c, &x, &y], [&out])
 }

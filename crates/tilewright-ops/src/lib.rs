@@ -84,8 +84,11 @@ pub fn results(func: &tilewright_ir::TensorFunc, count: usize) -> Vec<Operand> {
     let all: Vec<Operand> = func
         .buffers()
         .map(|b| {
-            let shape =
-                b.shape.iter().map(|e| Dim::of(e).map_or(Dim::from(0), Dim::outside)).collect();
+            let shape = b
+                .shape
+                .iter()
+                .map(|e| Dim::from_expr(e).map_or(Dim::from(0), Dim::outside))
+                .collect();
             Operand { shape, dtype: b.dtype() }
         })
         .collect();

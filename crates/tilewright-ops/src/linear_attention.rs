@@ -10,7 +10,7 @@
 
 use tilewright_ir::{Buffer, DType, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::cells;
+use crate::loops::{cells, load, store};
 use crate::operand::{Operand, call, int, require_float, working};
 use crate::te::{self, Tensor};
 
@@ -98,53 +98,89 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
         let (b, head) = (&at[0], &at[1]);
         let [i, j, t, g] = ["i", "j", "t", "g"].map(Var::index);
         let (row, column, step) = (i.expr(), j.expr(), t.expr());
-        let remembered = || Expr::load(&s, vec![row.clone(), column.clone()]);
         let of = |x: &Tensor, width: usize, k: &Expr| {
             x.at([b.clone(), step.clone(), head.clone() * int(width) + k]).cast(work)
         };
-        let put = |v: Expr| Stmt::store(&s, vec![row.clone(), column.clone()], v);
-        let matrix = |body: Stmt| serial(&i, d, serial(&j, e, body));
-        let index = || vec![b.clone(), head.clone(), row.clone(), column.clone()];
-        let first = state.as_ref().map(|x| x.at(index()).cast(work));
-        let start = matrix(put(first.unwrap_or_else(|| Expr::float(0.0, work))));
+        let first = state
+            .as_ref()
+            .map(|x| x.at(vec![b.clone(), head.clone(), row.clone(), column.clone()]).cast(work));
+        let start = serial(
+            &i,
+            d,
+            serial(
+                &j,
+                e,
+                store(&s, &[&row, &column], first.unwrap_or_else(|| Expr::float(0.0, work))),
+            ),
+        );
         let mut body = Vec::new();
         if let Some(decay) = &decay {
             let per_row = decay.shape()[2] == keys && d > 1;
             let by = if per_row { of(decay, d, &row) } else { of(decay, 1, &Expr::i32(0)) };
             let kept = Var::new("kept", work);
-            let fade = serial(&j, e, put(remembered() * kept.expr()));
+            let fade = serial(
+                &j,
+                e,
+                store(&s, &[&row, &column], load(&s, &[&row, &column]) * kept.expr()),
+            );
             let fade = Stmt::let_in(&kept, call(Intrin::Exp, by), fade);
             body.push(serial(&i, d, fade));
         }
-        let cell = |x: &Buffer| Expr::load(x, vec![column.clone()]);
-        let set = |x: &Buffer, v: Expr| Stmt::store(x, vec![column.clone()], v);
-        body.push(serial(&j, e, set(&new, of(&value, e, &column))));
+        body.push(serial(&j, e, store(&new, &[&column], of(&value, e, &column))));
         if let Some(beta) = &beta {
-            let known = cell(&new) - remembered() * of(&key, d, &row);
-            body.push(matrix(set(&new, known)));
+            let known = load(&new, &[&column]) - load(&s, &[&row, &column]) * of(&key, d, &row);
+            body.push(serial(&i, d, serial(&j, e, store(&new, &[&column], known))));
             let share = match beta.shape()[2].known() {
                 Some(1) => beta.at([b.clone(), step.clone(), Expr::i32(0)]).cast(work),
                 _ => of(beta, 1, &Expr::i32(0)),
             };
-            body.push(serial(&j, e, set(&new, cell(&new) * share)));
+            body.push(serial(&j, e, store(&new, &[&column], load(&new, &[&column]) * share)));
         }
-        body.push(matrix(put(remembered() + of(&key, d, &row) * cell(&new))));
+        body.push(serial(
+            &i,
+            d,
+            serial(
+                &j,
+                e,
+                store(
+                    &s,
+                    &[&row, &column],
+                    load(&s, &[&row, &column]) + of(&key, d, &row) * load(&new, &[&column]),
+                ),
+            ),
+        ));
         let which = head.clone() * int(share) + g.expr();
         let asked = which.clone() * int(d) + &row;
         let asked = query.at([b.clone(), step.clone(), asked]).cast(work);
         let place = vec![b.clone(), step.clone(), which * int(e) + &column];
-        let result = (cell(&answer) * p.scale).cast(p.query.dtype);
+        let result = (load(&answer, &[&column]) * p.scale).cast(p.query.dtype);
         body.push(serial(
             &g,
             share,
             Stmt::seq([
-                serial(&j, e, set(&answer, Expr::float(0.0, work))),
-                matrix(set(&answer, cell(&answer) + remembered() * asked)),
+                serial(&j, e, store(&answer, &[&column], Expr::float(0.0, work))),
+                serial(
+                    &i,
+                    d,
+                    serial(
+                        &j,
+                        e,
+                        store(
+                            &answer,
+                            &[&column],
+                            load(&answer, &[&column]) + load(&s, &[&row, &column]) * asked,
+                        ),
+                    ),
+                ),
                 serial(&j, e, Stmt::store(out.buffer(), place, result)),
             ]),
         ));
-        let end = Stmt::store(last.buffer(), index(), remembered().cast(p.state_type));
-        Stmt::seq([start, serial(&t, steps, Stmt::seq(body)), matrix(end)])
+        let end = Stmt::store(
+            last.buffer(),
+            vec![b.clone(), head.clone(), row.clone(), column.clone()],
+            load(&s, &[&row, &column]).cast(p.state_type),
+        );
+        Stmt::seq([start, serial(&t, steps, Stmt::seq(body)), serial(&i, d, serial(&j, e, end))])
     })
 }
 

@@ -45,6 +45,16 @@ pub(crate) fn one_cell(name: &str, dtype: DType) -> Buffer {
     Buffer::with_extents(name, &[1], dtype)
 }
 
+/// What a cell holds.
+pub(crate) fn load(buffer: &Buffer, at: &[&Expr]) -> Expr {
+    Expr::load(buffer, at.iter().map(|e| (*e).clone()).collect())
+}
+
+/// Puts a value into a cell.
+pub(crate) fn store(buffer: &Buffer, at: &[&Expr], value: Expr) -> Stmt {
+    Stmt::store(buffer, at.iter().map(|e| (*e).clone()).collect(), value)
+}
+
 /// What the one cell of a buffer holds.
 pub(crate) fn get(cell: &Buffer) -> Expr {
     Expr::load(cell, vec![Expr::i32(0)])
@@ -102,7 +112,7 @@ pub(crate) fn cells_along(
     let outer: Vec<Var> = axes.iter().map(|(a, _)| Var::index(format!("i{a}"))).collect();
     let at: Vec<Expr> = inner.iter().map(Var::expr).collect();
     let extents = params.iter().copied().chain(&allocs).flat_map(|b| b.shape.iter());
-    let mut sizes: Vec<Var> = extents.filter_map(Dim::of).flat_map(Dim::vars).collect();
+    let mut sizes: Vec<Var> = extents.filter_map(Dim::from_expr).flat_map(Dim::vars).collect();
     sizes.sort();
     sizes.dedup();
     let mut block = Block::new(name, body(&at));

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{Buffer, DType, Error, Expr, Intrin, Result, Stmt, TensorFunc};
 
-use crate::loops::{buffers, cells, each, get, one_cell, set, with};
+use crate::loops::{buffers, cells, each, get, load, one_cell, set, store, with};
 use crate::operand::{Operand, call, int, require_float, working};
 use crate::te;
 
@@ -29,47 +29,47 @@ pub fn det(x: &Operand) -> Result<TensorFunc> {
     let (product, pivot) = (one_cell("product", work), one_cell("pivot", DType::I32));
     let allocs = vec![m.clone(), product.clone(), pivot.clone()];
     cells(name, &[&x, &out], &te::dims(outer), allocs, |at| {
-        let float = |v: f64| Expr::float(v, work);
-        let cell = |i: &Expr, j: &Expr| Expr::load(&m, vec![i.clone(), j.clone()]);
-        let put = |i: &Expr, j: &Expr, v: Expr| Stmt::store(&m, vec![i.clone(), j.clone()], v);
         let copy = each("i", n, |i| {
             each("j", n, |j| {
                 let from = at.iter().cloned().chain([i.clone(), j.clone()]).collect();
-                put(i, j, Expr::load(&x, from).cast(work))
+                store(&m, &[i, j], Expr::load(&x, from).cast(work))
             })
         });
         let best = get(&pivot).max(0).min(n.max(1) as i64 - 1);
         let steps = each("k", n, |k| {
             let search = each("row", n, |row| {
-                let larger =
-                    call(Intrin::Abs, cell(row, k)).greater(call(Intrin::Abs, cell(&best, k)));
+                let larger = call(Intrin::Abs, load(&m, &[row, k]))
+                    .greater(call(Intrin::Abs, load(&m, &[&best, k])));
                 Stmt::guard(row.clone().greater(k.clone()).and(larger), set(&pivot, row.clone()))
             });
             let exchange = with("chosen", best, |chosen| {
                 let swap = each("swapped", n, |s| {
-                    with("kept", cell(k, s), |kept| {
-                        Stmt::seq([put(k, s, cell(chosen, s)), put(chosen, s, kept.clone())])
+                    with("kept", load(&m, &[k, s]), |kept| {
+                        Stmt::seq([
+                            store(&m, &[k, s], load(&m, &[chosen, s])),
+                            store(&m, &[chosen, s], kept.clone()),
+                        ])
                     })
                 });
                 let turned = set(&product, -get(&product));
                 Stmt::guard(chosen.clone().not_equal(k.clone()), Stmt::seq([swap, turned]))
             });
-            let grow = set(&product, get(&product) * cell(k, k));
+            let grow = set(&product, get(&product) * load(&m, &[k, k]));
             let eliminate = each("other", n, |o| {
-                let less = with("factor", cell(o, k) / cell(k, k), |factor| {
+                let less = with("factor", load(&m, &[o, k]) / load(&m, &[k, k]), |factor| {
                     each("column", n, |c| {
-                        let less = cell(o, c) - factor.clone() * cell(k, c);
-                        Stmt::guard(c.clone().greater(k.clone()), put(o, c, less))
+                        let less = load(&m, &[o, c]) - factor.clone() * load(&m, &[k, c]);
+                        Stmt::guard(c.clone().greater(k.clone()), store(&m, &[o, c], less))
                     })
                 });
                 let wanted = o.clone().greater(k.clone());
-                Stmt::guard(wanted.and(cell(k, k).not_equal(float(0.0))), less)
+                Stmt::guard(wanted.and(load(&m, &[k, k]).not_equal(Expr::float(0.0, work))), less)
             });
             Stmt::seq([set(&pivot, k.clone()), search, exchange, grow, eliminate])
         });
         Stmt::seq([
             copy,
-            set(&product, float(1.0)),
+            set(&product, Expr::float(1.0, work)),
             steps,
             Stmt::store(&out, at.to_vec(), get(&product).cast(dtype)),
         ])

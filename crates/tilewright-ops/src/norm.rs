@@ -459,9 +459,11 @@ pub fn lrn(p: &Lrn) -> Result<TensorFunc> {
     });
     let out = te::compute_over(name, data_axes(shape), |i| {
         let base = sum.at(i) * (p.alpha / p.size as f64) + p.bias;
-        let root = |e: &Expr| call(Intrin::Sqrt, e.clone());
         let power = match p.beta {
-            0.75 => root(&base) * root(&root(&base)),
+            0.75 => {
+                call(Intrin::Sqrt, base.clone())
+                    * call(Intrin::Sqrt, call(Intrin::Sqrt, base.clone()).clone())
+            }
             beta => pow_const(base, beta),
         };
         (x.at(i).cast(work) / power).cast(dtype)

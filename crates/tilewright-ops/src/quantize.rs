@@ -137,7 +137,7 @@ pub fn matmul_integer(
         return Err(Error::unsupported(format!("{name}: {a} times {b}"))
             .help("both sides need two axes or more"));
     }
-    let product = Product::of(name, a, b)?;
+    let product = Product::new(name, a, b)?;
     let [m, n] = [product.rows, product.cols].map(|d| d.unwrap_or(Dim::from(1)));
     for (zero, count) in [(a_zero, m), (b_zero, n)] {
         require_zero_point(name, zero, count, "it is one number, or one for each row or column")?;

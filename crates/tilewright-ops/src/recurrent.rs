@@ -451,10 +451,11 @@ impl Net<'_> {
         } else {
             vec![t.clone(), int(s.at), b.clone(), j.clone()]
         };
-        let at = || vec![b.clone(), j.clone()];
-        let cell = c.map(|c| Stmt::store(&s.c, at(), c.clone()));
-        let stores =
-            [Stmt::store(&s.h, at(), h.clone()), Stmt::store(&self.y, index.clone(), h.clone())];
+        let cell = c.map(|c| Stmt::store(&s.c, vec![b.clone(), j.clone()], c.clone()));
+        let stores = [
+            Stmt::store(&s.h, vec![b.clone(), j.clone()], h.clone()),
+            Stmt::store(&self.y, index.clone(), h.clone()),
+        ];
         let stores = Stmt::seq(stores.into_iter().chain(cell));
         match &self.lengths {
             None => stores,
@@ -492,17 +493,16 @@ impl Net<'_> {
                 sum + Expr::load(p, vec![int(s.at), column]) * cell
             }
         };
-        let sum = |gate| self.z(s, b, gate, j);
         with("old", old, |old| {
-            with("in_gate", self.gate(s, 0, seen(0, old, sum(0))), |i| {
+            with("in_gate", self.gate(s, 0, seen(0, old, self.z(s, b, 0, j))), |i| {
                 let forget = if coupled {
                     Expr::float(1.0, self.p.dtype) - i
                 } else {
-                    self.gate(s, 0, seen(2, old, sum(2)))
+                    self.gate(s, 0, seen(2, old, self.z(s, b, 2, j)))
                 };
-                let cell = forget * old + i.clone() * self.gate(s, 1, sum(3));
+                let cell = forget * old + i.clone() * self.gate(s, 1, self.z(s, b, 3, j));
                 with("cell", cell, |c| {
-                    let out = self.gate(s, 0, seen(1, c, sum(1)));
+                    let out = self.gate(s, 0, seen(1, c, self.z(s, b, 1, j)));
                     let last = self.p.directions[s.at].activations[2].apply(c.clone());
                     with("hidden", out * last, |h| self.put(s, t, b, j, h, Some(c)))
                 })

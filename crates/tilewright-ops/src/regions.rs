@@ -5,7 +5,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::{Lets, buffers, cells, get, one_cell, set};
+use crate::loops::{Lets, buffers, cells, get, load, one_cell, set};
 use crate::operand::{Operand, call, float_size, int, require_float, unsupported_type, working};
 use crate::te;
 
@@ -68,7 +68,6 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
     let acc = one_cell("acc", work);
     cells(name, &[&x, &regions, &examples, &out], &shape, vec![acc.clone()], |at| {
         let mut lets = Lets(Vec::new());
-        let float = |v: f64| Expr::float(v, work);
         let example = Expr::load(&examples, vec![at[0].clone()]).cast(DType::I32);
         let example = lets.add("example", example.max(0).min((n - 1).expr()));
         // Start, extent of a bin and number of samples along both axes.
@@ -83,8 +82,8 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             let start = lets.add(&format!("start_{axis}"), corner(first));
             let extent = corner(first + 2) - start.clone();
             // A region without extent is one cell.
-            let extent = if p.half_pixel { extent } else { extent.max(float(1.0)) };
-            let bin = lets.add(&format!("bin_{axis}"), extent / float(bins as f64));
+            let extent = if p.half_pixel { extent } else { extent.max(Expr::float(1.0, work)) };
+            let bin = lets.add(&format!("bin_{axis}"), extent / Expr::float(bins as f64, work));
             let samples = match p.samples {
                 0 => call(Intrin::Ceil, bin.clone()).max(0.0).min(1e6).cast(DType::I32),
                 samples => int(samples),
@@ -100,15 +99,15 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             let axis = ["y", "x"][k];
             let part = (loops[k].expr().cast(work) + 0.5) * bin.clone();
             let at = inner.add(axis, start.clone() + part / samples.clone().cast(work));
-            let range = at.clone().greater_equal(float(-1.0));
+            let range = at.clone().greater_equal(Expr::float(-1.0, work));
             inside = inside.and(range).and(at.clone().less_equal(float_size(extent, work)));
             let last = (extent - 1).expr();
-            let at = at.max(float(0.0)).min(float_size(extent - 1, work));
+            let at = at.max(Expr::float(0.0, work)).min(float_size(extent - 1, work));
             let low = call(Intrin::Floor, at.clone()).cast(DType::I32).max(0).min(last.clone());
             let low = inner.add(&format!("low_{axis}"), low);
             let part = inner.add(&format!("part_{axis}"), at - low.clone().cast(work));
             let high = (low.clone() + 1).min(last);
-            taps.push([(low, float(1.0) - &part), (high, part)]);
+            taps.push([(low, Expr::float(1.0, work) - &part), (high, part)]);
         }
         let inside = inner.add("inside", inside);
         let mut terms = Vec::new();
@@ -118,19 +117,22 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
                 terms.push(Expr::load(&x, index).cast(work) * (wy.clone() * wx));
             }
         }
-        let value =
-            terms.into_iter().reduce(|a, b| combined(a, b, p)).unwrap_or_else(|| float(0.0));
-        let value = Expr::select(inside, value, float(0.0));
+        let value = terms
+            .into_iter()
+            .reduce(|a, b| combined(a, b, p))
+            .unwrap_or_else(|| Expr::float(0.0, work));
+        let value = Expr::select(inside, value, Expr::float(0.0, work));
         let sum = combined(get(&acc), value, p);
         let body = inner.around(set(&acc, sum));
         let (sy, sx) = (along[0].2.clone(), along[1].2.clone());
         let body = Stmt::serial(&loops[1], sx.clone(), body);
         let body = Stmt::serial(&loops[0], sy.clone(), body);
-        let start = if p.max { float(f64::NEG_INFINITY) } else { float(0.0) };
+        let start =
+            if p.max { Expr::float(f64::NEG_INFINITY, work) } else { Expr::float(0.0, work) };
         let all = get(&acc);
         let samples = sy * sx;
         let result = if p.max {
-            Expr::select(samples.greater(0), all, float(0.0))
+            Expr::select(samples.greater(0), all, Expr::float(0.0, work))
         } else {
             all / samples.max(1).cast(work)
         };
@@ -175,21 +177,36 @@ pub fn max_roi_pool(
     let acc = one_cell("acc", work);
     cells(name, &[&x, &regions, &out], &shape, vec![acc.clone()], |at| {
         let mut lets = Lets(Vec::new());
-        let float = |v: f64| Expr::float(v, work);
-        let of = |column: usize| Expr::load(&regions, vec![at[0].clone(), int(column)]).cast(work);
-        let example = lets.add("example", of(0).cast(DType::I32).max(0).min((n - 1).expr()));
+        let example = lets.add(
+            "example",
+            load(&regions, &[&at[0], &int(0)])
+                .cast(work)
+                .cast(DType::I32)
+                .max(0)
+                .min((n - 1).expr()),
+        );
         // Halves go away from zero.
-        let rounded = |v: Expr| call(Intrin::Floor, v * scale + 0.5);
         let mut bounds = Vec::new();
         for (k, (first, extent, axis)) in [(2, h, "y"), (1, w, "x")].into_iter().enumerate() {
-            let start = lets.add(&format!("start_{axis}"), rounded(of(first)));
-            let end = rounded(of(first + 2));
-            let size = (end - start.clone() + 1.0).max(float(1.0));
-            let bin = lets.add(&format!("bin_{axis}"), size / float(bins[k] as f64));
+            let start = lets.add(
+                &format!("start_{axis}"),
+                call(
+                    Intrin::Floor,
+                    load(&regions, &[&at[0], &int(first)]).cast(work) * scale + 0.5,
+                ),
+            );
+            let end = call(
+                Intrin::Floor,
+                load(&regions, &[&at[0], &int(first + 2)]).cast(work) * scale + 0.5,
+            );
+            let size = (end - start.clone() + 1.0).max(Expr::float(1.0, work));
+            let bin = lets.add(&format!("bin_{axis}"), size / Expr::float(bins[k] as f64, work));
             let place = at[2 + k].clone().cast(work);
             let low = call(Intrin::Floor, place.clone() * bin.clone()) + start.clone();
             let high = call(Intrin::Ceil, (place + 1.0) * bin) + start;
-            let clamp = |v: Expr| v.max(float(0.0)).min(float_size(extent, work)).cast(DType::I32);
+            let clamp = |v: Expr| {
+                v.max(Expr::float(0.0, work)).min(float_size(extent, work)).cast(DType::I32)
+            };
             let low = lets.add(&format!("low_{axis}"), clamp(low));
             let count = lets.add(&format!("count_{axis}"), (clamp(high) - low.clone()).max(0));
             bounds.push((low, count, extent));
@@ -205,9 +222,9 @@ pub fn max_roi_pool(
         let body = Stmt::serial(&loops[1], bounds[1].1.clone(), body);
         let body = Stmt::serial(&loops[0], bounds[0].1.clone(), body);
         let any = (bounds[0].1.clone() * bounds[1].1.clone()).greater(0);
-        let result = Expr::select(any, get(&acc), float(0.0));
+        let result = Expr::select(any, get(&acc), Expr::float(0.0, work));
         lets.around(Stmt::seq([
-            set(&acc, float(f64::NEG_INFINITY)),
+            set(&acc, Expr::float(f64::NEG_INFINITY, work)),
             body,
             Stmt::store(&out, at.to_vec(), result.cast(dtype)),
         ]))

@@ -201,7 +201,7 @@ impl Resize {
             return refuse_axis(format!("the scale {scale:e} leads nowhere"), axis);
         }
         if let Interpolation::Nearest(nearest) = self.mode {
-            let pick = |o| nearest.of(coordinate(o)).clamp(0.0, (extent - 1) as f64) as usize;
+            let pick = |o| nearest.round(coordinate(o)).clamp(0.0, (extent - 1) as f64) as usize;
             let slope = coordinate(1) - coordinate(0);
             return Ok(Along::from_picks((0..size).map(pick).collect(), extent, slope));
         }
@@ -339,7 +339,7 @@ fn refuse_axis(why: String, axis: usize) -> Result<Along> {
 }
 
 impl Nearest {
-    fn of(self, x: f64) -> f64 {
+    fn round(self, x: f64) -> f64 {
         match self {
             Nearest::RoundPreferFloor => (x - (0.5 + HALF_WIDTH)).ceil(),
             Nearest::RoundPreferCeil => (x + (0.5 + HALF_WIDTH)).floor(),

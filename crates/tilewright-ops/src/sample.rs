@@ -63,19 +63,20 @@ impl Sampling {
     /// `fraction` behind the cell below it.
     fn weight(self, t: &Expr, fraction: Expr) -> Expr {
         let dtype = fraction.dtype();
-        let number = |v: f64| Expr::float(v, dtype);
         match self {
-            Sampling::Nearest => number(1.0),
-            Sampling::Linear => {
-                Expr::select(t.clone().equal(0), number(1.0) - &fraction, fraction.clone())
-            }
+            Sampling::Nearest => Expr::float(1.0, dtype),
+            Sampling::Linear => Expr::select(
+                t.clone().equal(0),
+                Expr::float(1.0, dtype) - &fraction,
+                fraction.clone(),
+            ),
             Sampling::Cubic => {
                 let a = -0.75;
                 let offset = t.clone().cast(dtype) - 1.0;
                 let s = call(Intrin::Abs, fraction - offset);
                 let near = (&s * (a + 2.0) - (a + 3.0)) * &s * &s + 1.0;
                 let far = ((&s * a - 5.0 * a) * &s + 8.0 * a) * &s - 4.0 * a;
-                Expr::select(s.less_equal(number(1.0)), near, far)
+                Expr::select(s.less_equal(Expr::float(1.0, dtype)), near, far)
             }
         }
     }
@@ -84,16 +85,15 @@ impl Sampling {
 /// The position mirrored into `low..=high`, as often as needed.
 fn reflected(x: Expr, low: f64, high: Expr) -> Expr {
     let dtype = x.dtype();
-    let number = |v: f64| Expr::float(v, dtype);
     let range = high - low;
-    let some = range.clone().greater(number(0.0));
+    let some = range.clone().greater(Expr::float(0.0, dtype));
     // The distance from the lower end, on a way there and back.
     let way = call(Intrin::Abs, x - low);
-    let round = Expr::select(some.clone(), range * 2.0, number(1.0));
+    let round = Expr::select(some.clone(), range * 2.0, Expr::float(1.0, dtype));
     let turns = call(Intrin::Floor, &way / &round);
     let rest = way - turns * &round;
     let back = round - &rest;
-    Expr::select(some, rest.min(back) + low, number(low))
+    Expr::select(some, rest.min(back) + low, Expr::float(low, dtype))
 }
 
 /// Cells and weights of the taps of positions along one axis.

@@ -46,7 +46,7 @@ struct Axis {
 }
 
 impl Axis {
-    fn of(p: &ConvTranspose, axis: usize, kernel: usize, count: Dim) -> Option<Axis> {
+    fn new(p: &ConvTranspose, axis: usize, kernel: usize, count: Dim) -> Option<Axis> {
         let (stride, cut) = (p.strides[axis], p.pads_begin[axis]);
         let (s, k) = (signed(stride)?, signed(kernel)?);
         let taps = kernel.div_ceil(stride);
@@ -77,7 +77,7 @@ pub fn subpixel(p: &ConvTranspose) -> Result<Option<Subpixel>> {
     let shape = dim::fixed(&p.w.shape, "conv_transpose")?;
     let (channels, group, kernel) = (shape[0] / p.groups, shape[1], &shape[2..]);
     let axes = windows.iter().zip(kernel).enumerate();
-    let axes = axes.map(|(a, (u, k))| Axis::of(p, a, *k, u.window.count));
+    let axes = axes.map(|(a, (u, k))| Axis::new(p, a, *k, u.window.count));
     let Some(axes) = axes.collect::<Option<Vec<Axis>>>() else { return Ok(None) };
     let results = group * p.groups;
     let phases = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.stride));

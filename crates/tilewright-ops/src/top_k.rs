@@ -144,10 +144,12 @@ impl Heap {
     fn stream(&self, from: &Buffer, extent: Dim) -> Stmt {
         let root = Expr::i32(0);
         // It comes later than all that are there, so only its value may put it before them.
-        let comes = |at: &Expr| self.before(&self.load_along(at, from), &self.value(&root));
         let take = |at: &Expr| {
             let put = self.put(&root, self.load_along(at, from), at.clone().cast(DType::I64));
-            Stmt::guard(comes(at), Stmt::seq([put, self.sink(root.clone(), &self.k.expr())]))
+            Stmt::guard(
+                self.before(&self.load_along(at, from), &self.value(&root)),
+                Stmt::seq([put, self.sink(root.clone(), &self.k.expr())]),
+            )
         };
         let found = &self.found;
         let chunks = (extent - self.k).floordiv(CHUNK);
@@ -160,7 +162,13 @@ impl Heap {
                 Stmt::seq([
                     set(found, Expr::i32(0)),
                     each("ahead", CHUNK, |ahead| {
-                        set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)))
+                        set(
+                            found,
+                            get(found).max(
+                                self.before(&self.load_along(&at(ahead), from), &self.value(&root))
+                                    .cast(DType::I32),
+                            ),
+                        )
                     }),
                     Stmt::guard(get(found).greater(Expr::i32(0)), all),
                 ])

@@ -233,7 +233,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(p: &Trees, roots: &[usize]) -> Places {
+    fn new(p: &Trees, roots: &[usize]) -> Places {
         let unknown = usize::MAX;
         let mut places =
             Places { entries: Vec::new(), roots: Vec::new(), pairs: vec![unknown; p.nodes.len()] };
@@ -282,7 +282,7 @@ impl Tables {
     fn new(p: &Trees, depths: &[usize]) -> Result<(Vec<Class>, Tables)> {
         let mut order = p.roots.clone();
         order.sort_by_key(|root| class(depths[*root]));
-        let Places { entries, roots: starts, pairs } = Places::of(p, &order);
+        let Places { entries, roots: starts, pairs } = Places::new(p, &order);
         // The last entry is a leaf that leads nowhere and has no weights.
         let nothing = entries.len();
         let size = (nothing + 1).next_power_of_two();

@@ -154,7 +154,7 @@ impl Repeats<'_> {
                 }
             }
         }
-        Ok(Unwritten::of(&scop, Run::all(&scop, buffer).collect())?.reads().next().is_none())
+        Ok(Unwritten::new(&scop, Run::all(&scop, buffer).collect())?.reads().next().is_none())
     }
 
     /// Whether two stores write the same where they meet.
@@ -229,7 +229,7 @@ fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Error> {
     if !has_loops {
         return None;
     }
-    let mut check = Check { scope: Scope::of(func), counts, error: None };
+    let mut check = Check { scope: Scope::at_entry(func), counts, error: None };
     check.stmt(&func.body);
     check.error
 }

@@ -14,7 +14,7 @@
 //! use tilewright_polyhedral::bits::BitMap;
 //! let (i, j) = (Var::index("i"), Var::index("j"));
 //! let swizzled = Expr::intrin(Intrin::BitXor, vec![j.expr(), i.expr().floormod(8)]);
-//! let map = BitMap::of(&[(i.clone(), 5), (j, 3)], &[i.expr(), swizzled]).unwrap();
+//! let map = BitMap::from_indices(&[(i.clone(), 5), (j, 3)], &[i.expr(), swizzled]).unwrap();
 //! let (row, column) = (Var::index("row"), Var::index("column"));
 //! let inverse = map.inverse(&[row, column]).unwrap();
 //! let text: Vec<String> = inverse.values.iter().map(|e| e.to_string()).collect();
@@ -84,7 +84,7 @@ pub struct BitInverse {
 impl BitMap {
     /// The map that some expressions are of variables that are below `2^digits`. `None` where it is
     /// not seen to be linear, or has too many digits.
-    pub fn of(params: &[(Var, u32)], indices: &[Expr]) -> Option<BitMap> {
+    pub fn from_indices(params: &[(Var, u32)], indices: &[Expr]) -> Option<BitMap> {
         let total = params.iter().try_fold(0u32, |sum, (_, n)| sum.checked_add(*n))?;
         if total > MAX_DIGITS {
             return None;

@@ -49,13 +49,13 @@ pub struct Run {
 
 impl Run {
     /// The statement of this number, where it touches the memory.
-    pub fn of(scop: &Scop, k: usize, memory: &Buffer) -> Option<Run> {
+    pub fn from_statement(scop: &Scop, k: usize, memory: &Buffer) -> Option<Run> {
         Run::new(scop, Who::Stmt(k), scop.stmts.get(k)?, memory)
     }
 
     /// All statements that touch the memory.
     pub fn all<'a>(scop: &'a Scop, memory: &'a Buffer) -> impl Iterator<Item = Run> + 'a {
-        (0..scop.stmts.len()).filter_map(|k| Run::of(scop, k, memory))
+        (0..scop.stmts.len()).filter_map(|k| Run::from_statement(scop, k, memory))
     }
 
     /// A statement as another participant.
@@ -290,7 +290,7 @@ impl Unwritten {
     ///
     /// # Errors
     /// What the engine could not decide.
-    pub fn of(scop: &Scop, runs: Vec<Run>) -> Known<Unwritten> {
+    pub fn new(scop: &Scop, runs: Vec<Run>) -> Known<Unwritten> {
         let statements: Vec<Statement> = runs.iter().map(|r| r.statement.clone()).collect();
         let found = Flow::uninitialised(scop.engine(), &statements)?;
         Ok(Unwritten { runs, found })

@@ -19,7 +19,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) use tilewright_ir::linear::gcd;
+pub(crate) use tilewright_ir::index::gcd;
 use tilewright_ir::text::{Names, expr_to_string};
 
 use tilewright_ir::{Buffer, DType, Expr, TypeKind, Var};

@@ -196,13 +196,13 @@ fn residues(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
             out.push((Sum::term(t.clone()), number.scaled(c)?.offset(lo)?));
             break;
         }
-        let told = (0..left.len()).find_map(|k| {
+        let step = (0..left.len()).find_map(|k| {
             let others = left.iter().enumerate().filter(|(i, _)| *i != k);
             let by = others.fold(0, |g, (_, (_, c, ..))| gcd(g, *c));
             let inverse = inverse_modulo(left[k].1, by).filter(|_| left[k].3 <= by)?;
             Some((k, by, inverse))
         });
-        let Some((k, by, inverse)) = told else { break };
+        let Some((k, by, inverse)) = step else { break };
         let (t, c, lo, _) = left.remove(k);
         let digit = number.scaled(inverse)?.modulo(by)?;
         out.push((Sum::term(t.clone()), digit.clone().offset(lo)?));

@@ -61,6 +61,7 @@ mod inverse;
 mod last_writers;
 mod memory;
 mod normalizer;
+pub mod overflow;
 pub mod place;
 pub mod points;
 mod product;
@@ -73,7 +74,6 @@ mod set;
 pub mod simplify;
 pub mod sizes;
 mod space;
-pub mod traits;
 mod unknowns;
 mod witness;
 

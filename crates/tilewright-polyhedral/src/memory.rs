@@ -148,10 +148,10 @@ impl Question {
             self.write(format_args!("{c}*"));
             match term {
                 Term::Atom(a) => self.atom(a),
-                Term::Div(s, k) => self.of("/", s, *k),
-                Term::Mod(s, k) => self.of("%", s, *k),
-                Term::TruncDiv(s, k) => self.of("t/", s, *k),
-                Term::TruncMod(s, k) => self.of("t%", s, *k),
+                Term::Div(s, k) => self.divided("/", s, *k),
+                Term::Mod(s, k) => self.divided("%", s, *k),
+                Term::TruncDiv(s, k) => self.divided("t/", s, *k),
+                Term::TruncMod(s, k) => self.divided("t%", s, *k),
                 Term::Min(a, b) | Term::Max(a, b) => {
                     self.text.push_str(if matches!(term, Term::Min(..)) { "min" } else { "max" });
                     self.total(a);
@@ -168,7 +168,7 @@ impl Question {
         self.text.push(';');
     }
 
-    fn of(&mut self, what: &str, s: &Sum, k: i128) {
+    fn divided(&mut self, what: &str, s: &Sum, k: i128) {
         self.write(format_args!("{what}{k}"));
         self.total(s);
     }

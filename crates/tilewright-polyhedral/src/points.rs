@@ -24,7 +24,7 @@ enum Part {
 
 impl Points {
     /// Those of a domain.
-    pub fn of(domain: Domain) -> Points {
+    pub fn new(domain: Domain) -> Points {
         Points(Rc::new(Node { around: None, domain: domain.into(), middle: OnceCell::new() }))
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn is_never<'a>(guards: impl IntoIterator<Item = &'a Pred>, p: &Pred)
 pub(crate) fn ends<'a>(guards: impl IntoIterator<Item = &'a Pred>, s: &Sum) -> Ends {
     let mut known = Intervals::default();
     guards.into_iter().for_each(|g| known.learn(g));
-    known.of(s)
+    known.ends(s)
 }
 
 /// Intervals of atoms.
@@ -55,7 +55,7 @@ impl Intervals {
             let Term::Atom(atom) = term else { continue };
             let mut rest = s.clone();
             rest.terms.remove(term);
-            let (low, high) = self.of(&rest);
+            let (low, high) = self.ends(&rest);
             let most = if sign > 0 { high } else { low.and_then(i128::checked_neg) };
             let (Some(most), c) = (most, c * sign) else { continue };
             // c * atom >= -most
@@ -85,7 +85,7 @@ impl Intervals {
     }
 
     /// The ends of a sum.
-    fn of(&self, s: &Sum) -> Ends {
+    fn ends(&self, s: &Sum) -> Ends {
         s.ends(&|a| self.of_atom(a))
     }
 
@@ -93,12 +93,12 @@ impl Intervals {
     fn deny(&self, p: &Pred) -> bool {
         match p {
             Pred::Bool(value) => !value,
-            Pred::Ge(s) => self.of(s).1.is_some_and(|high| high < 0),
+            Pred::Ge(s) => self.ends(s).1.is_some_and(|high| high < 0),
             Pred::Eq(s) => {
-                let (low, high) = self.of(s);
+                let (low, high) = self.ends(s);
                 low.is_some_and(|low| low > 0) || high.is_some_and(|high| high < 0)
             }
-            Pred::Ne(s) => self.of(s) == (Some(0), Some(0)),
+            Pred::Ne(s) => self.ends(s) == (Some(0), Some(0)),
             Pred::Flag(..) => false,
             Pred::Or(parts) => parts.iter().all(|p| self.deny(p)),
             Pred::And(parts) => {
@@ -190,7 +190,7 @@ impl Intervals {
         if c.checked_add(*d) != Some(0) {
             return None;
         }
-        let (low, high) = self.of(&rest);
+        let (low, high) = self.ends(&rest);
         (low? > -c.abs() && high? < c.abs()).then(|| (a.clone(), b.clone(), rest))
     }
 

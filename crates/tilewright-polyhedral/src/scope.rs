@@ -56,9 +56,9 @@ pub struct Scope {
 
 impl Scope {
     /// The start of a function: sizes are not negative.
-    pub fn of(func: &TensorFunc) -> Scope {
+    pub fn at_entry(func: &TensorFunc) -> Scope {
         Scope {
-            points: Points::of(sizes(func)),
+            points: Points::new(sizes(func)),
             loops: Vec::new(),
             bound: RefCell::default(),
             hidden: HashSet::new(),
@@ -68,7 +68,7 @@ impl Scope {
 
     /// The same, where questions may take so many operations.
     pub fn with_quota(self, operations: u64) -> Scope {
-        Scope { points: Points::of(self.domain().with_quota(operations)), ..self }
+        Scope { points: Points::new(self.domain().with_quota(operations)), ..self }
     }
 
     /// The points at which the place is reached.

@@ -46,7 +46,7 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
 
 /// The sizes that an extent is a multiple of: where it is not zero, they are not either.
 fn factors(extent: &Expr) -> Vec<Var> {
-    let Some(extent) = Dim::of(extent) else { return Vec::new() };
+    let Some(extent) = Dim::from_expr(extent) else { return Vec::new() };
     let mut sizes = extent.vars();
     sizes.retain(|v| extent.substitute(&|x| (x == v).then(|| Dim::from(0))) == 0);
     sizes

@@ -14,7 +14,7 @@ const MOST: i64 = 4096;
 /// Tables that show a layout: the start of memory, where padding starts if that is further on, and
 /// where a corner of the logical tensor lies. None where its size is open.
 pub fn tables(layout: &TiledLayout) -> Vec<String> {
-    let Some(layout) = Numbers::of(layout) else { return Vec::new() };
+    let Some(layout) = Numbers::new(layout) else { return Vec::new() };
     // Places are computed without a check below.
     let size = layout.physical().iter().try_fold(1i64, |n, d| n.checked_mul(*d));
     if size.is_none_or(|n| n <= 0) {
@@ -47,7 +47,7 @@ struct Digits {
 }
 
 impl Numbers {
-    fn of(layout: &TiledLayout) -> Option<Numbers> {
+    fn new(layout: &TiledLayout) -> Option<Numbers> {
         let splits = layout
             .splits
             .iter()
@@ -283,7 +283,7 @@ mod tests {
 
     /// Every cell of the memory holds what the layout says, and the rest is padding.
     fn check(layout: &TiledLayout) {
-        let numbers = Numbers::of(layout).expect("no size is open");
+        let numbers = Numbers::new(layout).expect("no size is open");
         let memory = Memory::new(&numbers);
         let mut padding = None;
         let mut elements = 0;

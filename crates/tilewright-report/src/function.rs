@@ -44,7 +44,7 @@ pub(crate) struct FunctionReport<'a> {
 }
 
 impl<'a> FunctionReport<'a> {
-    pub(crate) fn of(
+    pub(crate) fn new(
         report: &Report<'a>,
         number: usize,
         plan: &'a Planned,
@@ -83,7 +83,7 @@ pub(crate) struct Kinds {
 impl Kinds {
     /// The kinds of layouts of these plans, the logical one first, then by how often they are chosen. A
     /// kind in which a policy computes convolutions has the policy's name.
-    pub(crate) fn of(plans: &[Planned]) -> Kinds {
+    pub(crate) fn count(plans: &[Planned]) -> Kinds {
         let mut counts: HashMap<String, usize> = HashMap::new();
         let mut found: Vec<(String, String)> = Vec::new();
         let mut policies: HashMap<String, String> = HashMap::new();
@@ -169,7 +169,7 @@ pub(crate) struct Bindings {
 }
 
 impl Bindings {
-    pub(crate) fn of(module: &Module, plan: &Planned) -> Bindings {
+    pub(crate) fn collect(module: &Module, plan: &Planned) -> Bindings {
         let mut functions: HashMap<&str, Vec<String>> = HashMap::new();
         let mut dtypes: HashMap<&str, Vec<String>> = HashMap::new();
         let graph = module.graph(&plan.graph);

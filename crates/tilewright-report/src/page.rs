@@ -26,7 +26,7 @@ const LISTED: usize = 10;
 
 /// The page as HTML.
 pub fn page(report: &Report<'_>) -> String {
-    let kinds = Kinds::of(report.plans);
+    let kinds = Kinds::count(report.plans);
     let mut shared = Shared::default();
     let title = html(report.model);
     let mut text = format!(
@@ -43,8 +43,8 @@ pub fn page(report: &Report<'_>) -> String {
     let module = name_outputs(report.module);
     let mut graphs = Vec::new();
     for (number, plan) in report.plans.iter().enumerate() {
-        let bindings = Bindings::of(&module, plan);
-        let function = FunctionReport::of(report, number, plan, bindings, &kinds);
+        let bindings = Bindings::collect(&module, plan);
+        let function = FunctionReport::new(report, number, plan, bindings, &kinds);
         text += &function.section();
         let scheduled = report.after.map(|(after, target)| {
             shared.steps.of_graph(&name_outputs(after), &plan.graph, target)
@@ -75,11 +75,11 @@ pub fn page(report: &Report<'_>) -> String {
 
 /// The drawing of each graph function by itself, as an SVG image.
 pub fn drawings(report: &Report<'_>) -> Vec<String> {
-    let kinds = Kinds::of(report.plans);
+    let kinds = Kinds::count(report.plans);
     let module = name_outputs(report.module);
     let parts = report.plans.iter().enumerate().map(|(number, plan)| {
-        let bindings = Bindings::of(&module, plan);
-        FunctionReport::of(report, number, plan, bindings, &kinds)
+        let bindings = Bindings::collect(&module, plan);
+        FunctionReport::new(report, number, plan, bindings, &kinds)
     });
     parts.map(|function| Graph::new(&function).image(include_str!("page.css"))).collect()
 }

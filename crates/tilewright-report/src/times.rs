@@ -126,7 +126,7 @@ pub struct Times {
 
 impl Times {
     /// What a profile says of a plan, whose costs are nanoseconds where `is_time`.
-    pub fn of(planned: &Planned, profile: &Profile, is_time: bool) -> Times {
+    pub fn new(planned: &Planned, profile: &Profile, is_time: bool) -> Times {
         let (problem, plan) = (&planned.problem, &planned.plan);
         let calls = &problem.calls[..planned.calls()];
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -370,7 +370,7 @@ mod tests {
         let planned = chain();
         let given =
             profile(&[("x", 600.0), ("b", 1100.0), ("c", 3100.0), ("c", 50.0), ("d", 70.0)]);
-        let times = Times::of(&planned, &given, true);
+        let times = Times::new(&planned, &given, true);
         let kernels = [(vec![1, 0], 1200, 1100.0), (vec![2], 3000, 3100.0)];
         let kernels = kernels.map(|(calls, predicted, nanoseconds)| Kernel {
             calls,
@@ -405,7 +405,7 @@ mod tests {
             (&[("v", 1700.0), ("v", 3000.0)], &[&[1, 0], &[2]]),
             (&[("v", 1500.0), ("v", 200.0), ("v", 3000.0)], &[&[0], &[1], &[2]]),
         ] {
-            let times = Times::of(&planned, &profile(given), true);
+            let times = Times::new(&planned, &profile(given), true);
             let calls: Vec<&[usize]> = times.kernels.iter().map(|k| &*k.calls).collect();
             assert_eq!(calls, expected);
             assert_eq!(times.near(), (given.len(), given.len()));
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_conversion_without_a_kernel_is_part_of_the_one_that_reads_it() {
-        let times = Times::of(&chain(), &profile(&[("b", 1100.0), ("c", 3100.0)]), true);
+        let times = Times::new(&chain(), &profile(&[("b", 1100.0), ("c", 3100.0)]), true);
         let all: Vec<_> = times
             .kernels
             .iter()
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn cycles_are_compared_by_the_median_kernel() {
         let given = profile(&[("a", 750.0), ("b", 1000.0), ("c", 1500.0)]);
-        let times = Times::of(&chain(), &given, false);
+        let times = Times::new(&chain(), &given, false);
         assert_eq!((times.scale, times.near()), (0.5, (2, 3)));
     }
 

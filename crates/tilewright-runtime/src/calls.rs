@@ -53,7 +53,7 @@ impl Calls {
             .map(|step| kernel_number(&step.func, &*code))
             .collect::<Result<_>>()?;
         plan.check()?;
-        let home = Home::of(&*code, &plan.constants)?;
+        let home = Home::new(&*code, &plan.constants)?;
         let calls = Calls {
             plan,
             kernels,

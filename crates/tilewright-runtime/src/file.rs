@@ -287,10 +287,12 @@ mod tests {
         let refused = |path: &Path| check(path).expect_err("it is refused").to_string();
         assert!(refused(directory.path()).ends_with(": it is a directory"));
         let missing = directory.path().join("no/f");
-        let said = refused(&missing);
+        let message = refused(&missing);
         assert!(
-            said.strip_prefix(&missing.display().to_string()).is_some_and(|s| !s.contains(".tmp")),
-            "{said}"
+            message
+                .strip_prefix(&missing.display().to_string())
+                .is_some_and(|s| !s.contains(".tmp")),
+            "{message}"
         );
         assert!(check(directory.path().join("f")).is_ok());
         assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 0);
@@ -316,7 +318,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_an_error() {
-        let said = write("/dev/full", b"text").expect_err("it is full").to_string();
-        assert!(said.starts_with("/dev/full: "), "{said}");
+        let message = write("/dev/full", b"text").expect_err("it is full").to_string();
+        assert!(message.starts_with("/dev/full: "), "{message}");
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Home {
 
 impl Home {
     /// That of some code; constants are copied to it.
-    pub(crate) fn of(code: &dyn Code, constants: &[Tensor]) -> Result<Home> {
+    pub(crate) fn new(code: &dyn Code, constants: &[Tensor]) -> Result<Home> {
         let Some(device) = code.device() else { return Ok(Home::Host) };
         let copies = constants
             .iter()

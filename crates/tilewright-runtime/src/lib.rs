@@ -3,6 +3,7 @@
 //! * [`npy`], [`npz`]: tensors in NumPy's files.
 //! * [`mod@file`]: files that are written whole.
 //! * [`pool`]: the threads that share a kernel's parallel loops.
+//! * [`parallel`]: work of the compiler on many trees at once.
 //! * [`plan`]: where the values of a model lie, and the kernel calls over them.
 //! * [`executable`]: a compiled plan that can be run.
 //! * `arenas`: the memory that runs write to; `home`: where it is, on the host or on a device.
@@ -19,6 +20,7 @@ mod home;
 mod machine;
 pub mod npy;
 pub mod npz;
+pub mod parallel;
 pub mod plan;
 pub mod pool;
 

@@ -413,7 +413,7 @@ mod tests {
         assert!(error.to_string().contains("takes 17179869184 bytes, where"), "{error}");
         assert!(matches!(error, Error::Input(_)));
         // One that says less than there is, and more, by a little and by much.
-        for (says, said) in
+        for (says, expected) in
             [(1 << 19, "goes on behind"), ((4 << 20) + 1, "cut short"), (1 << 24, "may hold")]
         {
             let header =
@@ -424,7 +424,7 @@ mod tests {
             content.resize(4 << 20, 0);
             let bytes = deflated("x.npy", &content);
             let error = archive(&bytes).expect("an archive").read("x").expect_err("a lie");
-            assert!(error.to_string().contains(said), "{error}");
+            assert!(error.to_string().contains(expected), "{error}");
         }
     }
 

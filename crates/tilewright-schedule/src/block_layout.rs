@@ -84,7 +84,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let new = Block { iters, ..(*body).clone() };
     let bindings = layout.cells.iter().map(Var::expr).collect();
     let new = BlockCursor { bindings, ..cursor.clone() }.with_block(new);
-    let new = Tidy::of(&engine, Vec::new(), vars, Vec::new()).stmt(&new);
+    let new = Tidy::new(&engine, Vec::new(), vars, Vec::new()).stmt(&new);
     Ok((replace_in(func, outer, &Stmt::nest(layout.ranges().into_iter(), new)), ()))
 }
 

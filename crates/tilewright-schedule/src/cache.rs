@@ -334,7 +334,7 @@ fn cache_read(
         }
         _ => touched,
     };
-    let reads: Vec<_> = touched.iter().flat_map(|s| Footprint::of(s, &buffer).reads).collect();
+    let reads: Vec<_> = touched.iter().flat_map(|s| Footprint::collect(s, &buffer).reads).collect();
     let holds = |r: &Region| {
         let (r, _) = fit(r, &known);
         within(&reads, &r, &known)
@@ -362,7 +362,7 @@ fn cache_read(
     copy.check_pointers(func, &nodes)?;
     // A read behind the loops gets what the last iteration to write a cell has left there.
     let before = writers.iter().flatten();
-    let written: Vec<_> = before.flat_map(|s| Footprint::of(s, &buffer).writes).collect();
+    let written: Vec<_> = before.flat_map(|s| Footprint::collect(s, &buffer).writes).collect();
     for s in &behind {
         let filled = so_far(&copy.block(&block.name, true), &place.around, s, &copy.cache);
         let held = within(&written, &copy.region, &known)
@@ -417,12 +417,12 @@ fn so_far(s: &Stmt, around: &[Stmt], reader: &Cursor, buffer: &Buffer) -> Vec<Ce
             all = Stmt::for_loop(&earlier, range, ForKind::Serial, body);
         }
     }
-    Footprint::of(&all, buffer).writes
+    Footprint::collect(&all, buffer).writes
 }
 
 /// Whether all that a consumer reads of a buffer is among cells of its cache.
 fn holds_reads(consumer: &Cursor, buffer: &Buffer, filled: &[Cells]) -> bool {
-    let reads = Footprint::of(&consumer.stmt, buffer).reads;
+    let reads = Footprint::collect(&consumer.stmt, buffer).reads;
     fed(buffer, &reads, filled, &known_around(&consumer.around))
 }
 
@@ -581,7 +581,7 @@ fn cache_write(
     let region = hull(&element, &buffer, true)
         .ok_or_else(|| Error::internal("the block writes nothing of its buffer"))?;
     let (fitted, _) = fit(&region, &known);
-    let footprint = Footprint::of(&element, &buffer);
+    let footprint = Footprint::collect(&element, &buffer);
     let opaque = !accessed(&b.body).1.contains(&buffer);
     if !opaque {
         must_write(b, &footprint.writes, &fitted, &known)?;
@@ -590,7 +590,7 @@ fn cache_write(
     let copied_in = place.around.clone();
     for s in &listed {
         let inside = s.around.iter().any(|a| a.ptr_eq(&element));
-        let cells = Footprint::of(&s.stmt, &buffer).reads;
+        let cells = Footprint::collect(&s.stmt, &buffer).reads;
         let known = [known.clone(), known_around(&s.around)].concat();
         let held = || {
             if within(&cells, &copy.region, &known) {

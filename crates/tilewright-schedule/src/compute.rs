@@ -205,7 +205,7 @@ impl Moving<'_> {
             return Err(Error::refused(what));
         }
         // Then the value is defined for every cell.
-        let writes = Footprint::of(&removed(own), &self.buffer).writes;
+        let writes = Footprint::collect(&removed(own), &self.buffer).writes;
         cover(&writes, &Region::whole(&self.buffer), &self.known_outside(own))
             .map_err(|e| e.context("the buffer must be filled as a whole"))?;
         self.check_vars()
@@ -283,7 +283,7 @@ fn compute_at(
     l: &LoopRef,
     placement: Placement,
 ) -> Result<Edited> {
-    let stage = Stage::of(func, block)?;
+    let stage = Stage::find(func, block)?;
     let target = loop_cursor(func, l)?;
     let (name, buffer) = (&block.name, &stage.buffer);
     if let Some(what) = not_repeatable(&stage.value) {
@@ -312,7 +312,8 @@ fn compute_at(
     let region =
         hull(inner, buffer, false).ok_or_else(|| Error::internal("the readers read nothing"))?;
     let (region, bounds) = fit(&region, &known);
-    if bounds.is_empty() && !footprint::within(&Footprint::of(inner, buffer).reads, &region, &known)
+    if bounds.is_empty()
+        && !footprint::within(&Footprint::collect(inner, buffer).reads, &region, &known)
     {
         return Err(Error::refused(format!(
             "it is not known which cells of `{buffer}` an iteration of `{}` reads",

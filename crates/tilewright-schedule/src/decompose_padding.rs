@@ -23,8 +23,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::index::{Ranges, simplify, simplify_indices};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     BinOp, Block, Buffer, Dim, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
@@ -63,14 +62,14 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     let cursor = the_block(func, block)?;
     let outer = loop_cursor(func, l)?;
     let first = nest_from(&cursor, &outer.stmt, l)?;
-    let padded = Padded::of(&cursor, &cursor.around[first..])?;
+    let padded = Padded::find(&cursor, &cursor.around[first..])?;
     padded.writes_each_cell_once()?;
     unseen(func, &cursor, first, padded.buffer)?;
     let iters = &cursor.block.iters;
     let vars: Vec<&Var> = iters.iter().map(|i| &i.var).collect();
     let bounds = box_of(&padded.cond, &vars, |k| {
         let domain = &iters[k].domain;
-        let size = Dim::of(&domain.extent).filter(|_| domain.min.as_int() == Some(0));
+        let size = Dim::from_expr(&domain.extent).filter(|_| domain.min.as_int() == Some(0));
         size.ok_or_else(|| {
             let (extent, var) = (&domain.extent, vars[k].name());
             Error::refused(format!("the extent {extent} of `{var}` is no size from zero"))
@@ -128,7 +127,7 @@ struct Padded<'a> {
 }
 
 impl<'a> Padded<'a> {
-    fn of(cursor: &'a BlockCursor, nest: &'a [Stmt]) -> Result<Padded<'a>> {
+    fn find(cursor: &'a BlockCursor, nest: &'a [Stmt]) -> Result<Padded<'a>> {
         let (buffer, indices, value) = cursor.store()?;
         if cursor.block.init.is_some() {
             return Err(cursor.refuse("has an initialisation"));
@@ -268,7 +267,7 @@ impl<'a> Padded<'a> {
                 if from > 0 {
                     made.predicate.push(Expr::int(from, at.dtype()).less_equal(at));
                 }
-                if Dim::of(&iter.domain.extent) != Some(end) {
+                if Dim::from_expr(&iter.domain.extent) != Some(end) {
                     made.predicate.push(at.clone().less(end.typed(at.dtype())));
                 }
                 made.bindings.push(simplified(&(at.clone() - from)));
@@ -289,8 +288,8 @@ impl<'a> Padded<'a> {
         }
         let mut loops = self.own_nest().iter().filter_map(as_loop);
         let (_, r, _) = loops.find(|(x, r, _)| **x == v && r.min.as_int() == Some(0))?;
-        let n = Dim::of(&r.extent)?;
-        let all = Dim::of(&self.cursor.block.iters[k].domain.extent)?;
+        let n = Dim::from_expr(&r.extent)?;
+        let all = Dim::from_expr(&self.cursor.block.iters[k].domain.extent)?;
         let last = n + usize::try_from(shift).ok()?;
         all.at_least(last)
             .then(|| (v, Bounds { from: bound.from.max(shift), end: bound.end.min(last) }))
@@ -321,7 +320,7 @@ fn decided(value: &Expr, iters: &[IterVar], bindings: &[Expr], cursor: &Cursor) 
     let mut fixed = Subst::default();
     for (iter, at) in iters.iter().zip(bindings) {
         inside.bind_loop(&iter.var, &iter.domain);
-        let values = outside.of(at).meet(inside.of(&iter.var.expr()));
+        let values = outside.interval(at).meet(inside.interval(&iter.var.expr()));
         if values.is_empty() {
             continue;
         }
@@ -346,10 +345,10 @@ fn unseen(func: &TensorFunc, cursor: &Cursor, first: usize, buffer: &Buffer) -> 
         let element = cursor.around.get(k + 1).unwrap_or(&cursor.stmt);
         let at = list.iter().position(|e| e.ptr_eq(element)).unwrap_or(0);
         let known = known_around(&cursor.around[..k]);
-        let written = Footprint::of(element, buffer).writes;
+        let written = Footprint::collect(element, buffer).writes;
         for (other, s) in list.iter().enumerate().filter(|(n, _)| *n != at) {
             let (reads, writes) = touches(s, buffer);
-            let own = || Footprint::of(s, buffer).reads;
+            let own = || Footprint::collect(s, buffer).reads;
             let why = match (reads, writes) {
                 (_, true) => "writes",
                 (true, _) if other < at => "reads, before the block does,",
@@ -413,7 +412,7 @@ fn bound_of(e: &Expr, vars: &[&Var]) -> Option<(usize, Option<i64>, Option<Dim>)
         BinOp::Lt => (b, a, 1),
         _ => return None,
     };
-    let mut form = Linear::of(greater)?.plus(&Linear::of(less)?, -1)?;
+    let mut form = Linear::from_expr(greater)?.plus(&Linear::from_expr(less)?, -1)?;
     let at = form.terms.iter().position(|(atom, _)| atom.as_var() == Some(vars[k]))?;
     let (_, factor) = form.terms.remove(at);
     form.constant -= apart;
@@ -430,7 +429,7 @@ fn bound_of(e: &Expr, vars: &[&Var]) -> Option<(usize, Option<i64>, Option<Dim>)
             form.constant += 1;
             let end = form.to_expr()?;
             let other = vars.iter().any(|v| end.mentions(v));
-            Some((k, None, Some(Dim::of(&end).filter(|_| !other)?)))
+            Some((k, None, Some(Dim::from_expr(&end).filter(|_| !other)?)))
         }
         _ => None,
     }

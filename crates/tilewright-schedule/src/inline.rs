@@ -61,7 +61,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// # Errors
     /// `Refused` where there is no such block, or it is another one.
-    pub fn of(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
+    pub fn find(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
         let at = the_block(func, block)?;
         let (buffer, indices, value) = at.store()?;
         let (buffer, indices, value) = (buffer.clone(), indices.to_vec(), value.clone());
@@ -70,7 +70,7 @@ impl Stage {
 
     /// One without a reduction, whose value can be computed again.
     fn spatial(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
-        let stage = Stage::of(func, block)?;
+        let stage = Stage::find(func, block)?;
         let at = &stage.at;
         if at.block.init.is_some() || at.pairs().any(|(i, _)| i.kind != IterKind::Spatial) {
             return Err(at.refuse("is not spatial"));
@@ -312,7 +312,7 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let own = cursor_in(&body, &st.at.stmt)?;
     only_writer(&body, &st, &own)?;
     let whole = Region::whole(&st.buffer);
-    cover(&Footprint::of(&body, &st.buffer).writes, &whole, &st.known_outside(&own))
+    cover(&Footprint::collect(&body, &st.buffer).writes, &whole, &st.known_outside(&own))
         .map_err(|e| e.context("the buffer must be filled as a whole"))?;
     let readers = users(&body, &st.buffer, |(r, _)| r);
     if let Some(first) = earlier(&body, &own.stmt, &readers) {
@@ -528,7 +528,7 @@ fn written(body: &Stmt, at: &BlockCursor, buffer: &Buffer, indices: &[Expr]) -> 
     let value = Expr::constant(0.0, buffer.dtype());
     let store = Stmt::store(&probe, indices.to_vec(), value);
     let alone = Block { reads: None, writes: None, body: store, ..(*at.block).clone() };
-    Footprint::of(&replace(body, &at.stmt, &at.with_block(alone)), &probe).writes
+    Footprint::collect(&replace(body, &at.stmt, &at.with_block(alone)), &probe).writes
 }
 
 /// The indices at which a consumer reads a buffer, everywhere the same.
@@ -575,7 +575,7 @@ fn producer_of(
         return Err(refused_buffer("read before it is written", buffer));
     }
     let known = consumer.known_outside(&cursor_in(body, &consumer.at.stmt)?);
-    let cells = Footprint::of(body, buffer);
+    let cells = Footprint::collect(body, buffer);
     let all = Region::whole(buffer);
     cover(&cells.writes, &all, &known)
         .map_err(|e| e.context(format!("the block `{}` must fill the buffer", b.name)))?;

@@ -89,7 +89,7 @@ fn transform_loops(
     lambda: &Lambda,
 ) -> Result<Edited<Vec<LoopRef>>> {
     let Nest { outer, loops: old, body } =
-        Nest::of(func, loops, |s| serial(s, "transformed").map(drop))?;
+        Nest::find(func, loops, |s| serial(s, "transformed").map(drop))?;
     let ranges = loop_ranges(&old);
     let engine = Engine::new();
     let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
@@ -121,7 +121,7 @@ fn transform_loops(
         vars.iter().zip(inverse).map(|(v, e)| (v.clone(), e.cast(v.dtype()))).collect();
     let body = Subst::vars(subst).stmt(&body);
     let guards = if guard.is_true() { Vec::new() } else { vec![guard.clone()] };
-    let mut tidy = Tidy::of(&engine, known, cells.clone(), guards);
+    let mut tidy = Tidy::new(&engine, known, cells.clone(), guards);
     let mut body = tidy.stmt(&body);
     if !guard.is_true() {
         body = guard_blocks(&body, &guard);

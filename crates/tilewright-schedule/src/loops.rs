@@ -163,7 +163,7 @@ pub(crate) struct Nest {
 impl Nest {
     /// # Errors
     /// `Refused` where the loops are not nested so, or the check refuses one.
-    pub fn of(
+    pub fn find(
         func: &TensorFunc,
         list: &[LoopRef],
         check: impl Fn(&Stmt) -> Result<()>,
@@ -308,7 +308,7 @@ pub(crate) fn guard_blocks(stmt: &Stmt, cond: &Expr) -> Stmt {
 }
 
 fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
-    let nest = Nest::of(func, loops, |s| from_zero(s, "fused").map(drop))?;
+    let nest = Nest::find(func, loops, |s| from_zero(s, "fused").map(drop))?;
     let mut parts: Vec<(Var, Expr)> = Vec::new();
     for s in &nest.loops {
         let (var, extent, _) = from_zero(s, "fused")?;

@@ -174,7 +174,7 @@ impl Decomposed<'_> {
         if let Some(v) = vars.find(|v| needed.contains(v) && self.reduces(v)) {
             return Err(over_both(v));
         }
-        let mut first_of = First::of(loops, dropped);
+        let mut first_of = First::new(loops, dropped);
         for (i, e) in self.cursor.of_kind(IterKind::Reduce) {
             let start = first_of.expr_at(&e.clone().equal(i.domain.min.clone()));
             if !start.is_true() {
@@ -242,7 +242,7 @@ impl Decomposed<'_> {
 pub(crate) struct First(Subst);
 
 impl First {
-    pub fn of(loops: &[Stmt], which: &[Var]) -> First {
+    pub fn new(loops: &[Stmt], which: &[Var]) -> First {
         let mins = loops
             .iter()
             .filter_map(as_loop)

@@ -140,7 +140,7 @@ fn each_instance(cursor: &BlockCursor, buffer: &Buffer, side: Side, at: &[Expr])
     let b = &*cursor.block;
     let known = [known_around(&cursor.around), known_around(std::slice::from_ref(&cursor.stmt))];
     let known = known.concat();
-    let footprint = Footprint::of(&b.body, buffer);
+    let footprint = Footprint::collect(&b.body, buffer);
     if side == Side::Write {
         // What is written through a pointer is as the block declares it.
         let opaque = !accessed(&b.body).1.contains(buffer);

@@ -211,7 +211,7 @@ impl<'a> Moving<'a> {
         let mut guards = Vec::new();
         let mut best: Option<Range> = None;
         for w in written {
-            let reads = Footprint::of(&block.body, &w.buffer).reads;
+            let reads = Footprint::collect(&block.body, &w.buffer).reads;
             let pairs = reads.iter().flat_map(|r| r.indices.iter().zip(&w.ranges));
             // What varies inside of the block is for the check of the order.
             for (at, cells) in pairs.filter(|(at, _)| {

@@ -242,7 +242,7 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
             l.var
         )));
     }
-    let mut first = First::of(r.loops, &dropped);
+    let mut first = First::new(r.loops, &dropped);
     for (i, e) in r.at.of_kind(IterKind::Reduce) {
         if !first.expr_at(&e.clone().equal(i.domain.min.clone())).is_true() {
             return Err(Error::refused(format!(
@@ -253,9 +253,9 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
     }
     check_once(r.at, r.init, r.loops, &dropped, outer)?;
     // A partial result begins where all other loops of the reduction do, and each result where all do.
-    let whole = First::of(r.loops, &dropped).expr_at(&r.at.predicate);
+    let whole = First::new(r.loops, &dropped).expr_at(&r.at.predicate);
     dropped.retain(|v| *v != l.var);
-    let start = First::of(r.loops, &dropped).expr_at(&r.at.predicate);
+    let start = First::new(r.loops, &dropped).expr_at(&r.at.predicate);
     let guards = [outer.to_vec(), r.spatial_conditions(&reduced)].concat();
     if start.is_true() {
         return Ok((range, Begin::First));

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::visit::{walk_block, walk_expr, walk_func, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, ExprKind, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,

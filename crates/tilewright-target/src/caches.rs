@@ -19,7 +19,7 @@ const KIB: usize = 1 << 10;
 
 impl Caches {
     /// Those of a CPU by its name, or else what CPUs with such features usually have.
-    pub(crate) fn of(features: &Features, cpu: &str) -> Caches {
+    pub(crate) fn detect(features: &Features, cpu: &str) -> Caches {
         // One that is not known has those of the one that it is like; with features of its own it is
         // another design.
         let known = features

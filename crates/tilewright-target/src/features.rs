@@ -22,7 +22,7 @@ pub enum Arch {
 
 impl Arch {
     /// That of a triple.
-    pub fn of(triple: &str) -> Arch {
+    pub fn from_triple(triple: &str) -> Arch {
         match triple.split('-').next().unwrap_or_default() {
             "x86_64" => Arch::X86_64,
             "aarch64" | "arm64" => Arch::Aarch64,
@@ -115,8 +115,8 @@ pub struct Features {
 impl Features {
     /// Those of a CPU, and then the list, of which the last mention of a feature counts. A feature
     /// brings those that it needs, and without one those go that need it. An unknown CPU has none.
-    pub fn of(triple: &str, cpu: &str, list: &str) -> Features {
-        let arch = Arch::of(triple);
+    pub fn parse(triple: &str, cpu: &str, list: &str) -> Features {
+        let arch = Arch::from_triple(triple);
         let mut features = Features { arch, on: BTreeSet::new() };
         for cpu in arch.family(cpu) {
             features.on.extend(cpu.more.split_whitespace().map(str::to_owned));
@@ -176,7 +176,7 @@ impl Features {
 /// # Errors
 /// [`Error::Input`] with the nearest name that there is, and for a list that is none.
 pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>) -> Result<()> {
-    let arch = Arch::of(triple);
+    let arch = Arch::from_triple(triple);
     let known_cpus = arch.cpus().iter().filter(|c| c.since <= llvm);
     let names: Vec<&str> = known_cpus.flat_map(Cpu::names).collect();
     if !cpu.is_empty() && cpu != "generic" && !names.contains(&cpu) {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn features_of(cpu: &str, list: &str) -> Features {
-        Features::of(LINUX, cpu, list)
+        Features::parse(LINUX, cpu, list)
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn level(n: u32) -> Features {
-        Features::of(LINUX, &format!("x86-64-v{n}"), "")
+        Features::parse(LINUX, &format!("x86-64-v{n}"), "")
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! ```
 //! use tilewright_target::{Features, Target};
 //! let linux = "x86_64-unknown-linux-gnu";
-//! let features = Features::of(linux, "x86-64-v3", "+gfni,-avx");
+//! let features = Features::parse(linux, "x86-64-v3", "+gfni,-avx");
 //! assert!(features.has("bmi2") && features.has("gfni") && !features.has("fma"));
 //! assert_eq!(Target::new(linux, "x86-64-v3", "").vectors.lanes(4), 8);
 //! assert!(tilewright_target::check(linux, "x86-64-v7", "", 22, None).is_err());

@@ -190,7 +190,7 @@ mod tests {
         })
     }
 
-    fn said(target: &Target, b: &Buffer) -> String {
+    fn outcome(target: &Target, b: &Buffer) -> String {
         let used = Stmt::store(b, vec![Expr::i32(0), Expr::i32(0)], Expr::float(1.0, DType::F32));
         let parameter = TensorFunc::new(vec![Param::tensor(b)], Stmt::nop());
         let local = TensorFunc::new(Vec::new(), Stmt::allocate(b, Stmt::nop()));
@@ -207,28 +207,28 @@ mod tests {
     #[test]
     fn ranks_that_a_scope_does_not_take_are_refused() {
         let cpu = Target::new("x86_64-unknown-linux-gnu", "", "");
-        assert_eq!(said(&cpu, &buffer("global", &[])), "fine");
-        assert_eq!(said(&cpu, &buffer("", &[])), "fine");
-        assert_eq!(said(&cpu, &buffer("local", &[])), "fine");
+        assert_eq!(outcome(&cpu, &buffer("global", &[])), "fine");
+        assert_eq!(outcome(&cpu, &buffer("", &[])), "fine");
+        assert_eq!(outcome(&cpu, &buffer("local", &[])), "fine");
         assert_eq!(
-            said(&cpu, &buffer("global", &[1])),
+            outcome(&cpu, &buffer("global", &[1])),
             "error: buffer `A` has 2 physical axes, and `global` memory of this target takes 1\n\
              help: remove the axis separators, or compile for a target with such memory\n"
         );
         assert_eq!(
-            said(&cpu, &buffer("global.texture", &[1])),
+            outcome(&cpu, &buffer("global.texture", &[1])),
             "error: buffer `A` lives in `global.texture`, which this target does not have\n\
              help: use one of its scopes: `global`, `local`\n"
         );
         let gpu = cpu.with_scope(MemoryScope::new("global.texture", [2]));
-        assert_eq!(said(&gpu, &buffer("global.texture", &[1])), "fine");
+        assert_eq!(outcome(&gpu, &buffer("global.texture", &[1])), "fine");
         assert_eq!(
-            said(&gpu, &buffer("global.texture", &[])),
+            outcome(&gpu, &buffer("global.texture", &[])),
             "error: buffer `A` has 1 physical axis, and `global.texture` memory of this target \
              takes 2\nhelp: such a buffer can live in `global`, `local`\n"
         );
         assert_eq!(
-            said(&gpu, &buffer("global", &[1])),
+            outcome(&gpu, &buffer("global", &[1])),
             "error: buffer `A` has 2 physical axes, and `global` memory of this target takes 1\n\
              help: such a buffer can live in `global.texture`\n"
         );

@@ -33,7 +33,7 @@ impl Vectors {
         (widest / element_bytes.max(1)).max(1) as i64
     }
 
-    fn of(features: &Features) -> Vectors {
+    fn from_features(features: &Features) -> Vectors {
         let (bytes, registers): (&[usize], usize) = match features.arch() {
             _ if features.has("avx512f") => (&[64, 32, 16], 32),
             _ if features.has("avx2") => (&[32, 16], 16),
@@ -84,9 +84,9 @@ impl Target {
         features: impl Into<String>,
     ) -> Target {
         let (triple, cpu, features) = (triple.into(), cpu.into(), features.into());
-        let known = Features::of(&triple, &cpu, &features);
-        let vectors = Vectors::of(&known);
-        let caches = Caches::of(&known, &cpu);
+        let known = Features::parse(&triple, &cpu, &features);
+        let vectors = Vectors::from_features(&known);
+        let caches = Caches::detect(&known, &cpu);
         let costs = Costs::written(&known);
         let scopes = MemoryScope::flat();
         Target { triple, cpu, features, known, vectors, caches, costs, cores: 1, scopes }

@@ -30,7 +30,7 @@ pub const PASS: Pass = Pass {
 /// Lets reads of textures go out of range where that gives what their guards give.
 ///
 /// # Errors
-/// Those of [`Scope::of`].
+/// Those of [`Scope::at_entry`].
 pub fn use_border(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     let mut reads = false;
     func.body.any_expr(|e| {
@@ -40,7 +40,7 @@ pub fn use_border(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     if !reads {
         return Ok(func.clone());
     }
-    let mut border = Border { scope: Scope::of(func), why, at: func.span };
+    let mut border = Border { scope: Scope::at_entry(func), why, at: func.span };
     Ok(TensorFunc { body: border.stmt(&func.body), ..func.clone() })
 }
 

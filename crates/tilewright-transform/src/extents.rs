@@ -41,7 +41,7 @@ pub fn reduce_loop_extents(
     part: Option<&Stmt>,
     why: &mut Remarks,
 ) -> TensorFunc {
-    let scope = Scope::of(func);
+    let scope = Scope::at_entry(func);
     let mut tightener = Tightener { part: part.unwrap_or(&func.body), active: false, scope, why };
     TensorFunc { body: tightener.stmt(&func.body), ..func.clone() }
 }
@@ -92,7 +92,7 @@ impl Tightener<'_> {
         let old =
             Range { min: self.scope.index(&range.min)?, extent: self.scope.index(&range.extent)? };
         let outer = self.scope.vars();
-        let acting = Acting::of(var, &old, body, &self.scope);
+        let acting = Acting::new(var, &old, body, &self.scope);
         let active = acting.values(var, &outer);
         let Some(active) = self.known(s, var, active)? else { return self.stays(s, var, &acting) };
         if active.is_empty().is_yes() {
@@ -219,7 +219,7 @@ struct Acting {
 
 impl Acting {
     /// Of the body of a loop.
-    fn of(var: &Var, range: &Range, body: &Stmt, scope: &Scope) -> Acting {
+    fn new(var: &Var, range: &Range, body: &Stmt, scope: &Scope) -> Acting {
         let mut scope = scope.clone();
         scope.enter(var, range);
         scope.guards = 0;

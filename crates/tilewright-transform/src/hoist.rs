@@ -110,14 +110,14 @@ pub struct Hoist {
 
 impl Default for Hoist {
     fn default() -> Hoist {
-        Hoist::of(7, 7)
+        Hoist::new(7, 7)
     }
 }
 
 impl Hoist {
     /// Only the conditions of `if` statements, and no bindings.
     pub fn branches(using_threads: bool) -> Hoist {
-        Hoist { using_threads, ..Hoist::of(1, 0) }
+        Hoist { using_threads, ..Hoist::new(1, 0) }
     }
 
     /// From bit sets. Of conditions: 1 for `if` statements, 2 for `if` expressions, 4 for other
@@ -134,10 +134,10 @@ impl Hoist {
                 return Err(Error::input(format!("`{name}` is {bits}, expected 0 to {all}")));
             }
         }
-        Ok(Hoist::of(conditionals, let_bindings))
+        Ok(Hoist::new(conditionals, let_bindings))
     }
 
-    fn of(conditionals: i64, let_bindings: i64) -> Hoist {
+    fn new(conditionals: i64, let_bindings: i64) -> Hoist {
         let (c, l) = (|bit| conditionals & bit != 0, |bit| let_bindings & bit != 0);
         Hoist {
             if_statements: c(1),
@@ -163,7 +163,7 @@ pub fn hoist_expression(
         what,
         part: part.unwrap_or(&func.body),
         active: false,
-        scope: Scope::of(func),
+        scope: Scope::at_entry(func),
         copies: Copies::within(func),
         threads: HashSet::new(),
         depth: 0,
@@ -218,7 +218,7 @@ impl Fold for Hoister<'_> {
 impl Hoister<'_> {
     /// Moves what can be moved out of a loop, and goes on inside.
     fn out_of(&mut self, s: &Stmt) -> Stmt {
-        let (found, remarks) = Search::of(s, self);
+        let (found, remarks) = Search::run(s, self);
         match found {
             Some(Found::Binding(var, value)) => {
                 let rest = Unbind(&var).stmt(s);
@@ -364,7 +364,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn of(s: &Stmt, hoister: &Hoister<'_>) -> (Option<Found>, Remarks) {
+    fn run(s: &Stmt, hoister: &Hoister<'_>) -> (Option<Found>, Remarks) {
         let effects = s.effects();
         let mut search = Search {
             what: hoister.what,

@@ -171,7 +171,7 @@ struct Producer<'a> {
 
 impl<'a> Producer<'a> {
     fn new(stage: &'a Stage) -> Option<Self> {
-        let cost = Cost::of(&stage.value);
+        let cost = Cost::count(&stage.value);
         let own = stage.value.loaded_buffers().contains(&stage.buffer);
         if stage.is_reduction() || own || cost.opaque {
             return None;
@@ -290,7 +290,7 @@ impl<'a> Uses<'a> {
         let mut find =
             FindUses { buffer, outer, lazy: 0, cells: Vec::new(), loads: 0, vectors: false };
         find.expr(&stage.value);
-        let nodes = Cost::of(&stage.value).nodes;
+        let nodes = Cost::count(&stage.value).nodes;
         (!find.vectors).then_some(Uses { stage, cells: find.cells, loads: find.loads, nodes })
     }
 

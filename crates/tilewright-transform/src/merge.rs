@@ -88,7 +88,7 @@ impl Fold for Merger<'_> {
             let mut parts: Vec<Sibling> = Vec::new();
             for s in stmts {
                 if !pass.absorb(&mut parts, s) {
-                    parts.push(Sibling::of(s, &pass.scope));
+                    parts.push(Sibling::new(s, &pass.scope));
                 }
                 pass.scope.after(s);
             }
@@ -113,7 +113,7 @@ struct Sibling {
 }
 
 impl Sibling {
-    fn of(s: &Stmt, scope: &Scope) -> Sibling {
+    fn new(s: &Stmt, scope: &Scope) -> Sibling {
         let mut assumed = HashSet::new();
         s.for_each(|s| {
             if let StmtKind::Assume(cond) = s.kind() {
@@ -142,7 +142,7 @@ impl<'a> Merger<'a> {
                 views.insert(m.buffer.data.clone(), root);
             }
         });
-        Merger { scope: Scope::of(func), only, views, merged: false, why }
+        Merger { scope: Scope::at_entry(func), only, views, merged: false, why }
     }
 
     /// Merges a loop into one before it; whether it did.
@@ -154,7 +154,7 @@ impl<'a> Merger<'a> {
         if !candidate {
             return false;
         }
-        let here = Sibling::of(s, &self.scope);
+        let here = Sibling::new(s, &self.scope);
         for k in (0..parts.len()).rev() {
             let wanted = self.only.is_none_or(|(first, _)| parts[k].stmt.ptr_eq(first));
             if wanted {
@@ -163,7 +163,7 @@ impl<'a> Merger<'a> {
                     self.separate(&parts[k], &here, i, j, kind)
                 }) {
                     Ok(()) => {
-                        parts[k] = Sibling::of(&together(&parts[k].stmt, s), &self.scope);
+                        parts[k] = Sibling::new(&together(&parts[k].stmt, s), &self.scope);
                         self.merged = true;
                         return true;
                     }
@@ -244,7 +244,7 @@ impl<'a> Merger<'a> {
         j: Option<&Var>,
         order: Order,
     ) -> Result<(), Refusal> {
-        let when: Vec<Expr> = i.zip(j).map(|(i, j)| order.of(i, j)).into_iter().collect();
+        let when: Vec<Expr> = i.zip(j).map(|(i, j)| order.compare(i, j)).into_iter().collect();
         if a.stops {
             return conflict("an assertion there may stop the program".into(), b);
         }
@@ -357,7 +357,7 @@ enum Order {
 }
 
 impl Order {
-    fn of(self, i: &Var, j: &Var) -> Expr {
+    fn compare(self, i: &Var, j: &Var) -> Expr {
         match self {
             Order::Any => Expr::bool(true),
             Order::Other => i.expr().not_equal(j),

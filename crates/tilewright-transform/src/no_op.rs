@@ -54,7 +54,7 @@ pub fn remove_no_op(func: &TensorFunc, by_flow: bool, why: &mut Remarks) -> Resu
     let mut func = TensorFunc { body: prune(&func.body), ..func.clone() };
     let mut stale: Option<HashSet<Buffer>> = None;
     loop {
-        let scop = Scop::of(&func);
+        let scop = Scop::extract(&func);
         let mut idle = Idle::default();
         idle.copies(&scop);
         if by_flow {

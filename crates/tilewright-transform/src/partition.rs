@@ -149,7 +149,7 @@ impl<'a> Partitioner<'a> {
         only: Option<Target<'a>>,
         why: &'a mut Remarks,
     ) -> Partitioner<'a> {
-        let (scope, copies) = (Scope::of(func), Copies::within(func));
+        let (scope, copies) = (Scope::at_entry(func), Copies::within(func));
         Partitioner { how, scope, copies, only, parts: Vec::new(), why }
     }
 

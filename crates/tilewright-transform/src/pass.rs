@@ -457,7 +457,7 @@ mod tests {
     const OTHER: Pass = Pass { name: "other", options: &[&FAR], ..FIRST };
     const FAR: Text = Text { name: "far", summary: "", default: "away" };
 
-    fn said(pairs: &[(&str, &str)]) -> String {
+    fn errors(pairs: &[(&str, &str)]) -> String {
         let config = pairs.iter().fold(Config::new(), |c, (k, v)| c.with(*k, *v));
         match check(&config, &[&FIRST], &[&FIRST, &OTHER]) {
             Ok(()) => String::new(),
@@ -491,20 +491,20 @@ mod tests {
 
     #[test]
     fn wrong_options_say_what_is_allowed() {
-        assert_eq!(said(&[("side", "up")]), {
+        assert_eq!(errors(&[("side", "up")]), {
             "error: the option `first.side` is left, right or none, not `up`\n"
         });
-        assert_eq!(said(&[("first.bits", "16")]), {
+        assert_eq!(errors(&[("first.bits", "16")]), {
             "error: the option `first.bits` is a number from 0 to 15, not `16`\n"
         });
-        assert_eq!(said(&[("switch", "1"), ("first.switch", "off")]), {
+        assert_eq!(errors(&[("switch", "1"), ("first.switch", "off")]), {
             "error: the option `first.switch` is given as `1` and as `off`\n"
         });
-        assert_eq!(said(&[("switch", "1"), ("first.switch", "on")]), "");
-        assert_eq!(said(&[("other.far", "x")]), {
+        assert_eq!(errors(&[("switch", "1"), ("first.switch", "on")]), "");
+        assert_eq!(errors(&[("other.far", "x")]), {
             "error: `other.far` is an option of `other`, which is not to run\n"
         });
-        assert_eq!(said(&[("swich", "1")]), {
+        assert_eq!(errors(&[("swich", "1")]), {
             "error: none of the passes has an option `swich`\nnote: the passes are: first\n\
              note: their options are: first.switch, first.bits, first.side\n\
              help: did you mean `switch`?\n"

@@ -110,7 +110,7 @@ impl Size {
         if q < 2 || by % q != 0 {
             return None;
         }
-        let apart = Integer::of(a)?.minus(of)?;
+        let apart = Integer::from_expr(a)?.minus(of)?;
         let more = apart.truncdiv(q)?;
         if more.times(q)? != apart {
             return None;
@@ -137,7 +137,7 @@ fn extents(func: &TensorFunc) -> Vec<Expr> {
 fn long(func: &TensorFunc) -> Vec<Size> {
     let extents = extents(func);
     let mut long: Vec<Dim> =
-        extents.iter().filter(|e| e.size() >= LONG).filter_map(Dim::of).collect();
+        extents.iter().filter(|e| e.size() >= LONG).filter_map(Dim::from_expr).collect();
     long.retain(|d| d.known().is_none());
     long.sort();
     long.dedup();
@@ -147,7 +147,7 @@ fn long(func: &TensorFunc) -> Vec<Size> {
 /// The products that are terms of extents and no multiples of others, which are sizes already.
 fn terms(func: &TensorFunc, others: &[Size]) -> Vec<Size> {
     let mut terms: Vec<Dim> =
-        extents(func).iter().filter_map(Dim::of).flat_map(Dim::products).collect();
+        extents(func).iter().filter_map(Dim::from_expr).flat_map(Dim::products).collect();
     terms.sort();
     terms.dedup();
     let all = terms.clone();
@@ -166,11 +166,13 @@ fn parts(func: &TensorFunc) -> Vec<Size> {
             let ExprKind::Binary(BinOp::FloorDiv | BinOp::Max | BinOp::Min, a, b) = e.kind() else {
                 return true;
             };
-            let Some(value) = Dim::of(e).filter(|d| d.known().is_none()) else { return false };
+            let Some(value) = Dim::from_expr(e).filter(|d| d.known().is_none()) else {
+                return false;
+            };
             let is_quotient = matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv, ..));
             let by = b.as_int().filter(|by| is_quotient && *by > 0);
             if parts.iter().all(|part| part.value != value) {
-                parts.push(Size::new(value, Integer::of(a).zip(by)));
+                parts.push(Size::new(value, Integer::from_expr(a).zip(by)));
             }
             false
         });
@@ -208,7 +210,7 @@ fn closed(func: &TensorFunc, others: &[Size], mut sizes: Vec<Size>) -> Vec<Size>
 /// The extents of buffers that are products, without those that another one divides. One that is a multiple of a
 /// single size counts where neither an extent nor a quotient tells more of that size.
 fn products(func: &TensorFunc) -> Vec<Dim> {
-    let extents: Vec<Dim> = extents(func).iter().filter_map(Dim::of).collect();
+    let extents: Vec<Dim> = extents(func).iter().filter_map(Dim::from_expr).collect();
     let is_product = |d: &Dim| {
         let times = d.substitute(&|_| Some(Dim::from(1)));
         let product = dim::product(d.vars().iter().map(Dim::open));
@@ -266,7 +268,7 @@ impl Fold for Products<'_> {
                 continue;
             }
             let own = || size.var.expr().cast(e.dtype());
-            let times = Dim::of(e).and_then(|all| multiple(all, size.value));
+            let times = Dim::from_expr(e).and_then(|all| multiple(all, size.value));
             match times {
                 Some(times) if times == 1 => return own(),
                 Some(times) => return self.expr(&times.typed(e.dtype())) * own(),

@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::{BinOp, DType, Expr, Intrin, Var};
 
 use super::ranges::Ranges;
@@ -58,7 +58,7 @@ pub struct Forms {
 impl Forms {
     /// The form of an integer or `bool`: an `int64`, `uint64` or `bool` expression. `None` where an
     /// arbitrary value occurs, which is another one at each use.
-    pub fn of(&mut self, terms: &Terms, t: Term) -> Option<Expr> {
+    pub fn form(&mut self, terms: &Terms, t: Term) -> Option<Expr> {
         self.at(terms, t, DEPTH)
     }
 
@@ -153,7 +153,7 @@ impl Forms {
             let (factors, c) = (factors.as_slice(), *c);
             let own = match *factors {
                 [] => Some(Interval::point(1)),
-                [t] => self.free.of(terms, t),
+                [t] => self.free.interval(terms, t),
                 _ => Interval::of_type(dtype),
             };
             let part = own.and_then(|r| r.times(c));

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Var};
 use tilewright_polyhedral::{Domain, Engine};
@@ -119,8 +119,9 @@ impl Path {
         };
         let mut narrowed = Vec::new();
         self.narrow(terms, condition, truth, DEPTH, &mut narrowed);
-        let void =
-            narrowed.iter().any(|(t, _)| self.ranges.of(terms, *t).is_some_and(Interval::is_empty));
+        let void = narrowed
+            .iter()
+            .any(|(t, _)| self.ranges.interval(terms, *t).is_some_and(Interval::is_empty));
         self.levels.push(Level {
             condition,
             truth,
@@ -166,7 +167,8 @@ impl Path {
                 } else {
                     (b, a, i128::from(op == BinOp::Le))
                 };
-                let (Some(l), Some(h)) = (self.ranges.of(terms, low), self.ranges.of(terms, high))
+                let (Some(l), Some(h)) =
+                    (self.ranges.interval(terms, low), self.ranges.interval(terms, high))
                 else {
                     return;
                 };
@@ -174,7 +176,8 @@ impl Path {
                 self.ranges.narrow(terms, high, Interval::new(l.lo + gap, most), undo);
             }
             Some((BinOp::Eq, dtype, &[a, b])) if dtype.is_int() || dtype.is_bool() => {
-                let (Some(x), Some(y)) = (self.ranges.of(terms, a), self.ranges.of(terms, b))
+                let (Some(x), Some(y)) =
+                    (self.ranges.interval(terms, a), self.ranges.interval(terms, b))
                 else {
                     return;
                 };
@@ -214,7 +217,7 @@ impl Path {
         if let Some(level) = self.levels.iter().rev().find(|l| l.condition == c) {
             return Some(level.truth);
         }
-        if let Some(value) = self.ranges.of(terms, c).and_then(Interval::as_point) {
+        if let Some(value) = self.ranges.interval(terms, c).and_then(Interval::as_point) {
             return Some(value != 0);
         }
         if let Node::Not(a) = terms.node(c) {
@@ -225,7 +228,7 @@ impl Path {
                 self.combine(parts, op == BinOp::Or, terms, below)
             }
             Some((op, dtype, &[a, b])) if dtype.is_int() || dtype.is_bool() => {
-                let (a, b) = (self.ranges.of(terms, a)?, self.ranges.of(terms, b)?);
+                let (a, b) = (self.ranges.interval(terms, a)?, self.ranges.interval(terms, b)?);
                 match op {
                     BinOp::Lt if a.hi < b.lo => Some(true),
                     BinOp::Lt if a.lo >= b.hi => Some(false),
@@ -254,7 +257,7 @@ impl Path {
     }
 
     fn ask(&mut self, with: &mut Integers, terms: &Terms, c: Term) -> Option<bool> {
-        let form = with.forms.of(terms, c)?;
+        let form = with.forms.form(terms, c)?;
         if !self.concerns(with, terms, &form) {
             return None;
         }
@@ -277,25 +280,25 @@ impl Path {
             return true;
         }
         let vars = free_vars(form);
-        let mut forms = self.levels.iter().filter_map(|l| with.forms.of(terms, l.condition));
+        let mut forms = self.levels.iter().filter_map(|l| with.forms.form(terms, l.condition));
         forms.any(|f| free_vars(&f).iter().any(|v| vars.contains(v)))
     }
 
     /// Least and greatest value of an integer, as far as intervals say.
     pub fn quick_range(&self, terms: &Terms, t: Term) -> Option<Interval> {
-        self.ranges.of(terms, t)
+        self.ranges.interval(terms, t)
     }
 
     /// Least and greatest value of an integer on the path.
     pub fn bounds(&mut self, with: &mut Integers, terms: &Terms, t: Term) -> Option<Interval> {
-        let quick = self.ranges.of(terms, t)?;
+        let quick = self.ranges.interval(terms, t)?;
         if quick.lo >= quick.hi {
             return Some(quick);
         }
         if let Some(known) = self.answers().bounds.get(&t) {
             return Some(*known);
         }
-        let asked = with.forms.of(terms, t).and_then(|form| {
+        let asked = with.forms.form(terms, t).and_then(|form| {
             let points = self.points(with, terms, &form)?;
             let found = if with.spend() { points.bounds(&form).ok()? } else { return None };
             let low = found.0.map_or(i128::MIN, i128::from);
@@ -308,7 +311,8 @@ impl Path {
 
     /// Whether two integers or conditions are the same at every point of the path.
     pub fn equal(&mut self, with: &mut Integers, terms: &Terms, a: Term, b: Term) -> bool {
-        let (Some(x), Some(y)) = (self.ranges.of(terms, a), self.ranges.of(terms, b)) else {
+        let (Some(x), Some(y)) = (self.ranges.interval(terms, a), self.ranges.interval(terms, b))
+        else {
             return false;
         };
         if a == b || (x == y && x.as_point().is_some()) {
@@ -317,7 +321,7 @@ impl Path {
         if x.meet(y).is_empty() {
             return false;
         }
-        let (Some(f), Some(g)) = (with.forms.of(terms, a), with.forms.of(terms, b)) else {
+        let (Some(f), Some(g)) = (with.forms.form(terms, a), with.forms.form(terms, b)) else {
             return false;
         };
         let same = Expr::binary(BinOp::Eq, f, g);
@@ -352,7 +356,7 @@ impl Path {
         a: Term,
         b: Term,
     ) -> Option<Vec<(Term, u64)>> {
-        let (f, g) = (with.forms.of(terms, a)?, with.forms.of(terms, b)?);
+        let (f, g) = (with.forms.form(terms, a)?, with.forms.form(terms, b)?);
         let same = Expr::binary(BinOp::Eq, f, g);
         let points = self.points(with, terms, &same)?;
         let proof = if with.spend() { points.prove(&same) } else { return None };
@@ -380,7 +384,7 @@ impl Path {
             None => (engine.domain(), HashSet::new()),
         };
         for level in self.levels.iter_mut().skip(first.map_or(0, |at| at + 1)) {
-            if let Some(form) = with.forms.of(terms, level.condition)
+            if let Some(form) = with.forms.form(terms, level.condition)
                 && with.spend()
             {
                 let form = if level.truth { form } else { Expr::not_node(form) };

@@ -6,7 +6,7 @@
 //! and for integers where the set says nothing. Terms of other types are the same where their
 //! operators are and their integers are the same on the path.
 
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::{BinOp, DType};
 
 use tilewright_ir::scalar::{self, Scalar};

@@ -4,7 +4,7 @@
 //! the type; else it may be any value of the type. Bounds are `i128`, in which sums and products of
 //! 64-bit integers fit.
 
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::{BinOp, Intrin};
 
 use super::term::{Fast, Node, Term, Terms};
@@ -23,7 +23,7 @@ pub type Narrowed = (Term, Option<Interval>);
 
 impl Ranges {
     /// The interval of an integer or `bool`; `None` for other types.
-    pub fn of(&self, terms: &Terms, t: Term) -> Option<Interval> {
+    pub fn interval(&self, terms: &Terms, t: Term) -> Option<Interval> {
         self.at(terms, t, DEPTH)
     }
 
@@ -78,7 +78,9 @@ impl Ranges {
         depth: usize,
         undo: &mut Vec<Narrowed>,
     ) {
-        let (Some(old), Some(below)) = (self.of(terms, t), depth.checked_sub(1)) else { return };
+        let (Some(old), Some(below)) = (self.interval(terms, t), depth.checked_sub(1)) else {
+            return;
+        };
         let new = old.meet(to);
         if new == old {
             return;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::condition::CellFact;
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 use tilewright_ir::scalar::wrap;
 use tilewright_ir::{
     AtOnce, BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion,
@@ -244,7 +244,7 @@ impl Run<'_> {
             StmtKind::For { var, range, kind, body, .. } => {
                 let first = self.number(&range.min, "the start of a loop")?;
                 let (extent, count) = self.count(&range.extent)?;
-                let how = AtOnce::of(kind);
+                let how = AtOnce::from_kind(kind);
                 let depth = self.watches.len();
                 self.watches.extend(how.map(|how| Watch {
                     name: var.name().clone(),

@@ -44,9 +44,9 @@ use tilewright_polyhedral::{AccessId, Domain, Set, budget};
 use super::aligned;
 use tilewright_polyhedral::at_once::keeps_promises;
 use tilewright_polyhedral::flow::{MemoryFlow, Run, Who, operands};
+use tilewright_polyhedral::overflow::overflows;
 use tilewright_polyhedral::scop::{Act, Scop, ScopStmt};
 use tilewright_polyhedral::sizes::sizes;
-use tilewright_polyhedral::traits::overflows;
 
 /// What all questions about two functions may take together.
 const BUDGET: u64 = 4 * budget::PER_FUNCTION;
@@ -63,7 +63,9 @@ pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> bool {
     budget::within("equivalence by flow", BUDGET, || {
         let domain = sizes(a);
         let Some(b) = aligned(&domain, a, b) else { return false };
-        let (Some(first), Some(second)) = (Side::of(a), Side::of(&b)) else { return false };
+        let (Some(first), Some(second)) = (Side::analyse(a), Side::analyse(&b)) else {
+            return false;
+        };
         let outputs: Vec<Buffer> = a.buffers().cloned().collect();
         let mut compare = Compare { domain, sides: [first, second], taken: Vec::new(), pairs: 0 };
         outputs.iter().all(|output| compare.output(output).is_some())
@@ -126,7 +128,7 @@ struct Source {
 }
 
 impl Names {
-    fn of(domain: &Domain) -> Option<Names> {
+    fn new(domain: &Domain) -> Option<Names> {
         let loops: Vec<Var> = domain.vars().cloned().collect();
         let (now, next) = (
             loops.iter().map(Var::fresh).collect::<Vec<Var>>(),
@@ -144,9 +146,9 @@ impl Names {
 
 impl Side {
     /// A function, if all that it does is known and legal.
-    fn of(func: &TensorFunc) -> Option<Side> {
+    fn analyse(func: &TensorFunc) -> Option<Side> {
         let accessed = plain(func).filter(|_| keeps_promises(func))?;
-        let scop = Scop::of(func);
+        let scop = Scop::extract(func);
         let stored: HashSet<&Var> =
             scop.stmts.iter().filter_map(ScopStmt::target).map(|t| &t.buffer.data).collect();
         // A cell that is never written has no value.
@@ -158,7 +160,7 @@ impl Side {
     }
 
     fn new(scop: Scop) -> Option<Side> {
-        let names = scop.stmts.iter().map(|s| Names::of(&s.domain));
+        let names = scop.stmts.iter().map(|s| Names::new(&s.domain));
         let names: Option<Vec<Names>> = names.collect();
         let mut side = Side { names: names?, ends: HashMap::new(), written: HashMap::new(), scop };
         let stores = side.scop.stmts.iter().filter_map(ScopStmt::target);
@@ -167,7 +169,7 @@ impl Side {
             let mut runs: Vec<Run> = Run::all(&side.scop, &memory).collect();
             runs.extend(MemoryFlow::end(&side.scop, &memory));
             if let Some(end) = runs.iter().find(|r| r.who == Who::End) {
-                side.ends.insert(memory.data.id(), Names::of(&end.statement.domain)?);
+                side.ends.insert(memory.data.id(), Names::new(&end.statement.domain)?);
             }
             let flow = MemoryFlow::between(&side.scop, runs.clone()).ok()?.flow;
             if !side.scop.is_observed(&memory) && !flow.uninitialised.is_empty() {
@@ -276,7 +278,7 @@ impl Compare {
         for side in &mut self.sides {
             let names = match side.ends.entry(output.data.id()) {
                 Entry::Occupied(e) => e.into_mut(),
-                Entry::Vacant(e) => e.insert(Names::of(&domain)?),
+                Entry::Vacant(e) => e.insert(Names::new(&domain)?),
             };
             let same = names
                 .now

@@ -20,8 +20,8 @@ use tilewright_polyhedral::{Domain, budget};
 
 use tilewright_ir::prune::prune;
 use tilewright_polyhedral::flow::operands;
+use tilewright_polyhedral::overflow::overflows;
 use tilewright_polyhedral::sizes::sizes;
-use tilewright_polyhedral::traits::overflows;
 
 pub use by_flow::by_flow;
 

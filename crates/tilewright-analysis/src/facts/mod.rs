@@ -149,7 +149,7 @@ enum Kind {
 impl Facts {
     /// Nothing is known yet, and nothing of the function's body has run.
     pub fn new(func: &TensorFunc) -> Facts {
-        let mut facts = Facts::survey(Scope::of(func));
+        let mut facts = Facts::survey(Scope::at_entry(func));
         facts.run(&func.body);
         if facts.pass == Pass::Survey {
             facts.pass = Pass::Run;

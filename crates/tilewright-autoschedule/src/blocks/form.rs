@@ -2,7 +2,7 @@
 
 use tilewright_analysis::Stage;
 use tilewright_ir::equal::{Equality, exprs};
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
 
@@ -52,7 +52,7 @@ pub(super) enum Kind {
 
 /// The bits of integers in a range; `None` for more than 8.
 fn bits_of(ranges: &Ranges, e: &Expr) -> Option<(i64, u32)> {
-    let range = ranges.of(e);
+    let range = ranges.interval(e);
     let (low, high) = (i64::try_from(range.lo).ok()?, i64::try_from(range.hi).ok()?);
     let bits = [2, 4, 8].into_iter().find(|bits| high - low < 1 << bits)?;
     Some((low, bits))

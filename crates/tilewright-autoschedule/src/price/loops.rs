@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use crate::axes::{Access, Axis, fuse, loose_vars};
 use crate::reduction::choice::STRIDES;
 use tilewright_analysis::Stage;
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::visit::{Visit, walk_expr};
 use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind, Stmt};
 use tilewright_target::Target;

@@ -41,7 +41,7 @@ impl Here {
 
 impl Place for Here {
     fn enter(&mut self, var: &Var, range: &Range) {
-        self.times *= Dim::of(&range.extent).map_or(1.0, |n| n.estimate() as f64);
+        self.times *= Dim::from_expr(&range.extent).map_or(1.0, |n| n.estimate() as f64);
         self.innermost = Some(var.clone());
     }
 

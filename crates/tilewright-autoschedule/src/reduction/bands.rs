@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{Dim, Error, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
@@ -197,7 +197,7 @@ impl Windows<'_> {
 
     /// The first cell along an axis that windows read, and the end of these.
     fn read(&self, axis: &Axis) -> Option<(i64, i64)> {
-        let index = Affine::of(&axis.index).filter(|i| i.opaque().next().is_none())?;
+        let index = Affine::from_expr(&axis.index).filter(|i| i.opaque().next().is_none())?;
         let mut read = (index.constant(), index.constant() + 1);
         for (v, step) in index.vars() {
             let far = step * (self.reader.iters().find(|i| i.0 == v)?.1 - 1);

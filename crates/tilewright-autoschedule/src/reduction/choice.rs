@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::{BinOp, Expr, IterKind, Var};
 
 use super::stage::Reduction;
@@ -315,7 +315,7 @@ impl Reduction<'_> {
 }
 
 fn coefficient_of(v: &Var, index: &Expr) -> Option<i64> {
-    Affine::of(index).and_then(|i| i.coefficient(v))
+    Affine::from_expr(index).and_then(|i| i.coefficient(v))
 }
 
 fn levels_to(near: &[usize], tile: Level) -> Vec<Level> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, CallTarget, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
 use tilewright_target::Target;

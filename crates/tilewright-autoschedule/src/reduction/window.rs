@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::neutral::{ANY, step};
-use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::Affine;
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, IterKind, Result, TensorFunc, Var};
 use tilewright_schedule::Schedule;
@@ -98,7 +98,7 @@ impl Guard {
     /// The variable of the results that decides which steps are inside, by how much it moves the index, and the
     /// index where both variables are zero; `None` where there are several such variables.
     pub(super) fn place(&self) -> Option<(Var, i64, i64)> {
-        let index = Affine::of(&self.index)?;
+        let index = Affine::from_expr(&self.index)?;
         let mut moves = index.vars();
         let (Some((var, by)), None) = (moves.next(), moves.next()) else { return None };
         Some((var.clone(), by, index.constant()))
@@ -302,7 +302,7 @@ impl<'a> Windows<'a> {
         }
         let mut guards: Vec<Guard> = Vec::new();
         for axis in self.axes.iter().filter(|a| a.is_padded()) {
-            let index = Affine::of(&axis.index).filter(|i| i.opaque().next().is_none())?;
+            let index = Affine::from_expr(&axis.index).filter(|i| i.opaque().next().is_none())?;
             let steps = self.reader.reduce().filter(|(_, n)| *n > 1);
             let mut steps =
                 steps.filter_map(|(v, _)| Some((v, index.coefficient(v)?)).filter(|s| s.1 != 0));
@@ -381,7 +381,7 @@ impl<'a> Windows<'a> {
         let spatial: HashMap<&Var, i64> = self.reader.spatial().collect();
         let reduce: HashMap<&Var, i64> = self.reader.reduce().collect();
         let (axis, index, (var, step)) = own.iter().find_map(|k| {
-            let index = Affine::of(&self.axes[*k].index)?;
+            let index = Affine::from_expr(&self.axes[*k].index)?;
             let mut moves = index.vars().filter(|(v, _)| spatial.get(v).is_some_and(|n| *n > 1));
             let (Some((var, step)), None) = (moves.next(), moves.next()) else { return None };
             let moved = (var.clone(), step);
@@ -396,7 +396,7 @@ impl<'a> Windows<'a> {
         let reach = 1 + others?.iter().sum::<i64>();
         let is_affine = index.opaque().next().is_none();
         let once = own.iter().filter(|k| {
-            Affine::of(&self.axes[**k].index).is_none_or(|i| i.coefficient(&var) != Some(0))
+            Affine::from_expr(&self.axes[**k].index).is_none_or(|i| i.coefficient(&var) != Some(0))
         });
         if !is_affine || step < 1 || index.constant() < 0 || once.count() != 1 {
             return None;

@@ -122,7 +122,7 @@ impl Writer {
     /// Gives a variable the value of an expression: an array, where that has several lanes and none is
     /// written.
     pub(super) fn define(&mut self, var: &tilewright_ir::Var, value: &Expr) -> Result<()> {
-        let range = self.ranges.of(value);
+        let range = self.ranges.interval(value);
         let lanes = value.dtype().lanes;
         let ty = types::value(value.dtype())?;
         let name = self.name(var.name());
@@ -205,7 +205,7 @@ impl Writer {
                         format!("({x} {} {y})", op.symbol())
                     }
                     BinOp::Min | BinOp::Max => {
-                        let name = self.helpers.of(op.symbol(), ty);
+                        let name = self.helpers.name(op.symbol(), ty);
                         return Ok(format!("{name}({x}, {y})"));
                     }
                     _ => return Err(self.undefined(e, dtype)),
@@ -265,12 +265,12 @@ impl Writer {
                 Ok(format!("(({ty})(({wide}){x} {op} ({wide}){y}))"))
             }
             BinOp::Min | BinOp::Max => {
-                let name = self.helpers.of(op.symbol(), ty);
+                let name = self.helpers.name(op.symbol(), ty);
                 Ok(format!("{name}({x}, {y})"))
             }
             BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
                 let quotient = matches!(op, BinOp::FloorDiv | BinOp::TruncDiv);
-                let (ra, rb) = (self.ranges.of(a), self.ranges.of(b));
+                let (ra, rb) = (self.ranges.interval(a), self.ranges.interval(b));
                 if ra.lo >= 0 && rb.lo > 0 && dtype.bits >= 32 {
                     return Ok(format!("({x} {} {y})", if quotient { "/" } else { "%" }));
                 }
@@ -280,7 +280,7 @@ impl Writer {
                     BinOp::TruncDiv => "truncdiv",
                     _ => "truncmod",
                 };
-                let name = self.helpers.of(kind, ty);
+                let name = self.helpers.name(kind, ty);
                 Ok(format!("{name}({x}, {y})"))
             }
             _ => Err(self.undefined(e, dtype)),
@@ -290,7 +290,7 @@ impl Writer {
     /// A value that was computed as `float`, rounded to a 16-bit type.
     fn rounded(&mut self, value: String, dtype: DType) -> String {
         match types::narrow(dtype) {
-            Some(kind) => format!("{}({value})", self.helpers.of("round", kind)),
+            Some(kind) => format!("{}({value})", self.helpers.name("round", kind)),
             None => value,
         }
     }
@@ -308,15 +308,15 @@ impl Writer {
             (Bool | Int | UInt, Int | UInt) => format!("(({ty}){x})"),
             (Float | BFloat, Int | UInt) => {
                 let kind = if from.bits == 64 { "from_double" } else { "from_float" };
-                format!("{}({x})", self.helpers.of(kind, ty))
+                format!("{}({x})", self.helpers.name(kind, ty))
             }
             (Int | UInt, Float | BFloat) if types::narrow(to).is_some() && from.bits > 16 => {
                 // More bits than a `float` has: it must not round first.
-                let odd = self.helpers.of("odd", types::value(from)?);
+                let odd = self.helpers.name("odd", types::value(from)?);
                 self.rounded(format!("{odd}({x})"), to)
             }
             (Float, Float | BFloat) if from.bits == 64 && types::narrow(to).is_some() => {
-                let odd = self.helpers.of("odd", "double");
+                let odd = self.helpers.name("odd", "double");
                 self.rounded(format!("{odd}({x})"), to)
             }
             (_, Float | BFloat) => self.rounded(format!("(({ty}){x})"), to),
@@ -333,11 +333,11 @@ impl Writer {
         let (from, to) = (a.dtype().scalar(), to.scalar());
         let x = self.expr(a)?;
         let x = match types::narrow(from) {
-            Some(kind) => format!("{}({x})", self.helpers.of("put", kind)),
+            Some(kind) => format!("{}({x})", self.helpers.name("put", kind)),
             None => x,
         };
         if let Some(kind) = types::narrow(to) {
-            return Ok(format!("{}((ushort){x})", self.helpers.of("get", kind)));
+            return Ok(format!("{}((ushort){x})", self.helpers.name("get", kind)));
         }
         let ty = types::value(to)?;
         if to.bits < 32 || (from.is_int() && to.is_int()) {
@@ -384,13 +384,13 @@ impl Writer {
             Intrin::BitNot => format!("(({ty})~{a})"),
             Intrin::Shl | Intrin::Shr => {
                 let kind = if op == Intrin::Shl { "shl" } else { "shr" };
-                format!("{}({a}, {})", self.helpers.of(kind, ty), x[1])
+                format!("{}({a}, {})", self.helpers.name(kind, ty), x[1])
             }
             Intrin::Popcount => format!("(({ty})popcount({a}))"),
             Intrin::Clz => format!("((int)clz(({}){a}))", types::value(types::unsigned(dtype))?),
-            Intrin::Pow => format!("{}({a}, {})", self.helpers.of("pow", ty), x[1]),
+            Intrin::Pow => format!("{}({a}, {})", self.helpers.name("pow", ty), x[1]),
             Intrin::Abs if dtype.kind == TypeKind::UInt => a.clone(),
-            Intrin::Abs => format!("{}({a})", self.helpers.of("abs", ty)),
+            Intrin::Abs => format!("{}({a})", self.helpers.name("abs", ty)),
             Intrin::Likely | Intrin::IgnoreLoopPartition => a.clone(),
             _ => {
                 let text = format!("`T.{}` does not take values of type {dtype}", op.name());
@@ -444,7 +444,7 @@ impl Writer {
         }
         let cell = self.cell(buffer, indices)?;
         Ok(match types::narrow(buffer.dtype()) {
-            Some(kind) => format!("{}({cell})", self.helpers.of("get", kind)),
+            Some(kind) => format!("{}({cell})", self.helpers.name("get", kind)),
             None if buffer.dtype().is_bool() => format!("({cell} != 0)"),
             None => cell,
         })

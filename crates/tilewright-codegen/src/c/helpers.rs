@@ -14,7 +14,7 @@ pub(super) struct Helpers(BTreeSet<String>);
 
 impl Helpers {
     /// Notes that one is used, and gives its name: `tw_KIND_TYPE`.
-    pub fn of(&mut self, kind: &str, ty: &str) -> String {
+    pub fn name(&mut self, kind: &str, ty: &str) -> String {
         let name = if ty.is_empty() { format!("tw_{kind}") } else { format!("tw_{kind}_{ty}") };
         self.0.insert(format!("{kind} {ty}"));
         name

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{
     Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor, TensorFunc,
@@ -205,7 +205,7 @@ pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Resul
     let sizes = func.shape_vars().into_iter().enumerate();
     scalars.extend(sizes.map(|(k, var)| (var, func.params.len() + k)));
     for (var, _) in &scalars {
-        cut.ranges.bind(var, tilewright_ir::interval::Interval::all(var.dtype()));
+        cut.ranges.bind(var, tilewright_ir::index::Interval::all(var.dtype()));
     }
     cut.ranges.bind_sizes(func);
     let steps = cut.steps(&func.body)?;
@@ -299,7 +299,7 @@ impl Cut<'_> {
                 self.kernel(s, Over::Items(range.extent.clone()))
             }
             StmtKind::For { kind: ForKind::ThreadBinding(_), .. } => {
-                let extents = Extents::of(s)?;
+                let extents = Extents::collect(s)?;
                 self.kernel(s, Over::Groups(extents))
             }
             StmtKind::For { var, range, body, .. }
@@ -314,7 +314,7 @@ impl Cut<'_> {
                 Ok(vec![Step::If(cond.clone(), then, otherwise)])
             }
             StmtKind::Let { var, value, body } if value.effects().constant() => {
-                let range = self.ranges.of(value);
+                let range = self.ranges.interval(value);
                 self.ranges.bind(var, range);
                 Ok(vec![Step::Let(var.clone(), value.clone(), self.steps(body)?)])
             }
@@ -416,7 +416,7 @@ impl Cut<'_> {
                 let ty = types::memory(var.dtype()).map_err(|e| e.at(s.span()))?;
                 params.push(format!("{ty} {name}_given"));
                 let given = match types::narrow(var.dtype()) {
-                    Some(kind) => format!("{}({name}_given)", w.helpers.of("get", kind)),
+                    Some(kind) => format!("{}({name}_given)", w.helpers.name("get", kind)),
                     None => format!("{name}_given"),
                 };
                 heads.push(format!("const {} {name} = {given};", types::value(var.dtype())?));

@@ -200,7 +200,7 @@ impl Writer {
             _ => self.expr(value)?,
         };
         Ok(match types::narrow(buffer.dtype()) {
-            Some(kind) => format!("{}({text})", self.helpers.of("put", kind)),
+            Some(kind) => format!("{}({text})", self.helpers.name("put", kind)),
             None => text,
         })
     }
@@ -379,7 +379,7 @@ impl Writer {
     /// Leaves the code of the assertion and the values of its message, where it is the first that fails,
     /// and ends.
     fn assert(&mut self, s: &Stmt, cond: &Expr, values: &[Expr]) -> Result<()> {
-        let own = Assertion::of(s);
+        let own = Assertion::from_stmt(s);
         let code =
             self.assertions.iter().position(|a| Some(a) == own.as_ref()).map_or(1, |k| k + 1);
         self.asserted.get_or_insert_with(|| s.clone());

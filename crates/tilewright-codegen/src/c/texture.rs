@@ -5,7 +5,7 @@
 //! gives zero out of range. A texel is written as a whole: by a loop over its four channels, or by a vector
 //! of four lanes.
 
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{Buffer, Error, Expr, ExprKind, Range, Result, Stmt, StmtKind, Var};
 
@@ -21,7 +21,7 @@ impl Writer {
         let [row, column] = indices else { return Err(not_flat(buffer)) };
         let (row, column) = (self.expr(row)?, self.expr(column)?);
         let name = self.place(buffer)?.name.clone();
-        let channel = self.helpers.of("channel", "");
+        let channel = self.helpers.name("channel", "");
         let at = format!("(int2)((int)(({column}) >> 2), (int)({row}))");
         Ok(format!("{channel}(read_imagef({name}, tw_border, {at}), (int)(({column}) & 3))"))
     }
@@ -40,10 +40,10 @@ impl Writer {
         };
         let [row, column] = indices.as_slice() else { return Err(not_flat(buffer)) };
         // The column is that of the variable, behind one that begins a texel.
-        let before = Linear::of(column).and_then(|c| c.plus(&Linear::atom(var.expr()), -1));
+        let before = Linear::from_expr(column).and_then(|c| c.plus(&Linear::atom(var.expr()), -1));
         let before = before
             .filter(|c| c.coefficient(var) == Some(0) && free_vars(row).iter().all(|v| v != var));
-        let first = before.clone().and_then(|c| c.plus(&Linear::of(&range.min)?, 1));
+        let first = before.clone().and_then(|c| c.plus(&Linear::from_expr(&range.min)?, 1));
         let whole = first.is_some_and(|c| is_whole(&c));
         let before = before.filter(|_| whole).and_then(|c| c.to_expr());
         let before = before.ok_or_else(|| partial(buffer))?;
@@ -78,7 +78,7 @@ impl Writer {
     ) -> Result<()> {
         let [row, column] = indices else { return Err(not_flat(buffer)) };
         let ExprKind::Ramp(first, step) = column.kind() else { return Err(partial(buffer)) };
-        let whole = Linear::of(first).is_some_and(|c| is_whole(&c));
+        let whole = Linear::from_expr(first).is_some_and(|c| is_whole(&c));
         if !whole
             || step.as_int() != Some(1)
             || column.dtype().lanes != CHANNELS

@@ -71,7 +71,7 @@ impl Extents {
     /// # Errors
     /// [`Error::Unsupported`] for unknown axes, groups of a size that is no constant, and two loops over
     /// groups along one axis that differ.
-    pub(super) fn of(s: &Stmt) -> Result<Extents> {
+    pub(super) fn collect(s: &Stmt) -> Result<Extents> {
         let mut extents = Extents::default();
         let mut loops: Vec<(Arc<str>, Expr, Stmt)> = Vec::new();
         s.for_each(|s| {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::mem;
 
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::{Buffer, DType, Error, Expr, Result, Span, Stmt, Var};
 
 use super::helpers::Helpers;

@@ -13,7 +13,7 @@ use super::Refused;
 pub(super) struct Identity(pub [u64; 5]);
 
 impl Identity {
-    pub fn of(_: &File) -> io::Result<Identity> {
+    pub fn from_file(_: &File) -> io::Result<Identity> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -85,7 +85,7 @@ impl Kept {
             && self
                 .directory
                 .read(&name)
-                .is_ok_and(|file| Identity::of(&file).is_ok_and(|now| now == self.identity))
+                .is_ok_and(|file| Identity::from_file(&file).is_ok_and(|now| now == self.identity))
         {
             let stamp = stamp(&self.identity, &self.key, &[]);
             let _ = replace(&self.directory, &self::name(&self.key, STAMP), |file| {
@@ -107,7 +107,7 @@ impl ObjectCache {
         let name = name(key, ENTRY);
         let found = find(&directory, &name);
         let file = found.map_err(|warning| self.warn(path, &warning)).ok()??;
-        let identity = Identity::of(&file).ok()?;
+        let identity = Identity::from_file(&file).ok()?;
         let is_settled = identity.is_settled(SETTLED);
         // SAFETY: the file is this user's alone, and this program replaces such files and never writes
         // to them.
@@ -153,7 +153,7 @@ impl ObjectCache {
     /// The hash of a plain file; `None` where it is written to at the moment, or is larger than all that
     /// is kept (`LIMIT`).
     pub fn digest(&self, file: &File) -> Option<blake3::Hash> {
-        let [_, _, len, ..] = Identity::of(file).ok()?.0;
+        let [_, _, len, ..] = Identity::from_file(file).ok()?.0;
         self.remembered_hash(file, len, &[], |hasher| add_bytes(hasher, file, 0..len))
     }
 
@@ -181,7 +181,7 @@ impl ObjectCache {
         if len > LIMIT {
             return None;
         }
-        let identity = Identity::of(file).ok()?;
+        let identity = Identity::from_file(file).ok()?;
         let [device, number, ..] = identity.0;
         let directory = self.open().filter(|_| len >= SMALL).map(|(_, directory)| directory);
         let mut place = blake3::Hasher::new();
@@ -199,7 +199,7 @@ impl ObjectCache {
         let mut hasher = blake3::Hasher::new();
         let is_settled = identity.is_settled(SETTLED_ELSEWHERE);
         add(&mut hasher).ok()?;
-        if Identity::of(file).ok()? != identity {
+        if Identity::from_file(file).ok()? != identity {
             return None;
         }
         let hash = hasher.finalize();

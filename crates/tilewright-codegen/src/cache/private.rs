@@ -27,7 +27,7 @@ pub(super) struct Identity(pub [u64; 5]);
 
 impl Identity {
     /// That of an open file.
-    pub fn of(file: &File) -> io::Result<Identity> {
+    pub fn from_file(file: &File) -> io::Result<Identity> {
         let found = file.metadata()?;
         Ok(Identity([
             found.dev(),

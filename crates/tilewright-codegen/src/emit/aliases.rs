@@ -49,7 +49,7 @@ impl Aliases {
         Aliases(texts)
     }
 
-    pub(super) fn of(&self, b: &Buffer) -> &str {
+    pub(super) fn attributes(&self, b: &Buffer) -> &str {
         self.0.get(&b.id()).map_or("", String::as_str)
     }
 }

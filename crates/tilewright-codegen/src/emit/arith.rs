@@ -10,7 +10,7 @@ use tilewright_ir::{BinOp, DType, TypeKind};
 use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
 use super::types::{is_narrow_float, is_signed};
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 
 /// An operator on two operands of the type `dtype`. The intervals hold the operands' values.
 pub(super) struct Operands<'a> {

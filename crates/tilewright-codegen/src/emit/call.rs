@@ -13,7 +13,7 @@ use super::func::Func;
 use super::math::intrinsic::{self, Whole};
 use super::names::is_identifier;
 use super::types::{is_narrow_float, register};
-use tilewright_ir::interval::Interval;
+use tilewright_ir::index::Interval;
 
 impl Func<'_> {
     pub(super) fn call_intrinsic(&mut self, e: &Expr, op: Intrin, args: &[Expr]) -> Result<Val> {
@@ -66,7 +66,7 @@ impl Func<'_> {
         values: Vec<Val>,
         dtype: DType,
     ) -> Option<Val> {
-        let amount = args.get(1).map_or(Interval::all(dtype), |a| self.ranges.of(a));
+        let amount = args.get(1).map_or(Interval::all(dtype), |a| self.ranges.interval(a));
         let mut values = values.into_iter();
         let x = values.next()?;
         let in_width = amount.lo >= 0 && amount.hi < i128::from(x.ty.scalar.bits());

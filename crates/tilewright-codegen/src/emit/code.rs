@@ -27,7 +27,7 @@ impl Ty {
     pub const PTR: Ty = Ty { scalar: Scalar::Ptr, lanes: 1 };
 
     /// The same lanes of another scalar.
-    pub fn of(self, scalar: Scalar) -> Ty {
+    pub fn with_scalar(self, scalar: Scalar) -> Ty {
         Ty { scalar, ..self }
     }
 
@@ -360,7 +360,7 @@ impl<'m> Code<'m> {
 
     /// `icmp` or `fcmp`.
     pub fn cmp(&mut self, op: &str, a: &Val, b: &Val) -> Val {
-        self.emit(a.ty.of(Scalar::I1), format_args!("{op} {a}, {}", b.text))
+        self.emit(a.ty.with_scalar(Scalar::I1), format_args!("{op} {a}, {}", b.text))
     }
 
     pub fn select(&mut self, cond: &Val, t: &Val, f: &Val) -> Val {
@@ -375,7 +375,7 @@ impl<'m> Code<'m> {
 
     /// A conversion instruction.
     pub fn convert(&mut self, op: &str, v: &Val, to: Scalar) -> Val {
-        let ty = v.ty.of(to);
+        let ty = v.ty.with_scalar(to);
         self.emit(ty, format_args!("{op} {v} to {ty}"))
     }
 

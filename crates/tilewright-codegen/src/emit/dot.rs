@@ -18,7 +18,7 @@
 //!
 //! [`TensorInstruction::implementation`]: tilewright_target::TensorInstruction::implementation
 
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TypeKind};
 
 use super::code::{Scalar, Ty, Val};
@@ -94,7 +94,7 @@ impl Func<'_> {
             return Err(Error::internal("a sum that no instruction computes"));
         };
         let word = Ty::I32.with_lanes(dtype.lanes);
-        let ty = if dtype.is_float() { word.of(Scalar::F32) } else { word };
+        let ty = if dtype.is_float() { word.with_scalar(Scalar::F32) } else { word };
         let mut sum = Val::zero(ty);
         for (k, other) in others.into_iter().enumerate() {
             let value = self.expr(other)?;
@@ -214,5 +214,5 @@ fn same_stream(a: &Access<'_>, b: &Access<'_>) -> bool {
 }
 
 fn distance(a: &Expr, from: &Expr) -> Option<i128> {
-    Linear::of(a)?.plus(&Linear::of(from)?, -1)?.as_constant()
+    Linear::from_expr(a)?.plus(&Linear::from_expr(from)?, -1)?.as_constant()
 }

@@ -201,7 +201,7 @@ impl Func<'_> {
             a: &x,
             b: &y,
             dtype,
-            ranges: (self.ranges.of(a), self.ranges.of(b)),
+            ranges: (self.ranges.interval(a), self.ranges.interval(b)),
             constant: (is_number(a), is_number(b)),
             reassoc,
         };

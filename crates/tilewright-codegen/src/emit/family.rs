@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use tilewright_ir::linear::gcd;
+use tilewright_ir::index::gcd;
 
 use super::template::{Filled, Number, Use, fixed};
 

@@ -20,7 +20,7 @@ use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
 use super::template::{ARGUMENT, ONLY_IN_FAMILIES, SYMBOL, Use};
 use super::types::{element_count, is_narrow_float, is_signed, register};
-use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::index::{Interval, Ranges};
 
 /// Attribute of a function whose buffers all begin at 64-byte boundaries: `Int(1)`.
 pub const ALIGNED: &str = "tilewright.aligned";
@@ -113,7 +113,7 @@ impl<'m> Func<'m> {
 
     /// Gives a variable the value of an expression.
     pub fn bind_to(&mut self, var: &Var, value: &Expr) -> Result<()> {
-        let range = self.ranges.of(value);
+        let range = self.ranges.interval(value);
         let value = self.expr(value)?;
         self.ranges.bind(var, range);
         self.bind(var, value);
@@ -181,7 +181,7 @@ pub struct Assertion {
 
 impl Assertion {
     /// That of a statement; `None` where it is no assertion.
-    pub(crate) fn of(s: &Stmt) -> Option<Assertion> {
+    pub(crate) fn from_stmt(s: &Stmt) -> Option<Assertion> {
         let StmtKind::Assert { message, values, .. } = s.kind() else { return None };
         let (message, values) = (message.clone(), values.len().min(MAX_VALUES));
         Some(Assertion { message, values, span: s.span() })
@@ -204,7 +204,7 @@ pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
     let mut list = Vec::new();
     func.body.for_each(|s| {
         list.extend(
-            Assertion::of(s).filter(|a| seen.insert((a.message.clone(), a.values, a.span))),
+            Assertion::from_stmt(s).filter(|a| seen.insert((a.message.clone(), a.values, a.span))),
         );
     });
     list

@@ -33,7 +33,7 @@ impl Machine {
             nan_min_max: arm,
             masks: x86 && features.has("avx512vl"),
             vector_width: (x86 && target.vectors.bytes.first() == Some(&64)).then_some(512),
-            dots: Dot::of(target),
+            dots: Dot::available(target),
         }
     }
 
@@ -72,7 +72,7 @@ pub(super) struct Dot {
 
 impl Dot {
     /// The dot products of a target that LLVM has intrinsics for.
-    pub fn of(target: &Target) -> Vec<Dot> {
+    pub fn available(target: &Target) -> Vec<Dot> {
         target.tensor_instructions().filter_map(Dot::new).collect()
     }
 

@@ -288,10 +288,10 @@ impl Func<'_> {
     pub(super) fn cells(&mut self, buffer: &Buffer, at: &Val) -> Result<Cells> {
         let base = self.pointer(buffer)?;
         let element = memory(buffer.dtype(), self.code.shared.machine.half)?;
-        let (ty, name) = (Ty::PTR.with_lanes(at.lanes()), Ty::I1.of(element));
+        let (ty, name) = (Ty::PTR.with_lanes(at.lanes()), Ty::I1.with_scalar(element));
         let address =
             self.code.emit(ty, format_args!("getelementptr inbounds {name}, {base}, {at}"));
-        Ok(Cells { address, element, alias: self.aliases.of(buffer).to_owned() })
+        Ok(Cells { address, element, alias: self.aliases.attributes(buffer).to_owned() })
     }
 
     /// The elements up to one, which is the last of so many lanes.
@@ -341,7 +341,7 @@ impl Func<'_> {
         let raw = match (place, self.mask.clone()) {
             (Addresses::One(at), mask) => {
                 let cells = self.cells(b, &at)?;
-                let one = Ty::I1.of(cells.element);
+                let one = Ty::I1.with_scalar(cells.element);
                 let plain = |f: &mut Self| Ok(f.code.load(one, &cells));
                 let v = match mask {
                     Some(mask) if mask.lanes() != 1 && !self.some_lane => {
@@ -357,18 +357,18 @@ impl Func<'_> {
                 let cells = self.cells(b, &base)?;
                 match self.lane_mask(mask, ty.lanes)? {
                     None => self.load_lanes(b, &cells, ty.lanes),
-                    Some(_) if self.is_padded(b, ty.of(cells.element)) => {
-                        self.code.load(ty.of(cells.element), &cells)
+                    Some(_) if self.is_padded(b, ty.with_scalar(cells.element)) => {
+                        self.code.load(ty.with_scalar(cells.element), &cells)
                     }
                     Some(mask) => {
-                        let zero = Val::zero(ty.of(cells.element));
+                        let zero = Val::zero(ty.with_scalar(cells.element));
                         self.code.load_masked(&cells, &mask, &zero)
                     }
                 }
             }
             (Addresses::Strided { base, stride }, None) if stride.is_int(-1) => {
                 let cells = self.cells_before(b, &base, ty.lanes)?;
-                let v = self.code.load(ty.of(cells.element), &cells);
+                let v = self.code.load(ty.with_scalar(cells.element), &cells);
                 self.reverse(&v)
             }
             (Addresses::Strided { base, stride }, mask)
@@ -383,7 +383,7 @@ impl Func<'_> {
             (place, mask) => {
                 let at = spread(&mut self.code, place, ty.lanes);
                 let cells = self.cells(b, &at)?;
-                let (all, one) = (ty.of(cells.element), Ty::I1.of(cells.element));
+                let (all, one) = (ty.with_scalar(cells.element), Ty::I1.with_scalar(cells.element));
                 match self.lane_mask(mask, ty.lanes)? {
                     Some(mask) => self.code.load_masked(&cells, &mask, &Val::zero(all)),
                     None => self.code.lane_by_lane(all, |c, lane| {
@@ -528,7 +528,7 @@ impl Func<'_> {
         let Some(shape) = buffer.const_shape() else { return false };
         shape.len() == indices.len()
             && shape.iter().zip(indices).all(|(&extent, index)| {
-                let range = self.ranges.of(index);
+                let range = self.ranges.interval(index);
                 range.lo >= 0 && range.hi < i128::from(extent)
             })
     }

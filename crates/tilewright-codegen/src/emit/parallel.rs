@@ -85,7 +85,7 @@ impl Func<'_> {
 
     /// Calls the context's `parallel_for`, or the task itself where there is none.
     fn run_task(&mut self, task: &str, closure: &Val, begin: &Val, end: &Val, range: &Range) {
-        let may_be_empty = self.ranges.of(&range.extent).lo <= 0;
+        let may_be_empty = self.ranges.interval(&range.extent).lo <= 0;
         let c = &mut self.code;
         let labels = ["some", "ctx", "serial", "threads", "end"].map(|hint| c.new_label(hint));
         let [some, with_context, serial, threads, after] = &labels;

@@ -19,7 +19,7 @@
 use std::fmt::Write;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
     tensor::ALIGN,
@@ -225,7 +225,7 @@ impl Func<'_> {
             };
         }
         let failed = self.code.any(&failed);
-        let own = Assertion::of(s);
+        let own = Assertion::from_stmt(s);
         let code = self.assertions.iter().position(|a| Some(a) == own.as_ref());
         let code = code.map_or(1, |k| k + 1);
         let [fail, go] = ["fail", "go"].map(|hint| self.code.new_label(hint));
@@ -271,7 +271,7 @@ impl Func<'_> {
                 range.extent.dtype()
             )));
         }
-        if self.ranges.of(&range.extent).hi <= 0 {
+        if self.ranges.interval(&range.extent).hi <= 0 {
             return Ok(());
         }
         if range.extent.as_int() == Some(1) {
@@ -287,7 +287,7 @@ impl Func<'_> {
             return self.transposing(l);
         }
         let (min, extent) = (self.expr(&range.min)?, self.expr(&range.extent)?);
-        let some = (self.ranges.of(&range.extent).lo <= 0).then(|| {
+        let some = (self.ranges.interval(&range.extent).lo <= 0).then(|| {
             let op = if is_signed(dtype) { "icmp sgt" } else { "icmp ugt" };
             self.code.cmp(op, &extent, &Val::zero(extent.ty))
         });
@@ -452,7 +452,9 @@ fn writes_rows(s: &Stmt) -> bool {
     let StmtKind::For { var, range, body, .. } = s.kind() else { return false };
     let StmtKind::Store { indices, .. } = body.kind() else { return false };
     range.extent.as_int().is_none_or(|n| n >= ROW)
-        && indices.last().is_some_and(|i| Linear::of(i).and_then(|i| i.coefficient(var)) == Some(1))
+        && indices
+            .last()
+            .is_some_and(|i| Linear::from_expr(i).and_then(|i| i.coefficient(var)) == Some(1))
 }
 
 /// Whether an annotation is there and does not say no.

@@ -58,7 +58,7 @@ impl Func<'_> {
             .map(|cell| if cell.is_multiple_of(step) { cell / step } else { lanes })
             .collect();
         let mask = self.code.shuffle(mask, &nothing, &order);
-        let zero = Val::zero(mask.ty.of(cells.element));
+        let zero = Val::zero(mask.ty.with_scalar(cells.element));
         self.code.load_masked(cells, &mask, &zero)
     }
 }

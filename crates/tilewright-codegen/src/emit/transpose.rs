@@ -10,7 +10,7 @@
 //! shuffles of two vectors instead of `T*T` loads. Whatever else stands in the value is computed as
 //! in any loop.
 
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, ForKind, Result, StmtKind, Var};
 
 use super::code::{Ty, Val};
@@ -115,7 +115,7 @@ fn across<'e>(e: &'e Expr, var: &Var, to: &Buffer, found: &mut Vec<Across<'e>>) 
             if step.as_int().is_some_and(|s| [0, 1].contains(&s)) {
                 return;
             }
-            let beside = Linear::of(&at).and_then(|at| at.coefficient(var)) == Some(1);
+            let beside = Linear::from_expr(&at).and_then(|at| at.coefficient(var)) == Some(1);
             let dtype = buffer.dtype();
             let plain = (dtype.is_int() || dtype.is_float()) && [4, 8].contains(&dtype.bytes());
             // What the loop writes is read after it is written.

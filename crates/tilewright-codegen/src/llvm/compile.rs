@@ -238,7 +238,7 @@ impl<'a> Machine<'a> {
         let f = llvm.functions();
         let triple = c_string("the target triple", &target.triple)?;
         let cpu = c_string("the name of the CPU", &target.cpu)?;
-        let features = match Arch::of(&target.triple) {
+        let features = match Arch::from_triple(&target.triple) {
             Arch::X86_64 => format!("{},{}", target.features, llvm.avoided_features()),
             Arch::Riscv64 => format!("{RISCV_BASE},{}", target.features),
             Arch::Aarch64 | Arch::Other => target.features.clone(),

@@ -186,7 +186,7 @@ impl Llvm {
     /// [`Error::Input`] with the nearest name.
     pub fn check_target(&self, target: &Target) -> Result<()> {
         let host = self.host();
-        let same = Arch::of(&host.triple) == Arch::of(&target.triple);
+        let same = Arch::from_triple(&host.triple) == Arch::from_triple(&target.triple);
         if same && host.cpu == target.cpu && host.features == target.features {
             return Ok(());
         }

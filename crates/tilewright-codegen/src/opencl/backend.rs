@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use tilewright_ir::{Error, Lowered, Result, parallel};
+use tilewright_ir::{Error, Lowered, Result};
+use tilewright_runtime::parallel;
 use tilewright_target::{Backend, Code, CodeOptions, Device, DeviceMemory, Target};
 
 use super::code::{FAILURE_BYTES, Function, OnDevice, Own};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::scalar::{Scalar, to_f64};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{DType, Error, Expr, Fold, Result, Source, TypeKind, Var};
@@ -96,13 +96,13 @@ impl OnDevice {
     /// The assertion that failed.
     fn failed(&self, f: &Function, code: i64, values: &[i64]) -> Error {
         let at = usize::try_from(code).ok().and_then(|code| code.checked_sub(1));
-        let Some(said) = at.and_then(|at| f.kernels.assertions.get(at)) else {
+        let Some(assertion) = at.and_then(|at| f.kernels.assertions.get(at)) else {
             return Error::internal(format!("a kernel of `{}` left {code}", f.name));
         };
-        let text = said.text(Some(values));
+        let text = assertion.text(Some(values));
         let error = Error::execution(format!("an assertion of `{}` failed: {text}", f.name));
         match &self.source {
-            Some(source) => error.at(said.span).in_source(source),
+            Some(source) => error.at(assertion.span).in_source(source),
             None => error,
         }
     }
@@ -137,7 +137,7 @@ impl Run<'_> {
         let known = self.values.iter().map(|(v, e)| (v.clone(), e.clone()));
         let e = Subst::vars(known).expr(e);
         let ranges = Ranges::default();
-        let value = e.as_int().or_else(|| match ranges.of(&e) {
+        let value = e.as_int().or_else(|| match ranges.interval(&e) {
             Interval { lo, hi } if lo == hi => i64::try_from(lo).ok(),
             _ => None,
         });

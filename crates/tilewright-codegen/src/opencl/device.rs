@@ -200,9 +200,9 @@ impl OpenDevice {
             );
         }
         let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
-        let said = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+        let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
         Err(Error::toolchain(format!("the compiler of {} fails: error {code}", self.info.driver))
-            .note(said))
+            .note(log))
     }
 
     /// A kernel of a program.

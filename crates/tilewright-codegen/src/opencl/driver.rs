@@ -102,7 +102,7 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
         value
     };
     // SAFETY: as above.
-    let said =
+    let info =
         |what: u32| text(|n, room, size| unsafe { (cl.clGetDeviceInfo)(id, what, n, room, size) });
     // SAFETY: as above.
     let driver = text(|n, room, size| unsafe {
@@ -113,9 +113,9 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
     DeviceInfo {
         platform: platform.expose_provenance(),
         id: id.expose_provenance(),
-        name: said(api::DEVICE_NAME),
+        name: info(api::DEVICE_NAME),
         driver,
-        version: format!("{}; driver {}", said(api::DEVICE_VERSION), said(api::DRIVER_VERSION)),
+        version: format!("{}; driver {}", info(api::DEVICE_VERSION), info(api::DRIVER_VERSION)),
         kind: match kind {
             _ if kind & api::TYPE_GPU != 0 => "GPU",
             _ if kind & api::TYPE_CPU != 0 => "CPU",
@@ -130,7 +130,7 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
             (extent(api::DEVICE_IMAGE_WIDTH), extent(api::DEVICE_IMAGE_HEIGHT))
         }),
         arithmetic: Arithmetic {
-            doubles: said(api::DEVICE_EXTENSIONS).split(' ').any(|e| e == "cl_khr_fp64"),
+            doubles: info(api::DEVICE_EXTENSIONS).split(' ').any(|e| e == "cl_khr_fp64"),
             fma: single & api::FP_FMA != 0,
         },
         exact_division: single & api::FP_CORRECT_DIVIDE != 0,

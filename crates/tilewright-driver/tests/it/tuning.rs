@@ -69,7 +69,7 @@ fn tuned_for(
         budget: Duration::from_secs(600),
         whole: true,
         measure: &mut answer,
-        told: &mut |_, _, _| {},
+        progress: &mut |_, _, _| {},
     };
     tune(module, options, tuning)
 }
@@ -244,7 +244,7 @@ fn the_best_plans_are_in_order_and_found_again_whatever_calls_cost() {
             function => Ok(Measured::Nanoseconds(pretended(function))),
         })
         .expect("it is tuned");
-        let other = Timings::of(timings.target(), 1, &file.store).expect("timings");
+        let other = Timings::from_store(timings.target(), 1, &file.store).expect("timings");
         for timings in [&timings, &other] {
             let found = layout::plan_as(&module, timings, io, &r.ways, &mut Remarks::new());
             let (found, of, _) = found.expect("a layout").expect("it is found");

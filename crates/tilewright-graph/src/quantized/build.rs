@@ -89,7 +89,7 @@ pub(super) struct Addend {
 
 impl Addend {
     /// The addend of the sums: the stage behind them reads them once, in a sum with a parameter.
-    pub fn of(func: &TensorFunc, p: &Product) -> Option<Addend> {
+    pub fn recognise(func: &TensorFunc, p: &Product) -> Option<Addend> {
         let sums = &p.stage().buffer;
         let stage = p.sum + 1;
         let next = p.stages.get(stage)?;

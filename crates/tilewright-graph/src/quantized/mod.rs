@@ -63,7 +63,7 @@ pub fn integer_products(
     evaluate: &mut Evaluate<'_>,
     why: &mut Remarks,
 ) -> Result<Module> {
-    if !module.tensors().any(|(_, f)| Dequantise::of(f).is_some()) {
+    if !module.tensors().any(|(_, f)| Dequantise::recognise(f).is_some()) {
         return Ok(module.clone());
     }
     let (mut facts, mut made) = (HashMap::new(), HashSet::new());
@@ -173,10 +173,10 @@ impl State<'_, '_> {
         if !self.facts.contains_key(name) {
             let func = self.functions.get(name)?.clone();
             let facts = Facts {
-                dequantise: Dequantise::of(&func),
-                quantise: Quantise::of(&func),
-                product: Product::of(&func),
-                division: Division::of(&func),
+                dequantise: Dequantise::recognise(&func),
+                quantise: Quantise::recognise(&func),
+                product: Product::recognise(&func),
+                division: Division::recognise(&func),
                 selects: recognise::selects(&func),
                 clips: recognise::clips_at_zero(&func),
             };
@@ -186,7 +186,7 @@ impl State<'_, '_> {
     }
 
     fn graph(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
-        let mut g = Graph { constants: Constants::of(func), ..Graph::default() };
+        let mut g = Graph { constants: Constants::collect(func), ..Graph::default() };
         let mut count = |v: &GraphVar| *g.readers.entry(v.id()).or_default() += 1;
         func.bindings().for_each(|b| needed(&b.value, &mut count));
         needed(&func.ret, &mut count);
@@ -300,7 +300,7 @@ impl State<'_, '_> {
         }
         let operands: [Integers; 2] = operands.try_into().ok()?;
         let sums = build::sums(func, &p, &operands)?;
-        let addend = Addend::of(func, &p)
+        let addend = Addend::recognise(func, &p)
             .and_then(|a| Some((integer_addend(g, &a, args, &factors, steps)?, a)));
         let axes: Vec<Option<usize>> = factors.iter().map(|f| f.0).collect();
         let without = addend.as_ref().map(|(_, a)| a);

@@ -1,8 +1,7 @@
 //! What stands around quantised products, found from what functions compute.
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::index::same_all;
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Linear, same_all};
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Intrin, IterKind, TensorFunc, Var,
@@ -69,7 +68,7 @@ pub(super) struct Dequantise {
 }
 
 impl Dequantise {
-    pub fn of(func: &TensorFunc) -> Option<Dequantise> {
+    pub fn recognise(func: &TensorFunc) -> Option<Dequantise> {
         let stage = map(func)?;
         let ExprKind::Binary(BinOp::Mul, a, b) = stage.value.kind() else { return None };
         dequantise_of(a, b, &stage, func).or_else(|| dequantise_of(b, a, &stage, func))
@@ -119,7 +118,7 @@ pub(super) struct Quantise {
 }
 
 impl Quantise {
-    pub fn of(func: &TensorFunc) -> Option<Quantise> {
+    pub fn recognise(func: &TensorFunc) -> Option<Quantise> {
         let stage = map(func)?;
         let to = stage.value.dtype();
         let ExprKind::Cast(bounded) = stage.value.kind() else { return None };
@@ -189,7 +188,7 @@ pub(super) struct Product {
 }
 
 impl Product {
-    pub fn of(func: &TensorFunc) -> Option<Product> {
+    pub fn recognise(func: &TensorFunc) -> Option<Product> {
         if func.ret.is_some() || func.size_arguments().is_err() {
             return None;
         }
@@ -326,7 +325,7 @@ fn reaches_inside(stages: &[Stage], stage: &Stage, padded: &Buffer) -> bool {
 fn slides_along(at: &[Expr], d: usize, padding: &[i64], stage: &Stage) -> bool {
     padding[d] == 0
         || stage.reduce().any(|(v, n)| {
-            let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
+            let step = Linear::from_expr(&at[d]).and_then(|l| l.coefficient(v));
             step == Some(1) && n > padding[d]
         })
 }
@@ -339,7 +338,7 @@ pub(super) struct Division {
 }
 
 impl Division {
-    pub fn of(func: &TensorFunc) -> Option<Division> {
+    pub fn recognise(func: &TensorFunc) -> Option<Division> {
         let stage = map(func)?;
         let mut found = None;
         stage.value.any(|e| {

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::{Stage, stages};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{
     BinOp, Buffer, Error, Expr, ExprKind, Fold, IterKind, Param, Result, Stmt, TensorFunc, Var,
@@ -362,7 +362,7 @@ impl Fold for Rewrite<'_> {
 /// `v + c`, compared with a number: `v` and `c`.
 fn compared(a: &Expr, b: &Expr) -> Option<(Var, i64)> {
     b.as_int()?;
-    let form = Linear::of(a)?;
+    let form = Linear::from_expr(a)?;
     let [v] = &free_vars(a).into_iter().collect::<Vec<_>>()[..] else { return None };
     let is_plain = form.coefficient(v) == Some(1);
     let rest = form.plus(&Linear::atom(v.expr()), -1)?.as_constant()?;
@@ -391,7 +391,7 @@ fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
     {
         return form;
     }
-    let Some(linear) = Linear::of(e) else { return Form::Other };
+    let Some(linear) = Linear::from_expr(e) else { return Form::Other };
     let mut rest = linear.clone();
     let mut terms: Vec<(i64, Var)> = Vec::new();
     vars.sort_by_key(|v| v.id());

@@ -29,14 +29,19 @@ impl Allowed {
     ///
     /// # Errors
     /// Those of [`unify_sizes`].
-    pub fn of(module: &Module, budget: f64, noise: &mut dyn FnMut() -> f64) -> Result<Allowed> {
+    pub fn measure(
+        module: &Module,
+        budget: f64,
+        noise: &mut dyn FnMut() -> f64,
+    ) -> Result<Allowed> {
         let module = &unify_sizes(module)?;
-        let found = module.tensors().filter_map(|(name, f)| Some((name, Convolution::of(f).ok()?)));
+        let found =
+            module.tensors().filter_map(|(name, f)| Some((name, Convolution::recognise(f).ok()?)));
         let convolutions: HashMap<&Arc<str>, Convolution> =
             found.filter(|(_, conv)| conv.depth().is_some_and(|n| n >= 2)).collect();
         let mut of: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
         for (_, graph) in module.graphs() {
-            let constants = Constants::of(graph);
+            let constants = Constants::collect(graph);
             for b in graph.bindings() {
                 let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
                 let Some(conv) = convolutions.get(func) else { continue };
@@ -70,7 +75,7 @@ impl Allowed {
         if self.is_empty() {
             return None;
         }
-        let conv = Convolution::of(func).ok()?;
+        let conv = Convolution::recognise(func).ok()?;
         if !free.get(conv.param).copied().unwrap_or(false) {
             return None;
         }
@@ -79,7 +84,7 @@ impl Allowed {
             .iter()
             .filter_map(|tile| {
                 let f = Matrices::of_three(*tile);
-                Some(Winograd::of(&Tiles::new(func, &conv, &f))?.cost(free, price))
+                Some(Winograd::build(&Tiles::new(func, &conv, &f))?.cost(free, price))
             })
             .min_by(f64::total_cmp)
     }

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::Stage;
+use tilewright_ir::tensor::row_major;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Tensor, TensorFunc, Var, dim,
@@ -495,7 +496,7 @@ impl<'a> Tiles<'a> {
         let n = self.f.products();
         let given = weights.as_slice::<f32>()?;
         let shape = weights.shape();
-        let strides = strides(shape);
+        let strides = row_major(shape);
         let others = self.other_axes(weights);
         let [rows, columns] = self.conv.windows.each_ref().map(|w| strides[w.weights]);
         let extents: Vec<usize> = others.iter().map(|d| shape[*d]).collect();
@@ -545,14 +546,6 @@ pub(super) fn sandwich(taps: &[&[f64]], window: &dyn Fn(usize, usize) -> f64) ->
         all.extend(taps.iter().map(|b| (0..r).map(|k| b[k] * half[k]).sum::<f64>()));
     }
     all
-}
-
-pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; shape.len()];
-    for d in (1..shape.len()).rev() {
-        strides[d - 1] = strides[d] * shape[d];
-    }
-    strides
 }
 
 /// Where a stage first reads a buffer.

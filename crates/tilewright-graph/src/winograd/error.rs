@@ -11,10 +11,11 @@
 //! each step is at most so many times the largest of the data; below the largest `float32` over the
 //! greatest of these numbers, nothing overflows, whatever the data are. That is a bound.
 
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
+use tilewright_ir::tensor::row_major;
 use tilewright_ir::{IterKind, Tensor, Var};
 
-use super::build::{sandwich, strides};
+use super::build::sandwich;
 use super::points::Matrices;
 use super::recognise::{Convolution, TAPS};
 
@@ -38,8 +39,9 @@ struct Places {
 impl Places {
     /// The weights in memory of these strides; `None` where they are not read at places that are even
     /// in the variables.
-    fn of(conv: &Convolution, strides: &[usize]) -> Option<Places> {
-        let index: Vec<Linear> = conv.weights.1.iter().map(Linear::of).collect::<Option<_>>()?;
+    fn find(conv: &Convolution, strides: &[usize]) -> Option<Places> {
+        let index: Vec<Linear> =
+            conv.weights.1.iter().map(Linear::from_expr).collect::<Option<_>>()?;
         let step = |v: &Var| -> Option<i128> {
             index.iter().zip(strides).map(|(i, s)| Some(i.coefficient(v)? * *s as i128)).sum()
         };
@@ -79,7 +81,7 @@ pub(super) fn measured(
     let (n, m, r) = (f.products(), f.results(), TAPS as usize);
     let given = weights.as_slice::<f32>()?;
     let Places { first, channels, depth, taps: [rows, columns] } =
-        Places::of(conv, &strides(weights.shape()))?;
+        Places::find(conv, &row_major(weights.shape()))?;
     let (mut worst, mut largest) = (0f64, 0f64);
     for sample in 0..SAMPLES {
         let least = if sample % 2 == 0 { -1.0 } else { 0.0 };
@@ -132,10 +134,10 @@ pub(super) fn limit(
     let extents = planes.shape().get(2..)?;
     let plane: usize = extents.iter().product();
     let mut of_weights = vec![0; others.len() + conv.windows.len()];
-    for (d, stride) in others.iter().zip(strides(extents)) {
+    for (d, stride) in others.iter().zip(row_major(extents)) {
         *of_weights.get_mut(*d)? = stride;
     }
-    let Places { first, channels, depth, .. } = Places::of(conv, &of_weights)?;
+    let Places { first, channels, depth, .. } = Places::find(conv, &of_weights)?;
     let data: Vec<f64> = f.data.iter().map(|row| sum_of_absolutes(row)).collect();
     let largest = data.iter().fold(0f64, |most, row| most.max(*row));
     let mut most = largest * largest;

@@ -15,7 +15,7 @@ pub(super) struct Winograd {
 }
 
 impl Winograd {
-    pub fn of(tiles: &Tiles<'_>) -> Option<Winograd> {
+    pub fn build(tiles: &Tiles<'_>) -> Option<Winograd> {
         let (input, output) = (tiles.input()?, tiles.output()?);
         Some(Winograd { input, products: tiles.products_of_planes()?, output })
     }

@@ -100,12 +100,12 @@ pub fn chosen(module: &Module) -> Vec<Chosen> {
 /// # Errors
 /// Those of [`normalize`](crate::normal::normalize) and [`unify_sizes`].
 pub fn winograd(module: &Module, asked: &mut Choice<'_>, why: &mut Remarks) -> Result<Module> {
-    if !module.tensors().any(|(_, f)| !matches!(Convolution::of(f), Err(Missing::Other))) {
+    if !module.tensors().any(|(_, f)| !matches!(Convolution::recognise(f), Err(Missing::Other))) {
         return Ok(module.clone());
     }
     let mut known = HashMap::new();
     rewritten(&unify_sizes(module)?, |functions, normal| {
-        let constants = Constants::of(normal);
+        let constants = Constants::collect(normal);
         State { functions, known: &mut known, constants, asked, why }.graph(normal)
     })
 }
@@ -176,7 +176,7 @@ impl State<'_, '_, '_> {
         if let Some(known) = self.known.get(name) {
             return known.clone();
         }
-        let found = match Convolution::of(func) {
+        let found = match Convolution::recognise(func) {
             Ok(conv) => Some(Arc::new(conv)),
             Err(Missing::Other) => None,
             Err(Missing::Because(reason)) => {
@@ -208,7 +208,7 @@ impl State<'_, '_, '_> {
         for tile in TILES.into_iter().filter(|t| self.asked.tile.is_none_or(|own| own == *t)) {
             let f = Matrices::of_three(tile);
             let tiles = Tiles::new(func, conv, &f);
-            let Some(winograd) = Winograd::of(&tiles) else { continue };
+            let Some(winograd) = Winograd::build(&tiles) else { continue };
             let cost = winograd.cost(free, &price);
             if self.asked.tile.is_none() && cost >= direct {
                 reason = reason.or(Some(format!(

@@ -1,7 +1,7 @@
 //! Convolutions whose windows of 3 x 3 move by one pixel, recognised from their accesses.
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
 use crate::stages::{Access, param, sum_of_products};
@@ -53,7 +53,7 @@ pub(super) enum Missing {
 
 impl Convolution {
     /// The convolution in a function whose last parameter is its one result.
-    pub fn of(func: &TensorFunc) -> Result<Convolution, Missing> {
+    pub fn recognise(func: &TensorFunc) -> Result<Convolution, Missing> {
         let plain = func.ret.is_none() && func.size_arguments().is_ok();
         let stages = open_stages(func).filter(|_| plain).ok_or(Missing::Other)?;
         let (sum, [a, b]) = sum_of_products(&stages).ok_or(Missing::Other)?;
@@ -144,7 +144,7 @@ fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2]
     for (tap, extent, _) in stage.dims().filter(|d| d.2 == IterKind::Reduce) {
         // What slides is a tap and a pixel in one index.
         let Some(at) = alone(&data.1, tap) else { continue };
-        let Some(index) = Linear::of(&data.1[at]) else { continue };
+        let Some(index) = Linear::from_expr(&data.1[at]) else { continue };
         let pixels: Vec<(&Var, Dim)> = stage
             .dims()
             .filter(|(v, _, kind)| {

@@ -84,7 +84,7 @@ impl Dim {
 
     /// The size that an expression of integers stands for; `None` where it is none: negative
     /// numbers, loads, and what is no arithmetic.
-    pub fn of(e: &Expr) -> Option<Dim> {
+    pub fn from_expr(e: &Expr) -> Option<Dim> {
         let form = form_of(e)?;
         Some(match form.as_number() {
             Some(n) => Dim::from(usize::try_from(n).ok()?),
@@ -172,10 +172,10 @@ pub(super) fn form_of(e: &Expr) -> Option<Form> {
             BinOp::Sub => form_of(a)?.plus(&form_of(b)?, -1),
             BinOp::Mul => form_of(a)?.times(&form_of(b)?),
             BinOp::FloorDiv | BinOp::TruncDiv => {
-                Dim::of(a)?.floordiv(Dim::of(b)?).form().as_ref().clone()
+                Dim::from_expr(a)?.floordiv(Dim::from_expr(b)?).form().as_ref().clone()
             }
             BinOp::FloorMod | BinOp::TruncMod => {
-                Dim::of(a)?.modulo(Dim::of(b)?).form().as_ref().clone()
+                Dim::from_expr(a)?.modulo(Dim::from_expr(b)?).form().as_ref().clone()
             }
             BinOp::Max => form_of(a)?.choice(&form_of(b)?, true),
             BinOp::Min => form_of(a)?.choice(&form_of(b)?, false),

@@ -7,6 +7,7 @@
 //! and `max(n, 3) - 3` are one form, in which nothing is taken away inside.
 
 use crate::expr::Var;
+use crate::index::gcd;
 
 use super::Dim;
 
@@ -248,12 +249,4 @@ pub(super) fn take(atoms: &mut Vec<Atom>, atom: &Atom) -> bool {
 pub(super) fn without(atoms: &[Atom], factors: &[Atom]) -> Option<Vec<Atom>> {
     let mut left = atoms.to_vec();
     factors.iter().all(|a| take(&mut left, a)).then_some(left)
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i128::try_from(a).unwrap_or(1).max(1)
 }

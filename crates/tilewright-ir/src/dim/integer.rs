@@ -23,7 +23,7 @@ pub enum Integer {
 impl Integer {
     /// The integer that an expression stands for; `None` where it is none: loads, and what is no
     /// arithmetic.
-    pub fn of(e: &Expr) -> Option<Integer> {
+    pub fn from_expr(e: &Expr) -> Option<Integer> {
         Integer::new(form_of(e)?)
     }
 
@@ -220,7 +220,7 @@ mod tests {
             assert_eq!(less.max(-2).map(value), Some(by.max(-2)), "{at}");
             assert_eq!(less.min(2).map(value), Some(by.min(2)), "{at}");
         }
-        assert_eq!(Integer::of(&Expr::int(-7, DType::I64)), Some(Integer::from(-7)));
+        assert_eq!(Integer::from_expr(&Expr::int(-7, DType::I64)), Some(Integer::from(-7)));
         assert_eq!(Integer::from(i64::MAX).plus(1), None);
         let error = less.fixed("a stride").expect_err("it is open").to_string();
         assert!(error.contains("a stride: the size"), "{error}");

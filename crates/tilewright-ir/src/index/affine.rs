@@ -7,7 +7,7 @@
 //! Parts that are not affine (`k % 2`, an index that is loaded from memory) are kept as *opaque*
 //! terms; a variable inside such a term has no coefficient.
 
-use crate::linear::Linear;
+use crate::index::Linear;
 use crate::{Buffer, DType, Dim, Expr, Var, dim};
 
 /// `constant + sum(coefficient * variable) + sum(coefficient * opaque term)`.
@@ -24,8 +24,8 @@ pub fn is_flat(buffer: &Buffer) -> bool {
 
 impl Affine {
     /// The form of an integer expression; `None` where a number gets too large.
-    pub fn of(e: &Expr) -> Option<Affine> {
-        Linear::of(e).map(Affine)
+    pub fn from_expr(e: &Expr) -> Option<Affine> {
+        Linear::from_expr(e).map(Affine)
     }
 
     /// The flat offset of `indices` in a buffer that is compact or has constant strides. What moves by
@@ -41,7 +41,7 @@ impl Affine {
         let mut stride = Dim::from(1);
         let mut sum = Linear::constant(0, DType::I32);
         for (index, extent) in indices.iter().zip(&shape).rev() {
-            let index = Linear::of(index)?;
+            let index = Linear::from_expr(index)?;
             sum = match stride.known() {
                 Some(n) => sum.plus(&index, i128::try_from(n).ok()?)?,
                 None => {
@@ -69,7 +69,7 @@ impl Affine {
         for ((index, stride), extent) in indices.iter().zip(&buffer.strides).zip(&buffer.shape) {
             let stride = i128::from(stride.as_int()?);
             last = extent.as_int().map_or(last, |d| last + i128::from(d - 1) * stride);
-            sum = sum.plus(&Linear::of(index)?, stride)?;
+            sum = sum.plus(&Linear::from_expr(index)?, stride)?;
         }
         i32::try_from(last).is_ok().then_some(Affine(sum))
     }
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn what_is_not_affine_is_opaque() {
         let (h, w) = (Var::index("h"), Var::index("w"));
-        let a = Affine::of(&(h.expr().floordiv(2) * 6 + &w)).expect("fits");
+        let a = Affine::from_expr(&(h.expr().floordiv(2) * 6 + &w)).expect("fits");
         assert_eq!((a.coefficient(&h), a.coefficient(&w)), (None, Some(1)));
         assert_eq!(a.opaque().map(|(_, k)| k).collect::<Vec<_>>(), [6]);
-        assert_eq!(Affine::of(&(h.expr() * &w)).and_then(|a| a.coefficient(&w)), None);
+        assert_eq!(Affine::from_expr(&(h.expr() * &w)).and_then(|a| a.coefficient(&w)), None);
     }
 }

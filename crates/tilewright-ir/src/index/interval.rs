@@ -193,7 +193,7 @@ impl Ranges {
     }
 
     /// The values that an expression can have, in any of its lanes.
-    pub fn of(&self, e: &Expr) -> Interval {
+    pub fn interval(&self, e: &Expr) -> Interval {
         self.known(e, false).unwrap_or_else(|| Interval::all(e.dtype()))
     }
 
@@ -235,7 +235,7 @@ impl Ranges {
     }
 
     fn child(&self, e: &Expr, exact: bool) -> Option<Interval> {
-        if exact { self.exact(e) } else { Some(self.of(e)) }
+        if exact { self.exact(e) } else { Some(self.interval(e)) }
     }
 
     fn node(&self, e: &Expr, exact: bool) -> Option<Interval> {
@@ -302,7 +302,7 @@ mod tests {
         let i = Var::index("i");
         let mut ranges = Ranges::default();
         ranges.bind_loop(&i, &Range { min: Expr::i32(3), extent: Expr::i32(10) });
-        let of = |e: Expr| ranges.of(&e);
+        let of = |e: Expr| ranges.interval(&e);
         assert_eq!(of(&i * 2 - 6), Interval { lo: 0, hi: 18 });
         assert_eq!(of((&i - 5).floordiv(4)), Interval { lo: -1, hi: 1 });
         assert_eq!(of(i.expr().cast(DType::U8)), Interval { lo: 3, hi: 12 });
@@ -357,7 +357,7 @@ mod tests {
             let mut ranges = Ranges::default();
             ranges.bind(&x, Interval { lo: lo.into(), hi: (lo + len).into() });
             ranges.bind(&y, Interval { lo: blo.into(), hi: (blo + blen).into() });
-            let found = ranges.of(&Expr::binary(op, x.expr(), y.expr()));
+            let found = ranges.interval(&Expr::binary(op, x.expr(), y.expr()));
             for a in lo..=lo + len {
                 for b in blo..=blo + blen {
                     if let Some(v) = eval_int(op, a, b, dtype) {

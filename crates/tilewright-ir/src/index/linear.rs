@@ -5,7 +5,7 @@
 //! value is that integer reduced to the type. Both are the same wherever the interval of the form
 //! fits the type ([`Linear::fits`]).
 //!
-//! [`Linear::of`] only multiplies out. What needs to know the values of variables (division,
+//! [`Linear::from_expr`] only multiplies out. What needs to know the values of variables (division,
 //! remainder) is the simplifier's, and what needs exact sets is the crate's of integer sets.
 //!
 //! Sizes that are open leave quotients in indices and extents, whose bounds one by one say nothing:
@@ -21,7 +21,7 @@ use crate::dtype::DType;
 use crate::equal::same_expr;
 use crate::expr::{BinOp, Expr, ExprKind, Var};
 use crate::func::TensorFunc;
-use crate::interval::{Interval, Ranges};
+use crate::index::{Interval, Ranges};
 use crate::stmt::Range;
 use crate::visit::accessed;
 
@@ -48,7 +48,7 @@ fn is_ring(dtype: DType) -> bool {
 impl Linear {
     /// `v` and `c` of an expression that is `v + c`.
     pub fn shifted(e: &Expr) -> Option<(Var, i64)> {
-        let sum = Linear::of(e)?;
+        let sum = Linear::from_expr(e)?;
         match &sum.terms[..] {
             [(atom, 1)] => Some((atom.as_var()?.clone(), i64::try_from(sum.constant).ok()?)),
             _ => None,
@@ -71,13 +71,13 @@ impl Linear {
 
     /// The form of an integer expression, with sums, differences, products by constants and
     /// widening casts multiplied out; `None` where a coefficient gets too large.
-    pub fn of(e: &Expr) -> Option<Linear> {
+    pub fn from_expr(e: &Expr) -> Option<Linear> {
         match e.kind() {
             ExprKind::Binary(op, a, b) if is_ring(e.dtype()) => match op {
-                BinOp::Add => Linear::of(a)?.plus(&Linear::of(b)?, 1),
-                BinOp::Sub => Linear::of(a)?.plus(&Linear::of(b)?, -1),
+                BinOp::Add => Linear::from_expr(a)?.plus(&Linear::from_expr(b)?, 1),
+                BinOp::Sub => Linear::from_expr(a)?.plus(&Linear::from_expr(b)?, -1),
                 BinOp::Mul => {
-                    let (x, y) = (Linear::of(a)?, Linear::of(b)?);
+                    let (x, y) = (Linear::from_expr(a)?, Linear::from_expr(b)?);
                     match (x.as_constant(), y.as_constant()) {
                         (Some(k), _) => y.times(k),
                         (_, Some(k)) => x.times(k),
@@ -87,7 +87,7 @@ impl Linear {
                 _ => Some(Linear::atom(e.clone())),
             },
             ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
-                Some(Linear { dtype: DType::I64, ..Linear::of(a)? })
+                Some(Linear { dtype: DType::I64, ..Linear::from_expr(a)? })
             }
             _ => Some(Linear::atom(e.clone())),
         }
@@ -139,7 +139,7 @@ impl Linear {
             return Some(one_by_one);
         }
         // A dividend that wraps is another number.
-        let together = together(self, &|atom| Some(ranges.of(atom)), &|x| {
+        let together = together(self, &|atom| Some(ranges.interval(atom)), &|x| {
             let of_type = Interval::of_type(x.dtype);
             x.one_by_one(ranges).zip(of_type).is_some_and(|(i, all)| i.within(all))
         });
@@ -149,7 +149,7 @@ impl Linear {
     /// The values by those of each term.
     fn one_by_one(&self, ranges: &Ranges) -> Option<Interval> {
         self.terms.iter().try_fold(Interval::point(self.constant), |sum, (atom, c)| {
-            sum.plus(ranges.of(atom).times(*c)?)
+            sum.plus(ranges.interval(atom).times(*c)?)
         })
     }
 
@@ -160,9 +160,9 @@ impl Linear {
         together(
             self,
             &|e| {
-                ranges
-                    .exact(e)
-                    .or_else(|| Some(ranges.of(e)).filter(|i| i.hi - i.lo < i128::from(i16::MAX)))
+                ranges.exact(e).or_else(|| {
+                    Some(ranges.interval(e)).filter(|i| i.hi - i.lo < i128::from(i16::MAX))
+                })
             },
             &|_| true,
         )
@@ -225,10 +225,10 @@ impl Ranges {
         if is_tight { self.bind_exact(var, values) } else { self.bind(var, values) }
     }
 
-    /// [`Ranges::of`], with the quotients of a sum taken together.
+    /// [`Ranges::interval`], with the quotients of a sum taken together.
     fn of_sum(&self, e: &Expr) -> Interval {
-        let plain = self.of(e);
-        let sum = Linear::of(e).filter(|sum| sum.terms.len() > 1);
+        let plain = self.interval(e);
+        let sum = Linear::from_expr(e).filter(|sum| sum.terms.len() > 1);
         match sum.and_then(|sum| sum.fits(self)) {
             Some(values) => values.meet(plain),
             None => plain,
@@ -251,7 +251,7 @@ impl Ranges {
             let most = MAX_CELLS as i128;
             self.bind_extent(e, Interval { lo: 0, hi: most });
             // Of a multiple of a product the product is an atom.
-            if let Some(Linear { terms, constant: 0, .. }) = Linear::of(e)
+            if let Some(Linear { terms, constant: 0, .. }) = Linear::from_expr(e)
                 && let [(atom, by @ 2..)] = &terms[..]
             {
                 self.bind_extent(atom, Interval { lo: 0, hi: most / by });
@@ -272,7 +272,7 @@ impl Ranges {
 
     /// Says that the values of a variable are in an interval as well.
     fn narrow(&mut self, var: &Var, values: Interval) {
-        let known = self.of(&var.expr());
+        let known = self.interval(&var.expr());
         self.bind(var, known.meet(values));
     }
 }
@@ -330,7 +330,7 @@ fn of_dividend(
         return None;
     };
     let (_, by) = divided(atom, *op).filter(|_| atom.size() <= LARGEST)?;
-    let x = Linear::of(x).filter(|x| x.terms.len() > 1 && fits(x))?;
+    let x = Linear::from_expr(x).filter(|x| x.terms.len() > 1 && fits(x))?;
     Interval::binary(*op, together(&x, of, fits)?, Interval::point(by))
 }
 
@@ -341,7 +341,7 @@ fn loosened(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Option<(Linear, In
     let mut found = false;
     for (atom, c) in &form.terms {
         let sum = divided(atom, BinOp::FloorDiv).filter(|(_, m)| c % m == 0).and_then(|(x, m)| {
-            let x = Linear::of(x).filter(|x| x.terms.len() > 1 && fits(x))?;
+            let x = Linear::from_expr(x).filter(|x| x.terms.len() > 1 && fits(x))?;
             Some((x, m))
         });
         let Some((x, m)) = sum else {
@@ -361,7 +361,7 @@ fn by_pairs(
     fits: &dyn Fn(&Linear) -> bool,
 ) -> Option<Interval> {
     let mut terms: Vec<Quotient> =
-        form.terms.iter().map(|(atom, by)| Quotient::of(atom, *by, fits)).collect();
+        form.terms.iter().map(|(atom, by)| Quotient::new(atom, *by, fits)).collect();
     let mut sum = Interval::point(form.constant);
     while let Some(Pair { coarse, fine, by, values }) = pair(&terms) {
         sum = sum.plus(values.times(by)?)?;
@@ -415,7 +415,7 @@ fn quotient_of(x: &Linear, m: i128) -> Option<Linear> {
 }
 
 fn whole_form(x: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
-    Linear::of(x).filter(|x| fits(x))
+    Linear::from_expr(x).filter(|x| fits(x))
 }
 
 /// A term as `times * (x // m)`; `m` is one where it is no quotient.
@@ -427,7 +427,7 @@ struct Quotient<'a> {
 }
 
 impl Quotient<'_> {
-    fn of<'a>(atom: &'a Expr, times: i128, fits: &dyn Fn(&Linear) -> bool) -> Quotient<'a> {
+    fn new<'a>(atom: &'a Expr, times: i128, fits: &dyn Fn(&Linear) -> bool) -> Quotient<'a> {
         let (x, m) = of_one(atom, fits).unwrap_or_else(|| (Linear::atom(atom.clone()), 1));
         Quotient { atom, times, x, m }
     }
@@ -436,7 +436,7 @@ impl Quotient<'_> {
 /// `x` and `m` of a quotient; `(y // a + c) // m` is `(y + c * a) // (a * m)`.
 fn of_one(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<(Linear, i128)> {
     let (x, m) = divided(atom, BinOp::FloorDiv)?;
-    let x = Linear::of(x).filter(|x| fits(x))?;
+    let x = Linear::from_expr(x).filter(|x| fits(x))?;
     if let [(inner, 1)] = &x.terms[..]
         && let Some((y, a)) = of_one(inner, fits)
     {
@@ -498,7 +498,7 @@ mod tests {
     use crate::{Buffer, Param, Stmt, index};
 
     fn span(e: Expr) -> Option<(i128, i128)> {
-        let form = Linear::of(&e).expect("small");
+        let form = Linear::from_expr(&e).expect("small");
         form.span(&Ranges::default()).map(|i| (i.lo, i.hi))
     }
 
@@ -541,7 +541,7 @@ mod tests {
         let func = TensorFunc::new(vec![Param::tensor(&x)], Stmt::seq([]));
         let mut ranges = Ranges::default();
         ranges.bind_sizes(&func);
-        assert!(ranges.of(&cells).hi <= MAX_CELLS as i128);
+        assert!(ranges.interval(&cells).hi <= MAX_CELLS as i128);
         ranges.bind_loop(&i, &Range::upto(cells.floordiv(64) + 1));
         assert!(ranges.stays(&(i.expr() * 64 + 63)));
     }
@@ -551,7 +551,7 @@ mod tests {
         let [w, n] = ["w", "n"].map(Var::index);
         let mut ranges = Ranges::default();
         ranges.bind(&n, Interval::new(0, 1 << 20));
-        let one = |v: &Var| Linear::of(&((v + 63).floordiv(64) - v.expr().floordiv(64)));
+        let one = |v: &Var| Linear::from_expr(&((v + 63).floordiv(64) - v.expr().floordiv(64)));
         assert_eq!(one(&n).and_then(|l| l.values(&ranges)), Some(Interval::new(0, 1)));
         let wide = one(&w).and_then(|l| l.values(&ranges)).expect("an interval");
         assert!(wide.hi > 1, "{wide:?}");
@@ -559,7 +559,7 @@ mod tests {
         let i = Var::index("i");
         let extent = (&n + 63).floordiv(64) - n.expr().floordiv(64);
         ranges.bind_loop(&i, &Range::upto(extent));
-        assert_eq!(ranges.of(&i.expr()), Interval::new(0, 0));
+        assert_eq!(ranges.interval(&i.expr()), Interval::new(0, 0));
     }
 
     proptest! {
@@ -582,7 +582,7 @@ mod tests {
                 term * *c
             };
             let e = parts.iter().map(one).fold(Expr::i32(constant as i32), |a, b| a + b);
-            let form = Linear::of(&e).expect("small");
+            let form = Linear::from_expr(&e).expect("small");
             let mut ranges = Ranges::default();
             ranges.bind(&w, Interval::new(0, 299));
             let found = [form.span(&Ranges::default()), form.values(&ranges)];
@@ -599,20 +599,20 @@ mod tests {
     #[test]
     fn sums_are_multiplied_out_and_written_in_one_order() {
         let [i, j] = ["i", "j"].map(Var::index);
-        let form = Linear::of(&((&i * 3 + &j - 5) * 4 + &i)).expect("small");
+        let form = Linear::from_expr(&((&i * 3 + &j - 5) * 4 + &i)).expect("small");
         assert_eq!((form.coefficient(&i), form.coefficient(&j)), (Some(13), Some(4)));
         assert_eq!(form.to_expr().map(|e| e.to_string()).as_deref(), Some("i * 13 + j * 4 - 20"));
-        assert_eq!(Linear::of(&(i.expr() - &i)).and_then(|l| l.as_constant()), Some(0));
+        assert_eq!(Linear::from_expr(&(i.expr() - &i)).and_then(|l| l.as_constant()), Some(0));
     }
 
     #[test]
     fn what_is_not_linear_hides_its_variables() {
         let [i, j] = ["i", "j"].map(Var::index);
-        let form = Linear::of(&(i.expr().floordiv(2) * 6 + &j)).expect("small");
+        let form = Linear::from_expr(&(i.expr().floordiv(2) * 6 + &j)).expect("small");
         assert_eq!((form.coefficient(&i), form.coefficient(&j)), (None, Some(1)));
         assert_eq!(form.terms[0].1, 6);
         let narrow = Var::new("k", DType::I8);
-        let form = Linear::of(&(narrow.expr() + narrow.expr())).expect("small");
+        let form = Linear::from_expr(&(narrow.expr() + narrow.expr())).expect("small");
         assert_eq!(form.coefficient(&narrow), None);
     }
 
@@ -621,9 +621,9 @@ mod tests {
         let i = Var::index("i");
         let mut ranges = Ranges::default();
         ranges.bind(&i, Interval::new(0, 65535));
-        let far = Linear::of(&(&i * 65536)).expect("small");
+        let far = Linear::from_expr(&(&i * 65536)).expect("small");
         assert_eq!(far.values(&ranges), Some(Interval::new(0, 65535 << 16)));
         assert_eq!(far.fits(&ranges), None);
-        assert!(Linear::of(&(&i * 32767)).and_then(|l| l.fits(&ranges)).is_some());
+        assert!(Linear::from_expr(&(&i * 32767)).and_then(|l| l.fits(&ranges)).is_some());
     }
 }

@@ -19,19 +19,20 @@
 //! Intervals of single variables decide, and nothing else: fusion and lowering need no
 //! sets. Other passes ask the exact ones.
 
-pub mod affine;
-pub mod interval;
-pub mod linear;
+mod affine;
+mod expand;
+mod interval;
+mod linear;
 
 use crate::equal::same_expr;
 use crate::extent::holds;
-use crate::interval::Interval;
-use crate::linear::{LIMIT, Linear, gcd};
 use crate::visit::fold_expr_children;
 use crate::{BinOp, DType, Expr, ExprKind, Fold, TypeKind};
 
-pub use crate::interval::Ranges;
-pub use crate::linear::divided;
+pub use affine::{Affine, is_flat};
+pub use expand::multiply_out;
+pub use interval::{Interval, Ranges};
+pub use linear::{LIMIT, Linear, divided, gcd};
 
 /// The linear form of an integer expression, with divisions taken apart by intervals; `None` for
 /// other types and large coefficients.
@@ -187,7 +188,7 @@ impl Simplify<'_> {
     /// The linear form of an integer expression; `None` where coefficients get too large.
     fn linear(&mut self, e: &Expr) -> Option<Linear> {
         let ExprKind::Binary(op, a, b) = e.kind() else {
-            return Some(match self.ranges.of(e).as_point() {
+            return Some(match self.ranges.interval(e).as_point() {
                 Some(value) => Linear::constant(value, e.dtype()),
                 None => Linear::atom(self.expr(e)),
             });

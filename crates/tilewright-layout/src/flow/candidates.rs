@@ -9,7 +9,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel};
+use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc};
+use tilewright_runtime::parallel;
 
 use super::surroundings::{Costs, Surrounding, Surroundings};
 use super::{Flow, TiledLayout, extents, missing};

@@ -283,7 +283,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             why,
             packs: HashMap::new(),
             crops: HashMap::new(),
-            constants: Constants::of(func),
+            constants: Constants::collect(func),
             items: HashMap::new(),
             wanted: HashMap::new(),
             versions: HashMap::new(),

@@ -93,7 +93,7 @@ pub fn plan_layout(
         let is_free = options.io == IoLayout::Physical && entry == Some(graph);
         let flow_options = FlowOptions::default();
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
-        let around = Surroundings::of(module, normal);
+        let around = Surroundings::new(module, normal);
         let nodes = trial.nodes(normal, options.policies, options.costs, &around);
         let costs = options.costs;
         let Asked { problem, layouts, tensors } = problem(normal, &nodes, costs, &around, is_free);

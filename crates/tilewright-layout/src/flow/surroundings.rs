@@ -81,9 +81,9 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// Those of a graph function in normal form, whose functions are those of a module.
-    pub fn of(module: &Module, func: &GraphFunc) -> Surroundings {
-        let kernels = Kernels::of(module, func);
-        let parts = OpenJoins::of(module, func, &kernels);
+    pub fn new(module: &Module, func: &GraphFunc) -> Surroundings {
+        let kernels = Kernels::collect(module, func);
+        let parts = OpenJoins::collect(module, func, &kernels);
         let since = since(func, &kernels, &parts);
         Surroundings { constants: constant_bytes(func), kernels, parts, since }
     }

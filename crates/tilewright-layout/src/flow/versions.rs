@@ -194,7 +194,7 @@ impl Flow<'_, '_> {
             && found.own
             && (found.pad.is_none() || !read)
             && tilewright_analysis::open_stages(&f).is_some()
-            && Conversion::of(&f).is_none();
+            && Conversion::recognise(&f).is_none();
         if !fits {
             return false;
         }
@@ -237,8 +237,8 @@ fn relayout(
     to: &TiledLayout,
     pad: Option<&Expr>,
 ) -> Result<Conversion> {
-    let crop = Conversion::of(&from.crop(dtype));
-    let pack = Conversion::of(&to.pack(dtype, pad));
+    let crop = Conversion::recognise(&from.crop(dtype));
+    let pack = Conversion::recognise(&to.pack(dtype, pad));
     let both = crop.zip(pack).and_then(|(crop, pack)| crop.then(&pack));
     both.ok_or_else(|| Error::internal("conversions that do not compose"))
 }

@@ -200,7 +200,7 @@ fn checked<'a>(
         )));
     }
     let types: Vec<&TensorType> = args.iter().map(|a| &a.ty).chain(outs).collect();
-    let sizes = CallSizes::of(name, func, &types, scalars)?;
+    let sizes = CallSizes::new(name, func, &types, scalars)?;
     for (buffer, ty) in given.iter().filter_map(Param::buffer).zip(&types) {
         let given = type_cells(ty, || format!("an argument of `{name}`"))?;
         if ty.dtype != buffer.dtype() || given != sizes.cells(buffer)? {
@@ -561,7 +561,7 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
     }
     let all: Vec<Buffer> = func.buffers().cloned().collect();
     let (tensors, scratch) = all.split_at(all.len() - func.scratch_count());
-    let touched = Touched::of(func, tensors);
+    let touched = Touched::collect(func, tensors);
     let mut plan = MemoryPlan::default();
     let mut args = Vec::new();
     for (k, buffer) in tensors.iter().enumerate() {
@@ -607,10 +607,10 @@ fn unwritten<T>(
     buffer: &Buffer,
     of: impl FnOnce(&Scop, &Unwritten) -> T,
 ) -> Option<T> {
-    let scop = Some(Scop::of(func)).filter(|scop| scop.follows(buffer))?;
+    let scop = Some(Scop::extract(func)).filter(|scop| scop.follows(buffer))?;
     let stmts = 0..scop.stmts.len();
-    let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
-    let found = Unwritten::of(&scop, runs).ok()?;
+    let runs = stmts.filter_map(|k| Run::from_statement(&scop, k, buffer)).collect();
+    let found = Unwritten::new(&scop, runs).ok()?;
     Some(of(&scop, &found))
 }
 
@@ -625,7 +625,7 @@ struct Touched {
 }
 
 impl Touched {
-    fn of(func: &TensorFunc, params: &[Buffer]) -> Touched {
+    fn collect(func: &TensorFunc, params: &[Buffer]) -> Touched {
         let mut t = Touched {
             by_pointer: params.iter().enumerate().map(|(k, b)| (b.data.clone(), k)).collect(),
             written: vec![false; params.len()],

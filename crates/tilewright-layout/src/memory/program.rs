@@ -121,8 +121,8 @@ impl Emitter {
         Ok(block)
     }
 
-    /// The slot of a size that a piece is told.
-    fn told(&self, piece: &str, size: &Expr) -> Result<Slot> {
+    /// The slot of a size that a piece takes.
+    fn slot_of_size(&self, piece: &str, size: &Expr) -> Result<Slot> {
         let at = size.as_var().and_then(|v| self.sizes.iter().position(|s| s == v));
         at.ok_or_else(|| Error::malformed(format!("`{piece}` is told the size `{size}`")))
     }
@@ -151,7 +151,8 @@ impl Emitter {
             Kind::Call(_) => return Err(Error::internal("a call that is in no piece")),
             Kind::Piece { name, sizes, args, outs } => {
                 let args = self.operands(args, block)?;
-                let sizes = sizes.iter().map(|e| self.told(name, e)).collect::<Result<_>>()?;
+                let sizes =
+                    sizes.iter().map(|e| self.slot_of_size(name, e)).collect::<Result<_>>()?;
                 let outs = outs.iter().map(|v| self.register(v)).collect();
                 let known = self.pieces.iter().position(|p| p == name);
                 let piece = known.unwrap_or_else(|| {

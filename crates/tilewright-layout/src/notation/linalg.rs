@@ -85,7 +85,7 @@ pub(super) fn read(source: &Arc<Source>, rank: Option<usize>) -> Result<Spec> {
     let inner: Vec<Vec<(usize, i64)>> =
         positions.iter().zip(&tiles).map(|(d, n)| vec![(*d as usize, *n)]).collect();
     let names: Vec<String> = (0..rank).map(|d| format!("d{d}")).collect();
-    let mut spec = Spec::new(Notation::Linalg, Tiles::of(rank, &order, &inner).map(&names));
+    let mut spec = Spec::new(Notation::Linalg, Tiles::new(rank, &order, &inner).map(&names));
     let logical = shapes.first().and_then(|(s, _)| s.iter().copied().collect::<Option<Vec<_>>>());
     spec.shape = logical;
     if let (Some(shape), [_, (packed, at)]) = (&spec.shape, &shapes[..]) {

@@ -350,14 +350,14 @@ pub(super) fn write(spec: &Spec, shape: &[i64], physical: &[i64]) -> Result<Stri
             (places.to_vec(), map.indices.clone(), lengths)
         }
     };
-    let linear = BitMap::of(&params, &indices).ok_or_else(not_linear)?;
+    let linear = BitMap::from_indices(&params, &indices).ok_or_else(not_linear)?;
     let cells: Vec<Var> = names.iter().map(|n| Var::new(n.clone(), dtype())).collect();
     let inverse = linear.inverse(&cells).ok_or_else(not_linear)?;
     if !inverse.outside.is_empty() {
         return Err(refused("the layout has padding, which a linear layout has not"));
     }
     let from: Vec<(Var, u32)> = cells.into_iter().zip(lengths.iter().copied()).collect();
-    let back = BitMap::of(&from, &inverse.values).ok_or_else(not_linear)?;
+    let back = BitMap::from_indices(&from, &inverse.values).ok_or_else(not_linear)?;
     let mut digit = 0;
     let mut parts = Vec::new();
     for (name, length) in names.iter().zip(&lengths) {

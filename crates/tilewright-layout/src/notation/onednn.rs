@@ -65,7 +65,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
     }
     let outer: Vec<usize> =
         letters.iter().filter_map(|(l, _)| axis_of_letter(*l, &names)).collect();
-    let map = Tiles::of(names.len(), &outer, &tiles)
+    let map = Tiles::new(names.len(), &outer, &tiles)
         .map(&names.iter().map(char::to_string).collect::<Vec<_>>());
     Ok(Spec::new(Notation::OneDnn, map))
 }

@@ -30,7 +30,7 @@ impl Grid {
         let count = count.filter(|n| *n <= MOST_POINTS).ok_or_else(|| {
             refused(format!("more than {MOST_POINTS} points are not looked at one by one"))
         })?;
-        let programs = map.indices.iter().map(|e| Program::of(&map.params, e));
+        let programs = map.indices.iter().map(|e| Program::compile(&map.params, e));
         let programs: Vec<Program> = programs.collect::<Result<_>>()?;
         let mut indices: Vec<Vec<i64>> = Vec::with_capacity(count as usize);
         let mut physical = vec![0; programs.len()];
@@ -164,7 +164,7 @@ enum Todo<'e> {
 }
 
 impl Program {
-    fn of(params: &[Var], e: &Expr) -> Result<Program> {
+    fn compile(params: &[Var], e: &Expr) -> Result<Program> {
         let mut steps = Vec::new();
         let mut todo = vec![Todo::Value(e)];
         while let Some(next) = todo.pop() {

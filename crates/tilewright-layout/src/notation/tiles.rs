@@ -29,7 +29,7 @@ pub(super) struct Tiles {
 impl Tiles {
     /// Outer axes in an order, and tiles behind them, outermost first. The weights of tiles are what the
     /// later tiles of their axis leave.
-    pub fn of(rank: usize, outer: &[usize], tiles: &[Vec<(usize, i64)>]) -> Tiles {
+    pub fn new(rank: usize, outer: &[usize], tiles: &[Vec<(usize, i64)>]) -> Tiles {
         let mut weights = vec![1i64; rank];
         let mut inner: Vec<Vec<Digit>> = Vec::new();
         for group in tiles.iter().rev() {

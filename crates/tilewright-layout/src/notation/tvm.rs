@@ -65,7 +65,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
     }
     let outer: Vec<usize> = outer.iter().filter_map(|c| position_of(*c, &names)).collect();
     let params: Vec<String> = names.iter().map(|c| c.to_ascii_lowercase().to_string()).collect();
-    Ok(Spec::new(Notation::Tvm, Tiles::of(names.len(), &outer, &tiles).map(&params)))
+    Ok(Spec::new(Notation::Tvm, Tiles::new(names.len(), &outer, &tiles).map(&params)))
 }
 
 fn sorted(names: &[char]) -> Vec<char> {

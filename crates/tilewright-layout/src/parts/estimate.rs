@@ -17,12 +17,12 @@ pub(crate) struct OpenJoins(HashMap<u64, Vec<bool>>);
 
 impl OpenJoins {
     /// The joins of a graph function in normal form that become kernels of their own.
-    pub(crate) fn of(module: &Module, func: &GraphFunc, kernels: &Kernels) -> OpenJoins {
+    pub(crate) fn collect(module: &Module, func: &GraphFunc, kernels: &Kernels) -> OpenJoins {
         let movers = Movers::joins(module);
         if movers.is_empty() {
             return OpenJoins(HashMap::new());
         }
-        let (graph, bindings) = (Users::of(module, func), func.bindings().collect());
+        let (graph, bindings) = (Users::collect(module, func), func.bindings().collect());
         let placing = Placing { graph: &graph, bindings, movers: &movers, all: true };
         let joined = placing.place(&mut Remarks::new()).joined;
         let found = func.bindings().enumerate().filter_map(|(n, b)| Some((b, joined.get(&n)?)));
@@ -45,7 +45,7 @@ impl OpenJoins {
 ///
 /// Where the whole is itself a part, its own strides decide.
 pub(crate) fn copies(func: &TensorFunc, may: &[bool]) -> Option<Vec<(usize, TensorFunc)>> {
-    let join = Join::of(func)?;
+    let join = Join::recognise(func)?;
     let buffers: Vec<&Buffer> = func.buffers().collect();
     let (whole, parts) = buffers.split_last()?;
     let strides = row_major(&dim::of_shape(&whole.shape)?);

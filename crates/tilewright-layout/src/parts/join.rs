@@ -17,7 +17,7 @@ pub(crate) struct Join {
 
 impl Join {
     /// The join that a function in canonical form is.
-    pub(super) fn of(func: &TensorFunc) -> Option<Join> {
+    pub(super) fn recognise(func: &TensorFunc) -> Option<Join> {
         if func.attrs.contains_key(VIEW) || func.attrs.contains_key(PARTS) || func.ret.is_some() {
             return None;
         }
@@ -44,7 +44,7 @@ impl Join {
                 let var = read.as_var()?;
                 let known = left.iter().position(|(v, e)| v == var && e == extent)?;
                 left.swap_remove(known);
-                let moved = Dim::of(&(written.clone() - var.expr()))?;
+                let moved = Dim::from_expr(&(written.clone() - var.expr()))?;
                 corner.push(moved.known()?);
             }
             corners[part] = Some(corner);

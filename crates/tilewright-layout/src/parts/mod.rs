@@ -120,7 +120,9 @@ pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64>
 
 fn moves_parts(name: &str, functions: &Functions<'_>) -> bool {
     let func = functions.get(name);
-    func.is_some_and(|f| Join::of(f).is_some() || Sliced::of(f).is_ok() && !only_turns(f))
+    func.is_some_and(|f| {
+        Join::recognise(f).is_some() || Sliced::recognise(f).is_ok() && !only_turns(f)
+    })
 }
 
 /// Whether all tensors of a function have the same extents, in some order.
@@ -155,7 +157,7 @@ pub fn place_parts(module: &Module, all: bool, why: &mut Remarks) -> Result<Modu
         return Ok(module.clone());
     }
     rewritten(module, |functions, func| {
-        let graph = Users::of(module, func);
+        let graph = Users::collect(module, func);
         let bindings = func.bindings().collect();
         let placing = Placing { graph: &graph, bindings, movers: &movers, all };
         let placed = placing.place(why);

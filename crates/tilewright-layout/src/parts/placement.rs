@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::linear::gcd;
+use tilewright_ir::index::gcd;
 use tilewright_ir::{
     Binding, Buffer, DType, Dim, Error, GraphExpr, GraphVar, Module, Remarks, TensorFunc, dim,
 };
@@ -39,11 +39,11 @@ pub(super) struct Movers {
 impl Movers {
     /// Takes note of a function.
     pub(super) fn add(&mut self, name: &Arc<str>, func: &TensorFunc, why: &mut Remarks) {
-        if let Some(join) = Join::of(func) {
+        if let Some(join) = Join::recognise(func) {
             self.joins.insert(name.clone(), join);
             return;
         }
-        match Sliced::of(func) {
+        match Sliced::recognise(func) {
             Ok(sliced) => {
                 self.slices.insert(name.clone(), sliced);
             }
@@ -56,7 +56,8 @@ impl Movers {
 
     /// The joins of a module.
     pub(super) fn joins(module: &Module) -> Movers {
-        let joins = module.tensors().filter_map(|(name, f)| Some((name.clone(), Join::of(f)?)));
+        let joins =
+            module.tensors().filter_map(|(name, f)| Some((name.clone(), Join::recognise(f)?)));
         Movers { joins: joins.collect(), ..Movers::default() }
     }
 
@@ -160,7 +161,7 @@ impl Placing<'_> {
             let count = dim::product(extents).estimate();
             cells = cells.saturating_add(count);
             let GraphExpr::Var(v) = &part.value else { continue };
-            let origin = graph.origins.of(v);
+            let origin = graph.origins.find(v);
             let region = self.part(placed, &within, &part.corner, v).and_then(|region| {
                 if found.contains_key(&origin.id()) {
                     Err(format!("`{}` is joined twice", v.name()))
@@ -198,7 +199,7 @@ impl Placing<'_> {
         corner: &[usize],
         v: &GraphVar,
     ) -> Result<Region, String> {
-        let origin = self.graph.origins.of(v);
+        let origin = self.graph.origins.find(v);
         if !self.graph.may_move(origin.id()) {
             return Err(format!("`{}` is an input, a result, or part of something", v.name()));
         }
@@ -238,7 +239,7 @@ impl Placing<'_> {
                 .iter()
                 .try_fold(Dim::from(0), |sum, k| Some(sum + cell_count(&parts[*k].value)?));
             let origin = match &source {
-                GraphExpr::Var(v) => self.graph.origins.of(v).id(),
+                GraphExpr::Var(v) => self.graph.origins.find(v).id(),
                 _ => continue,
             };
             // Parts are disjoint, so that as many cells are all of them.
@@ -293,7 +294,7 @@ impl Placing<'_> {
                 let Some(GraphExpr::Var(source)) = args.get(*input) else {
                     return Err("it is a slice of a constant".to_owned());
                 };
-                let origin = self.graph.origins.of(source).id();
+                let origin = self.graph.origins.find(source).id();
                 if !self.graph.given.contains(&origin) && !self.graph.computed.contains(&origin) {
                     return Err(format!("`{}` has no memory that others lie in", source.name()));
                 }
@@ -480,7 +481,7 @@ impl Placement {
     /// How a variable lies, where it is not compact.
     pub(super) fn strides(&self, graph: &Users<'_>, e: &GraphExpr) -> Option<Strides> {
         let GraphExpr::Var(v) = e else { return None };
-        let origin = graph.origins.of(v);
+        let origin = graph.origins.find(v);
         let region = self.regions.get(&origin.id())?;
         let ((from, _), (to, _)) = (shape_of(&origin)?, shape_of(v)?);
         let strides = reshaped(&from, &region.strides, &to)?;

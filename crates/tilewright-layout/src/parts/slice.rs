@@ -7,7 +7,7 @@
 //! `sum_j start[j] * T[j]` elements further.
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::Linear;
 use tilewright_ir::{Attr, Buffer, Dim, Error, Expr, ExprKind, Result, TensorFunc, dim};
 
 use super::strides::{Strides, moving};
@@ -33,7 +33,7 @@ pub(super) struct Sliced {
 impl Sliced {
     /// The slices that a function in canonical form is; otherwise the fact that is missed, where it
     /// copies at all.
-    pub(super) fn of(func: &TensorFunc) -> std::result::Result<Sliced, Option<String>> {
+    pub(super) fn recognise(func: &TensorFunc) -> std::result::Result<Sliced, Option<String>> {
         let marked = [VIEW, PARTS, SLICE, COPY].iter().any(|key| func.attrs.contains_key(*key));
         let stages = open_stages(func).filter(|_| !marked && func.ret.is_none()).ok_or(None)?;
         let buffers: Vec<&Buffer> = func.buffers().collect();
@@ -52,7 +52,7 @@ impl Sliced {
             if from.dtype() != result.dtype() || stage.is_reduction() {
                 return Err(None);
             }
-            let slice = Slice::of(stage, from)?;
+            let slice = Slice::recognise(stage, from)?;
             if slice.is_inside(from, result) != Some(true) {
                 let missed =
                     format!("nothing says that `{}` ends inside of `{}`", result.name, from.name);
@@ -73,14 +73,14 @@ impl Sliced {
 }
 
 impl Slice {
-    fn of(stage: &Stage, from: &Buffer) -> std::result::Result<Slice, Option<String>> {
+    fn recognise(stage: &Stage, from: &Buffer) -> std::result::Result<Slice, Option<String>> {
         let ExprKind::Load(_, at) = stage.value.kind() else { return Err(None) };
         let axes = stage.covers_buffer().ok_or(None)?;
         let mut start = Vec::with_capacity(at.len());
         let mut steps = vec![Vec::with_capacity(at.len()); axes.len()];
         for index in at {
             let no_sum = || unmatched_index("is no sum of multiples of axes", from, index);
-            let mut rest = Linear::of(index).ok_or_else(no_sum)?;
+            let mut rest = Linear::from_expr(index).ok_or_else(no_sum)?;
             for (axis, steps) in axes.iter().zip(&mut steps) {
                 let step = match axis {
                     Some(var) => rest.coefficient(var).ok_or_else(no_sum)?,

@@ -41,7 +41,11 @@ pub(crate) fn strides_of(b: &Buffer) -> Result<Option<Strides>> {
         .strides
         .iter()
         .zip(&shape)
-        .map(|(stride, extent)| if *extent == 1 { Some(Dim::from(0)) } else { Dim::of(stride) })
+        .map(
+            |(stride, extent)| {
+                if *extent == 1 { Some(Dim::from(0)) } else { Dim::from_expr(stride) }
+            },
+        )
         .collect::<Option<Strides>>();
     let strides = strides.filter(|_| starts).ok_or_else(|| refuse_strides(b))?;
     Ok(Some(strides).filter(|strides| row_major(&shape) != *strides))

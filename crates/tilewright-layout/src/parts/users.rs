@@ -33,7 +33,7 @@ pub(super) struct Users<'a> {
 }
 
 impl<'a> Users<'a> {
-    pub(super) fn of(module: &'a Module, func: &'a GraphFunc) -> Users<'a> {
+    pub(super) fn collect(module: &'a Module, func: &'a GraphFunc) -> Users<'a> {
         let mut graph = Users {
             module,
             func,
@@ -49,7 +49,7 @@ impl<'a> Users<'a> {
         let mut calls: HashMap<u64, (usize, usize)> = HashMap::new();
         for (n, b) in func.bindings().enumerate() {
             graph.origins.bind(b);
-            let origin = graph.origins.of(&b.var).id();
+            let origin = graph.origins.find(&b.var).id();
             match &b.value {
                 value if graph.origins.is_view(value) => {
                     graph.views.entry(origin).or_default().push(b.var.clone());
@@ -57,7 +57,7 @@ impl<'a> Users<'a> {
                 GraphExpr::CallTir { args, outs, .. } => {
                     for (k, arg) in args.iter().enumerate() {
                         if let GraphExpr::Var(v) = arg {
-                            let origin = graph.origins.of(v).id();
+                            let origin = graph.origins.find(v).id();
                             graph.users.entry(origin).or_default().push((n, k));
                         }
                     }
@@ -84,7 +84,7 @@ impl<'a> Users<'a> {
                 value => graph.keep(value),
             }
         }
-        needed(&func.ret, &mut |v| graph.results.extend([graph.origins.of(v).id()]));
+        needed(&func.ret, &mut |v| graph.results.extend([graph.origins.find(v).id()]));
         graph
     }
 
@@ -95,7 +95,7 @@ impl<'a> Users<'a> {
     }
 
     fn keep(&mut self, value: &GraphExpr) {
-        needed(value, &mut |v| self.kept.extend([self.origins.of(v).id()]));
+        needed(value, &mut |v| self.kept.extend([self.origins.find(v).id()]));
     }
 
     /// The function that a binding calls, its arguments and its results.

@@ -17,7 +17,7 @@ fn func(from: &str, to: &str, body: &str) -> TensorFunc {
 }
 
 fn conversion(from: &str, to: &str, body: &str) -> Option<Conversion> {
-    Conversion::of(&func(from, to, body))
+    Conversion::recognise(&func(from, to, body))
 }
 
 fn check(from: &str, to: &str, body: &str, expected: Expect) {
@@ -178,13 +178,13 @@ fn inverses_and_canonical_functions_lead_back() {
         let round = conversion.then(&inverse).expect("composes");
         assert!(round.takes_own_cells(), "{round}");
         for c in [conversion, inverse] {
-            let again = Conversion::of(&c.to_func("f")).expect("a conversion");
+            let again = Conversion::recognise(&c.to_func("f")).expect("a conversion");
             assert!(again.same_as(&c), "{again} is not {c}");
         }
     }
     for pad in [Pad::None, Pad::Undef] {
         let c = pack().with_pad(pad);
-        let again = Conversion::of(&c.to_func("f")).expect("a conversion");
+        let again = Conversion::recognise(&c.to_func("f")).expect("a conversion");
         assert!(again.same_as(&c) && !again.same_as(&pack()), "{again} is not {c}");
     }
 }

@@ -141,7 +141,7 @@ pub(super) fn random_inputs(module: &Module, seed: u64) -> Vec<Tensor> {
 fn conversions(module: &Module) -> usize {
     let is = |name: &Arc<str>| {
         let f = module.tensor(name).expect("a function");
-        Conversion::of(f).is_some()
+        Conversion::recognise(f).is_some()
     };
     let main = module.graph("main").expect("main");
     let called = main.bindings().filter_map(|b| match &b.value {

@@ -43,7 +43,7 @@ pub(super) struct Origin {
 }
 
 impl Origins {
-    pub(super) fn of(&self, t: &Tensor) -> Option<&Origin> {
+    pub(super) fn find(&self, t: &Tensor) -> Option<&Origin> {
         self.0.get(&(t.bytes().as_ptr(), t.shape().to_vec()))
     }
 }
@@ -134,7 +134,7 @@ impl<'b> Emit<'b> {
     /// An argument of a call; where it is a constant that the graph has as a call, its variable.
     fn argument(&mut self, value: &Imported, bindings: &mut Vec<Binding>) -> Result<GraphExpr> {
         let origins = self.origins;
-        let Some(origin) = value.constant().and_then(|t| origins.of(t)) else {
+        let Some(origin) = value.constant().and_then(|t| origins.find(t)) else {
             return expr(value);
         };
         let key = (origin.made.bytes().as_ptr(), origin.made.shape().to_vec());

@@ -336,7 +336,7 @@ pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             _ => Err(Error::unsupported("strings as numbers are not supported")),
         };
     }
-    let to = required(node.element("to", Element::of)?, "attribute `to`")?;
+    let to = required(node.element("to", Element::from_number)?, "attribute `to`")?;
     let from = b.input_type(node, 0)?;
     one(narrow::cast(node, b, node.input(0)?, from, to)?)
 }

@@ -95,7 +95,7 @@ pub(crate) fn imputer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// For each element a row with a one at the place of its category.
 pub(crate) fn one_hot_encoder(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let categories = Labels::of(node, ["cats_strings", "cats_int64s"])?;
+    let categories = Labels::read(node, ["cats_strings", "cats_int64s"])?;
     let strict = !node.flag("zeros", true)?;
     let x = node.input(0)?;
     // The place of each element among the categories, and one more for what is none.

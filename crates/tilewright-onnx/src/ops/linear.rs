@@ -50,7 +50,7 @@ fn linear(node: &Node, c: &mut Compose, results: usize) -> Result<Imported> {
 pub(crate) fn linear_regressor(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let targets = node.size_or("targets", 1)?;
-    let transform = Transform::of(node)?;
+    let transform = Transform::read(node)?;
     let y = linear(node, c, targets)?;
     one(match targets {
         1 => transform.apply_alone(c, &y)?,
@@ -60,9 +60,9 @@ pub(crate) fn linear_regressor(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 
 pub(crate) fn linear_classifier(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let transform = Transform::of(node)?;
+    let transform = Transform::read(node)?;
     node.ignore("multi_class");
-    let labels = Labels::of(node, ["classlabels_strings", "classlabels_ints"])?;
+    let labels = Labels::read(node, ["classlabels_strings", "classlabels_ints"])?;
     let columns = match node.input(0)?.shape().last() {
         Some(d) => d.fixed(node.op())?,
         None => return Err(Error::model("there is no row of features")),
@@ -93,7 +93,7 @@ struct Kernel<'a> {
 }
 
 impl<'a> Kernel<'a> {
-    fn of(node: &Node<'a>) -> Result<Kernel<'a>> {
+    fn read(node: &Node<'a>) -> Result<Kernel<'a>> {
         let params = node.floats("kernel_params")?.unwrap_or_default();
         let kind = node.text_or("kernel_type", "LINEAR")?;
         if !["LINEAR", "POLY", "RBF", "SIGMOID"].contains(&kind) {
@@ -161,7 +161,7 @@ pub(crate) fn svm_regressor(node: &Node, b: &mut Builder) -> Result<Vec<Imported
     let c = &mut Compose::new(node, b);
     node.ignore("post_transform");
     let x = features(c, node.input(0)?, F32)?;
-    let (kernel, weights) = (Kernel::of(node)?, coefficients(node)?);
+    let (kernel, weights) = (Kernel::read(node)?, coefficients(node)?);
     let vectors = node.size_or("n_supports", 0)?;
     let support = node.floats("support_vectors")?.unwrap_or_default();
     let rho = rho(node, 1)?;
@@ -184,10 +184,10 @@ pub(crate) fn svm_regressor(node: &Node, b: &mut Builder) -> Result<Vec<Imported
 
 pub(crate) fn svm_classifier(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let transform = Transform::of(node)?;
-    let labels = Labels::of(node, ["classlabels_strings", "classlabels_ints"])?;
+    let transform = Transform::read(node)?;
+    let labels = Labels::read(node, ["classlabels_strings", "classlabels_ints"])?;
     let x = features(c, node.input(0)?, F32)?;
-    let (kernel, weights) = (Kernel::of(node)?, coefficients(node)?);
+    let (kernel, weights) = (Kernel::read(node)?, coefficients(node)?);
     let support = node.floats("support_vectors")?.unwrap_or_default();
     let per_class = node.ints("vectors_per_class")?.unwrap_or_default();
     let (a, by) = (node.floats("prob_a")?, node.floats("prob_b")?);

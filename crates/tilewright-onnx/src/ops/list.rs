@@ -67,7 +67,8 @@ pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn construct(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let values = (0..node.input_count()).map(|at| tensor(node, at)).collect::<Result<Vec<_>>>()?;
-    let element = values.iter().try_fold(Element::default(), |e, v| e.join(&Element::of(v)))?;
+    let element =
+        values.iter().try_fold(Element::default(), |e, v| e.join(&Element::from_value(v)))?;
     one(b.list(ListOp::Of, &values, Attrs::new(), Kind::List, element)?)
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn at(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn insert(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
     let new = tensor(node, 1)?;
-    let element = element.join(&Element::of(&new))?;
+    let element = element.join(&Element::from_value(&new))?;
     let args: Vec<Imported> = [value, new].into_iter().chain(position(node, 2)?).collect();
     one(b.list(ListOp::Insert, &args, Attrs::new(), Kind::List, element)?)
 }
@@ -166,7 +167,7 @@ pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     match node.optional(0) {
         None => truth(false),
         Some(value)
-            if matches!(Like::of(value).kind, Kind::OptionalTensor | Kind::OptionalList) =>
+            if matches!(Like::new(value).kind, Kind::OptionalTensor | Kind::OptionalList) =>
         {
             let flag = Element::scalar(DType::BOOL);
             one(b.out_of_list(ListOp::Has, std::slice::from_ref(value), Attrs::new(), &flag)?)
@@ -181,7 +182,7 @@ fn truth(v: bool) -> Result<Vec<Imported>> {
 
 pub(crate) fn optional_get(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let value = node.input(0)?;
-    let (Like { kind, element }, args) = (Like::of(value), std::slice::from_ref(value));
+    let (Like { kind, element }, args) = (Like::new(value), std::slice::from_ref(value));
     one(match kind {
         Kind::OptionalTensor => b.out_of_list(ListOp::Get, args, Attrs::new(), &element)?,
         Kind::OptionalList => b.list(ListOp::Get, args, Attrs::new(), Kind::List, element)?,

@@ -23,7 +23,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
 
 /// A map for each row, from the classes to the scores of the row.
 pub(crate) fn zip_map(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let labels = Labels::of(node, ["classlabels_strings", "classlabels_int64s"])?;
+    let labels = Labels::read(node, ["classlabels_strings", "classlabels_int64s"])?;
     let x = node.input(0)?;
     let mut c = Compose::new(node, b);
     let values = match x.shape()[..] {
@@ -44,7 +44,7 @@ pub(crate) fn zip_map(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// The numbers of a map at the keys of a vocabulary, zero for a key that is not there.
 pub(crate) fn dict_vectorizer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let vocabulary = Labels::of(node, ["string_vocabulary", "int64_vocabulary"])?;
+    let vocabulary = Labels::read(node, ["string_vocabulary", "int64_vocabulary"])?;
     let Imported::Map { keys, values } = node.input(0)? else {
         return Err(Error::model("the input is no map"));
     };

@@ -94,7 +94,7 @@ fn low_bits(b: &mut Builder, x: &Imported, bits: u32, signed: bool) -> Result<Im
 
 /// The bits of a value as one of another element type.
 pub(crate) fn bit_cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let to = required(node.element("to", Element::of)?, "attribute `to`")?;
+    let to = required(node.element("to", Element::from_number)?, "attribute `to`")?;
     let from = b.input_type(node, 0)?;
     let x = node.input(0)?;
     if from.bits() != to.bits() {

@@ -109,8 +109,8 @@ fn choice(
     }
     let kinds = then.results.iter().zip(&otherwise.results).map(|(a, b)| {
         let (a, b) = (
-            Like::of(a).outside(|d| then.is_outside(d)),
-            Like::of(b).outside(|d| otherwise.is_outside(d)),
+            Like::new(a).outside(|d| then.is_outside(d)),
+            Like::new(b).outside(|d| otherwise.is_outside(d)),
         );
         a.join(&b).map_err(|e| e.context("the branches give"))
     });
@@ -215,7 +215,8 @@ fn unreachable(
     let never = demand(node, importer.builder(), "condition", &flag, &need)?;
     let mut results = Vec::new();
     for value in &other.results {
-        let Like { kind: Kind::Tensor, element } = Like::of(value).outside(|d| other.is_outside(d))
+        let Like { kind: Kind::Tensor, element } =
+            Like::new(value).outside(|d| other.is_outside(d))
         else {
             return Err(Error::model(format!("the condition {why}")));
         };
@@ -249,7 +250,7 @@ pub(crate) fn looped<'a>(
 ) -> Result<Vec<Imported>, Stop> {
     let Repeat { trip, cond, carried } = given;
     let number = Like { kind: Kind::Tensor, element: Element::scalar(DType::I64) };
-    let mut kinds: Vec<Like> = carried.iter().map(Like::of).collect();
+    let mut kinds: Vec<Like> = carried.iter().map(Like::new).collect();
     let (params, body, stacked, goes_on) = loop {
         importer.builder().open_body();
         importer.builder().hint = "iteration".to_owned();
@@ -271,7 +272,7 @@ pub(crate) fn looped<'a>(
         // What an iteration changes is not known in the next one.
         let mut joined = Vec::with_capacity(kinds.len());
         for (kind, next) in kinds.iter().zip(&next) {
-            let next = Like::of(next).outside(|d| body.is_outside(d));
+            let next = Like::new(next).outside(|d| body.is_outside(d));
             joined.push(kind.join(&next).map_err(|e| e.context("the loop carries"))?);
         }
         if joined == kinds {
@@ -287,7 +288,7 @@ pub(crate) fn looped<'a>(
         _ => None,
     };
     for value in &stacked {
-        let mut like = Like::of(value).outside(|d| body.is_outside(d));
+        let mut like = Like::new(value).outside(|d| body.is_outside(d));
         match &mut like {
             Like { kind: Kind::Tensor, element: Element { shape: Some(shape), .. } } => {
                 shape.insert(0, count);
@@ -622,7 +623,7 @@ fn map<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Importe
             let Imported::Item { what, .. } = list else {
                 return Err(Stop::Error(Error::internal("no list is carried")));
             };
-            let element = what.element.join(&Element::of(&value))?;
+            let element = what.element.join(&Element::from_value(&value))?;
             let args = [list.clone(), value];
             let (op, attrs) = (ListOp::Insert, Attrs::new());
             next.push(importer.builder().list(op, &args, attrs, Kind::List, element)?);

@@ -112,7 +112,7 @@ fn is_one_pair(v: &Imported) -> bool {
 fn named_type(node: &Node, name: &'static str) -> Result<Option<Element>> {
     match node.int_or(name, 0)? {
         0 => Ok(None),
-        _ => node.element(name, Element::of),
+        _ => node.element(name, Element::from_number),
     }
 }
 

@@ -32,7 +32,7 @@ struct Weights<'n> {
 
 impl Weights<'_> {
     /// The part of one direction.
-    fn of(&self, c: &mut Compose, direction: usize) -> Result<[Imported; 3]> {
+    fn direction(&self, c: &mut Compose, direction: usize) -> Result<[Imported; 3]> {
         let mut part = |x: &Imported| -> Result<Imported> {
             let one = c.slice(x, 0, direction, direction + 1)?;
             let shape: Vec<Dim> = one.shape()[1..].to_vec();
@@ -70,7 +70,7 @@ struct OneDirection {
 
 /// `com.microsoft.DynamicQuantizeLSTM`.
 fn lstm<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
-    let all = Quantized::of(node)?;
+    let all = Quantized::read(node)?;
     let mut results: [Vec<Imported>; 3] = Default::default();
     for direction in 0..all.network.backward.len() {
         let made = all.direction(importer, node, direction)?;
@@ -89,9 +89,9 @@ fn lstm<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Import
 
 impl<'n> Quantized<'n> {
     /// Reads a node, whose inputs must fit one another.
-    fn of(node: &'n Node) -> Result<Quantized<'n>> {
+    fn read(node: &'n Node) -> Result<Quantized<'n>> {
         let cell = Cell::Lstm { coupled: node.flag("input_forget", false)? };
-        let network = Network::of(node, cell, true)?;
+        let network = Network::read(node, cell, true)?;
         let [each, columns] = [network.backward.len(), network.width].map(Dim::from);
         let weights = |values, at: usize| -> Result<Weights> {
             let (scale, zero) = (node.input(at)?, node.input(at + 1)?);
@@ -128,7 +128,7 @@ impl<'n> Quantized<'n> {
             backward: all.backward[at],
             sums,
             peepholes: all.peepholes.map(|p| c.slice(p, 0, at, at + 1)).transpose()?,
-            weights: self.of_state.of(&mut c, at)?,
+            weights: self.of_state.direction(&mut c, at)?,
             none: value::constant(DType::F32, &[1, hidden, width], &vec![0.0; hidden * width])?,
             lengths: all.lengths.map(|l| c.cast(l, DType::I64)).transpose()?,
             step: self.one_step(at),
@@ -153,7 +153,7 @@ impl<'n> Quantized<'n> {
     fn sums_of_inputs(&self, c: &mut Compose, at: usize) -> Result<Imported> {
         let all = &self.network;
         let rows = c.reshape(all.x, &[all.steps * all.batch, all.features])?;
-        let own = self.of_inputs.of(c, at)?;
+        let own = self.of_inputs.direction(c, at)?;
         let mut sums = product(c, &rows, &own)?;
         if let Some(bias) = all.bias {
             let bias = c.slice(bias, 0, at, at + 1)?;

@@ -27,7 +27,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
 struct Generator(u64);
 
 impl Generator {
-    fn of(node: &Node) -> Result<Generator> {
+    fn read(node: &Node) -> Result<Generator> {
         let seed = match node.float("seed")? {
             Some(seed) => u64::from(seed.to_bits()),
             // The hash of Fowler, Noll and Vo.
@@ -82,7 +82,7 @@ fn normal(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {
     let (shape, dtype) = form(node, like)?;
     let mean = f64::from(node.float_or("mean", 0.0)?);
     let scale = f64::from(node.float_or("scale", 1.0)?);
-    let mut random = Generator::of(node)?;
+    let mut random = Generator::read(node)?;
     one(fill(b, &shape, dtype, || mean + scale * random.normal())?)
 }
 
@@ -90,7 +90,7 @@ fn uniform(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {
     let (shape, dtype) = form(node, like)?;
     let low = f64::from(node.float_or("low", 0.0)?);
     let high = f64::from(node.float_or("high", 1.0)?);
-    let mut random = Generator::of(node)?;
+    let mut random = Generator::read(node)?;
     one(fill(b, &shape, dtype, || low + (high - low) * random.unit())?)
 }
 
@@ -98,7 +98,7 @@ fn uniform(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {
 pub(crate) fn bernoulli(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (shape, dtype) = form(node, true)?;
     let x = node.input(0)?;
-    let mut random = Generator::of(node)?;
+    let mut random = Generator::read(node)?;
     let bound = fill(b, &shape, x.dtype(), || random.unit())?;
     let mut c = Compose::new(node, b);
     let hit = c.op("Less", &[&bound, x])?;
@@ -118,7 +118,7 @@ pub(crate) fn multinomial(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
         7 => DType::I64,
         other => return Err(node.unsupported_value("dtype", other, "int32, int64")),
     };
-    let mut random = Generator::of(node)?;
+    let mut random = Generator::read(node)?;
     let noise = fill(b, &[batch, draws, classes], x.dtype(), || -(-random.unit().ln()).ln())?;
     let mut c = Compose::new(node, b);
     let x = c.reshape(x, &[batch, 1, classes])?;

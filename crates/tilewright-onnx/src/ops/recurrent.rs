@@ -127,7 +127,7 @@ pub(crate) struct Network<'n> {
 impl<'n> Network<'n> {
     /// That of a node. Weights have a row for each element of the gates; `quantized` ones have a column,
     /// and a type of their own.
-    pub(crate) fn of(node: &'n Node, cell: Cell, quantized: bool) -> Result<Network<'n>> {
+    pub(crate) fn read(node: &'n Node, cell: Cell, quantized: bool) -> Result<Network<'n>> {
         let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
         let (&[first, second, features], &[count, rows, columns]) =
             (&x.shape()[..], &w.fixed(node)?[..])
@@ -279,7 +279,7 @@ impl<'n> Network<'n> {
 
 /// A network: the products of the inputs of all steps with their weights, and the recurrence over them.
 fn network(node: &Node, b: &mut Builder, cell: Cell) -> Result<Vec<Imported>> {
-    let all = Network::of(node, cell, false)?;
+    let all = Network::read(node, cell, false)?;
     let (directions, given) = (all.backward.len(), all.x.dtype());
     // Sums over hundreds of steps are kept in float32 at least.
     let work = if given == DType::F64 { DType::F64 } else { DType::F32 };

@@ -22,7 +22,7 @@ pub(crate) enum Transform {
 
 impl Transform {
     /// What a node says by a name.
-    pub(crate) fn of(node: &Node) -> Result<Transform> {
+    pub(crate) fn read(node: &Node) -> Result<Transform> {
         let all = [
             ("NONE", Transform::None),
             ("SOFTMAX", Transform::Softmax),
@@ -150,7 +150,7 @@ pub(crate) enum Labels {
 
 impl Labels {
     /// One of two attributes of a node.
-    pub(crate) fn of(node: &Node, [texts, numbers]: [&'static str; 2]) -> Result<Labels> {
+    pub(crate) fn read(node: &Node, [texts, numbers]: [&'static str; 2]) -> Result<Labels> {
         let found = [
             node.texts(texts)?
                 .filter(|t| !t.is_empty())

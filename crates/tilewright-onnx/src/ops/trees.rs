@@ -384,7 +384,7 @@ pub(crate) fn regressor(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         ("MAX", Aggregate::Max),
     ];
     let aggregate = node.choice("aggregate_function", "SUM", &all)?;
-    let transform = Transform::of(node)?;
+    let transform = Transform::read(node)?;
     let targets = node.size_or("n_targets", 1)?;
     let base = numbers(node, "base_values", "base_values_as_tensor")?.unwrap_or_default();
     if !base.is_empty() {
@@ -409,8 +409,8 @@ pub(crate) fn regressor(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn classifier(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let transform = Transform::of(node)?;
-    let labels = Labels::of(node, ["classlabels_strings", "classlabels_int64s"])?;
+    let transform = Transform::read(node)?;
+    let labels = Labels::read(node, ["classlabels_strings", "classlabels_int64s"])?;
     let base = numbers(node, "base_values", "base_values_as_tensor")?.unwrap_or_default();
     let names =
         ["class_treeids", "class_nodeids", "class_ids", "class_weights", "class_weights_as_tensor"];

@@ -153,9 +153,9 @@ pub(crate) fn given(
             let element = match values {
                 // It may come to hold tensors of any shape.
                 [] => Element { shape: None, ..declared },
-                [first, rest @ ..] => {
-                    rest.iter().try_fold(Element::of(first), |e, v| e.join(&Element::of(v)))?
-                }
+                [first, rest @ ..] => rest
+                    .iter()
+                    .try_fold(Element::from_value(first), |e, v| e.join(&Element::from_value(v)))?,
             };
             b.list(ListOp::Of, values, none, Kind::List, element)
         }

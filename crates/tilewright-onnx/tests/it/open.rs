@@ -73,7 +73,7 @@ fn result_type(module: &Module) -> String {
         other => other.as_ref(),
     };
     let Some(GraphType::Tensor(ty)) = ty else { panic!("{:?}", main.ret_ty) };
-    let size = |e| tilewright_ir::Dim::of(e).map_or("?".to_owned(), |d| d.to_string());
+    let size = |e| tilewright_ir::Dim::from_expr(e).map_or("?".to_owned(), |d| d.to_string());
     ty.shape.iter().map(size).collect::<Vec<_>>().join(", ")
 }
 
@@ -115,7 +115,7 @@ fn param_type(module: &Module, name: &str) -> String {
     let main = module.graph("main").unwrap_or_else(|e| panic!("{e}"));
     let param = main.params.iter().find(|p| **p.name() == *name);
     let Some(GraphType::Tensor(ty)) = param.map(|p| p.ty()) else { panic!("no tensor `{name}`") };
-    let size = |e| tilewright_ir::Dim::of(e).map_or("?".to_owned(), |d| d.to_string());
+    let size = |e| tilewright_ir::Dim::from_expr(e).map_or("?".to_owned(), |d| d.to_string());
     ty.shape.iter().map(size).collect::<Vec<_>>().join(", ")
 }
 

@@ -121,7 +121,7 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
     }
 }
 
-/// [`Nearest::of`] as an expression.
+/// [`Nearest::round`] as an expression.
 fn neighbour(nearest: Nearest, x: Expr) -> Expr {
     match nearest {
         Nearest::RoundPreferFloor => call(Intrin::Ceil, x - number(0.5 + HALF_WIDTH)),

@@ -72,7 +72,7 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
             }
         };
         check_type(&t)?;
-        if let Some(foreign) = t.node.reads.iter().find(|b| Tensor::of(b).is_none()) {
+        if let Some(foreign) = t.node.reads.iter().find(|b| Tensor::from_buffer(b).is_none()) {
             let what = format!("it reads `{}`, a buffer that stands for no tensor", foreign.name);
             return Err(invalid(&t, what).help("read tensors: `te::placeholder` makes an input"));
         }
@@ -142,7 +142,7 @@ fn in_order(outputs: &[Tensor]) -> Vec<Tensor> {
             match t.node.reads.get(next).cloned() {
                 Some(read) => {
                     stack.push((t, next + 1));
-                    stack.extend(Tensor::of(&read).map(|read| (read, 0)));
+                    stack.extend(Tensor::from_buffer(&read).map(|read| (read, 0)));
                 }
                 None => {
                     done.insert(t.buffer().id());

@@ -89,7 +89,7 @@ impl Tensor {
     }
 
     /// The tensor that a buffer stands for; `None` for any other buffer.
-    fn of(buffer: &Buffer) -> Option<Tensor> {
+    fn from_buffer(buffer: &Buffer) -> Option<Tensor> {
         Some(Tensor { buffer: buffer.clone(), node: buffer.producer()? })
     }
 

@@ -150,7 +150,7 @@ fn sequence_number(t: &ScheduleDim) -> i64 {
 }
 
 impl Accesses {
-    pub fn of(engine: &Engine, program: &[Statement]) -> Known<Accesses> {
+    pub fn collect(engine: &Engine, program: &[Statement]) -> Known<Accesses> {
         let mut prepared = Vec::new();
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {

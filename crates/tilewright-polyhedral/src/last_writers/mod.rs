@@ -85,7 +85,7 @@ impl Flow {
     /// Analyses a program. Its statements may come in any order.
     pub fn compute(engine: &Engine, program: &[Statement]) -> Known<Flow> {
         engine.ask(|| {
-            let accesses = Rc::new(Accesses::of(engine, program)?);
+            let accesses = Rc::new(Accesses::collect(engine, program)?);
             let mut flow = Flow { edges: Vec::new(), uninitialised: Vec::new() };
             for (reader, entry) in accesses.entries.iter().enumerate() {
                 if !entry.is_write {
@@ -100,7 +100,7 @@ impl Flow {
     /// Only the reads without a certain write before them, which takes less time.
     pub fn uninitialised(engine: &Engine, program: &[Statement]) -> Known<Vec<Uninitialised>> {
         engine.ask(|| {
-            let accesses = Rc::new(Accesses::of(engine, program)?);
+            let accesses = Rc::new(Accesses::collect(engine, program)?);
             let readers = accesses.entries.iter().enumerate().filter(|(_, e)| !e.is_write);
             let lost = readers.map(|(k, _)| Search::new(&accesses, k).run_unwritten());
             lost.filter_map(Known::transpose).collect()

@@ -21,7 +21,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub fn of(body: &Stmt, params: Vec<Buffer>) -> Memory {
+    pub fn collect(body: &Stmt, params: Vec<Buffer>) -> Memory {
         let mut m = Memory::default();
         m.stmt(body);
         for param in &params {

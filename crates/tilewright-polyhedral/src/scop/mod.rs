@@ -49,7 +49,7 @@ use crate::sizes::sizes;
 
 impl Scop {
     /// A whole function. Every parameter is observed at the end.
-    pub fn of(func: &TensorFunc) -> Scop {
+    pub fn extract(func: &TensorFunc) -> Scop {
         let base = sizes(func);
         let params: Vec<Buffer> = func.buffers().cloned().collect();
         Scop::build(base.engine().clone(), base, &func.body, params)
@@ -63,7 +63,7 @@ impl Scop {
     }
 
     fn build(engine: Engine, base: Domain, body: &Stmt, params: Vec<Buffer>) -> Scop {
-        let memory = Memory::of(body, params);
+        let memory = Memory::collect(body, params);
         let mut scop = Scop {
             stmts: Vec::new(),
             text: Vec::new(),
@@ -116,7 +116,7 @@ mod tests {
 
     fn scop(params: &[&Buffer], body: Stmt) -> Scop {
         let params = params.iter().map(|b| Param::tensor(b)).collect();
-        Scop::of(&TensorFunc::new(params, body))
+        Scop::extract(&TensorFunc::new(params, body))
     }
 
     /// The last writers of what each statement reads of a memory, as `reader<-writer` by places;

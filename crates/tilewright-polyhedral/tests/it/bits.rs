@@ -89,7 +89,7 @@ proptest! {
             }
         }
         let width = |n: i64| 64 - (n - 1).leading_zeros();
-        if let Some(map) = BitMap::of(&[(i.clone(), width(n)), (j.clone(), width(m))], std::slice::from_ref(&e)) {
+        if let Some(map) = BitMap::from_indices(&[(i.clone(), width(n)), (j.clone(), width(m))], std::slice::from_ref(&e)) {
             let written = &map.expressions(e.dtype())[0];
             for x in 0..n {
                 for y in 0..m {

@@ -352,7 +352,7 @@ impl Given<'_> {
         self.values.get(at).copied()
     }
 
-    fn of(&self, d: Dim) -> Option<usize> {
+    fn size(&self, d: Dim) -> Option<usize> {
         d.value(&|v: &Var| self.value(v))
     }
 
@@ -380,7 +380,7 @@ impl Given<'_> {
     }
 
     fn number(&self, d: Dim) -> Result<usize> {
-        match self.of(d) {
+        match self.size(d) {
             Some(0) if d.known().is_none() && !self.plan.empty => Err(self.unfit(d, "zero")),
             Some(n) => Ok(n),
             None => Err(self.unfit(d, "negative or too large")),
@@ -434,7 +434,7 @@ struct Placed<'a> {
 impl Placed<'_> {
     /// Where a part of another value lies, if it lies inside of that.
     fn part(&self, Within { whole, byte }: Within) -> Option<Slot> {
-        let byte = self.given.of(byte)?;
+        let byte = self.given.size(byte)?;
         match whole {
             Place::Input(k) => {
                 self.inputs.get(k).filter(|p| holds_byte(p, byte)).map(|_| Slot::InputAt(k, byte))
@@ -469,8 +469,10 @@ impl Placed<'_> {
                 })?
             }
             Place::Size(d) => {
-                let size =
-                    self.given.of(d).ok_or_else(|| self.given.unfit(d, "negative or too large"))?;
+                let size = self
+                    .given
+                    .size(d)
+                    .ok_or_else(|| self.given.unfit(d, "negative or too large"))?;
                 Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
             }
         })
@@ -485,7 +487,7 @@ impl Placed<'_> {
         if plan.empty
             && !idle
             && !step.takes_empty
-            && let Some(d) = sizes.find(|d| given.of(*d) == Some(0))
+            && let Some(d) = sizes.find(|d| given.size(*d) == Some(0))
         {
             let error = given.unfit(d, "zero");
             return Err(error.note(format!("`{}` needs at least one element", step.func)));

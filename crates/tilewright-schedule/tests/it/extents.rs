@@ -36,7 +36,7 @@ struct Nest {
 }
 
 impl Nest {
-    fn of(s: &Schedule) -> Nest {
+    fn find(s: &Schedule) -> Nest {
         let mut nest = Nest::default();
         nest.stmt(&s.func("main").expect("main").body);
         for (v, n) in &nest.loops {
@@ -128,7 +128,7 @@ proptest! {
         match s.split(&l, &asked) {
             Err(_) => prop_assert!(whole < n || whole > i128::from(i64::MAX)),
             Ok(_) => {
-                let nest = Nest::of(&s);
+                let nest = Nest::find(&s);
                 let extents: i128 = nest.loops.iter().map(|(_, e)| i128::from(*e)).product();
                 prop_assert_eq!(extents, whole);
                 for p in &points {
@@ -159,7 +159,7 @@ proptest! {
         let b = s.get_block("b", "main").expect("a block");
         let l = s.get_loops(&b).expect("loops");
         s.fuse(&l).expect("fuses");
-        let nest = Nest::of(&s);
+        let nest = Nest::find(&s);
         prop_assert_eq!(i128::from(nest.loops[0].1), whole);
         for p in &points {
             let env = nest.at(p);
@@ -184,7 +184,7 @@ proptest! {
         });
         let which = tilewright_schedule::BufferArg::Write(0);
         s.transform_layout(&b, which, &map, &Value::None, false).expect("is laid out");
-        let nest = Nest::of(&s);
+        let nest = Nest::find(&s);
         let func = s.func("main").expect("main");
         let (allocs, _) = func.root_parts();
         let whole = i128::from(extents[0]) * i128::from(inner);

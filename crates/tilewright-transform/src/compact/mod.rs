@@ -33,8 +33,7 @@ use std::cell::OnceCell;
 use tilewright_analysis::footprint::{Cells, Footprint, in_range, reads_own_writes, touches};
 use tilewright_ir::data;
 use tilewright_ir::index;
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
@@ -361,7 +360,7 @@ impl Compact<'_> {
     /// Whether every iteration of a loop, whose body this is, may have memory of its own: it reads
     /// only what it wrote itself.
     fn is_new_each_time(&mut self, local: &Local, var: &Var, body: &Stmt) -> bool {
-        let cells = Footprint::of(body, &local.buffer);
+        let cells = Footprint::collect(body, &local.buffer);
         self.learn_inner(&cells);
         self.are_apart(&cells.writes, &cells.reads, Some(var))
             || reads_own_writes(body, &local.buffer, &self.known()).is_ok()
@@ -369,8 +368,8 @@ impl Compact<'_> {
 
     /// Whether a statement may read what an earlier one wrote.
     fn hands_over(&mut self, local: &Local, before: &Stmt, after: &Stmt) -> bool {
-        let writes = Footprint::of(before, &local.buffer).writes;
-        let cells = Footprint::of(after, &local.buffer);
+        let writes = Footprint::collect(before, &local.buffer).writes;
+        let cells = Footprint::collect(after, &local.buffer);
         self.learn_inner(&cells);
         !self.are_apart(&writes, &cells.reads, None)
             && reads_own_writes(after, &local.buffer, &self.known()).is_err()
@@ -482,7 +481,7 @@ impl Compact<'_> {
 
     /// The part of each axis that a statement uses, `None` for all of it; and what is not known.
     fn sides(&mut self, local: &Local, s: &Stmt) -> (Vec<Option<Side>>, Vec<String>) {
-        let footprint = Footprint::of(s, &local.buffer);
+        let footprint = Footprint::collect(s, &local.buffer);
         self.learn_inner(&footprint);
         let cells = footprint.reads.into_iter().chain(footprint.writes).collect();
         let accesses = Accesses { cells, points: OnceCell::new() };

@@ -1,8 +1,7 @@
 //! What linear indices reach, as far as intervals and the extents of loops say ([`Linear::span`]).
 
 use tilewright_ir::index;
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::{Range, Var};
 
 /// The least and the greatest value of an index over loops, outermost first, as forms of what is
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     fn of(e: &Expr) -> Linear {
-        Linear::of(e).expect("small")
+        Linear::from_expr(e).expect("small")
     }
 
     #[test]

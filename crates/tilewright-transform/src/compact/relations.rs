@@ -3,8 +3,7 @@
 use std::cell::OnceCell;
 
 use tilewright_analysis::footprint::Cells;
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::{Expr, Range, Var};
 use tilewright_polyhedral::{AccessRelation, Domain, Engine};
 

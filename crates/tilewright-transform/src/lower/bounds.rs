@@ -265,7 +265,7 @@ impl Checker<'_> {
 
     /// What exact sets know of the place, and whether that is all.
     fn scope(&self) -> (Scope, bool) {
-        let mut scope = Scope::of(self.func).with_quota(QUOTA);
+        let mut scope = Scope::at_entry(self.func).with_quota(QUOTA);
         let integral = |e: &Expr| self.known.integral(e);
         let mut all = true;
         for entry in &self.entries {

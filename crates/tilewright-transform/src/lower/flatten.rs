@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Attr, Block, Buffer, DType, Error, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc, Var,

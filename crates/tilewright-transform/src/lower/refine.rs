@@ -17,8 +17,7 @@
 //! divisions: most functions need neither. What memory holds is not looked into, which takes long
 //! and is left to passes of a schedule.
 
-use tilewright_ir::index::{self, is_index};
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::{self, Ranges, is_index};
 use tilewright_ir::prune::prune;
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{

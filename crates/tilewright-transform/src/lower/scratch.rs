@@ -72,7 +72,7 @@ impl Lift {
         });
         // Memory of open size is given by who calls the function, who knows the sizes.
         let is_given = |e: &Expr| {
-            Dim::of(e).is_some() && !free_vars(e).iter().any(|v| self.inside.contains(v))
+            Dim::from_expr(e).is_some() && !free_vars(e).iter().any(|v| self.inside.contains(v))
         };
         let open = buffer.const_shape().is_none() && buffer.shape.iter().all(is_given);
         let refuse = |why: String| Err(Error::unsupported(why));

@@ -71,7 +71,7 @@ impl Round {
         let mut func = func.clone();
         let mut next = 0;
         loop {
-            let scop = Scop::of(&func);
+            let scop = Scop::extract(&func);
             let mut places = next..scop.text.len();
             let Some(place) = places.find(|p| is_body(&scop, *p, block)) else {
                 return Ok(func);
@@ -83,7 +83,7 @@ impl Round {
                 // What runs less often reads less.
                 let mut without = without(&new, place, &OvercomputeOptions::default(), false)?;
                 if without.is_ok()
-                    && let Some(e) = starved(&scop, &Scop::of(&new), place)
+                    && let Some(e) = starved(&scop, &Scop::extract(&new), place)
                 {
                     self.starved = true;
                     without = Err(e);
@@ -151,7 +151,7 @@ fn starved(before: &Scop, after: &Scop, place: usize) -> Option<Error> {
 }
 
 fn unwritten(scop: &Scop, memory: &Buffer) -> Known<Unwritten> {
-    Unwritten::of(scop, Run::all(scop, memory).collect())
+    Unwritten::new(scop, Run::all(scop, memory).collect())
 }
 
 fn refuse_read(note: String, memory: &Buffer) -> Option<Error> {

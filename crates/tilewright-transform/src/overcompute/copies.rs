@@ -86,7 +86,7 @@ impl<'a> Candidates<'a> {
             // What added instances write is followed back where it is a copy.
             all.extend(self.added(m, |_, _| false));
             all.extend(reads.iter().cloned());
-            let unwritten = Unwritten::of(self.scop, all)?;
+            let unwritten = Unwritten::new(self.scop, all)?;
             self.unwritten(m, &unwritten, leaks);
         }
         let mut more: Vec<(Buffer, Vec<Run>)> = Vec::new();
@@ -184,7 +184,7 @@ impl<'a> Candidates<'a> {
         if self.scop.is_observed(memory) {
             let mut seen = self.uses_of(memory, 0)?;
             seen.extend(runs.iter().cloned().map(|r| r.only(|t| t.is_write)));
-            all = Unwritten::of(self.scop, seen)?.found()?;
+            all = Unwritten::new(self.scop, seen)?.found()?;
         }
         all.extend(runs.into_iter().map(|r| r.only(|t| t.is_write)));
         Ok(all)
@@ -195,7 +195,7 @@ impl<'a> Candidates<'a> {
         let mut found = Vec::new();
         let mut targets: Vec<Buffer> = Vec::new();
         for (k, stmt) in self.scop.stmts.iter().enumerate() {
-            let Some(run) = Run::of(self.scop, k, memory) else { continue };
+            let Some(run) = Run::from_statement(self.scop, k, memory) else { continue };
             let run = run.only(|t| !t.is_write);
             if !is_read(&run) || matches!(stmt.act, Act::Permit) {
                 continue;

@@ -65,7 +65,7 @@ impl Candidates<'_> {
             .filter(|(k, _)| places.contains(&self.stmt(**k).map(|s| s.place)))
             .map(|(_, x)| &x.added)
             .collect();
-        let knowledge = Knowledge::of(self.scop);
+        let knowledge = Knowledge::new(self.scop);
         let mut found = Vec::new();
         for k in stores {
             let added = self.extras.get(k).map(|x| &x.added);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tilewright_analysis::neutral::Floats;
 use tilewright_ir::index;
-use tilewright_ir::interval::Ranges;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::{BinOp, Expr, ExprKind, ForKind, Span, Stmt, StmtKind, TensorFunc};
 use tilewright_polyhedral::scop::{GuardId, Scop};
 
@@ -31,8 +31,8 @@ pub(super) struct Analysed {
 }
 
 impl Analysed {
-    pub fn of(func: &TensorFunc) -> Analysed {
-        Analysed { func: func.clone(), scop: Scop::of(func) }
+    pub fn new(func: &TensorFunc) -> Analysed {
+        Analysed { func: func.clone(), scop: Scop::extract(func) }
     }
 }
 

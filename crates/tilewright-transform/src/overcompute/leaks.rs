@@ -39,7 +39,9 @@ impl<'a> Candidates<'a> {
         let stmts = self.scop.stmts.iter().enumerate();
         let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
         let mut all: Vec<Run> = stmts
-            .filter_map(|(k, s)| Some(Run::of(self.scop, k, memory)?.only(|t| !s.passes_on(t))))
+            .filter_map(|(k, s)| {
+                Some(Run::from_statement(self.scop, k, memory)?.only(|t| !s.passes_on(t)))
+            })
             .collect();
         all.extend(MemoryFlow::end(self.scop, memory));
         let rests = self.added(memory, |x, access| x.depended_on.contains(&access));
@@ -102,7 +104,7 @@ impl<'a> Candidates<'a> {
         for given in tries.iter().copied() {
             let unwritten = self.defined(memory, given).and_then(|mut all| {
                 all.extend(added.iter().cloned());
-                Unwritten::of(self.scop, all)
+                Unwritten::new(self.scop, all)
             });
             match unwritten {
                 Ok(u) if u.reads().next().is_none() => return,
@@ -120,7 +122,7 @@ impl<'a> Candidates<'a> {
         let runs: Vec<Run> = Run::all(scop, memory).collect();
         let mut all: Vec<Run> = Vec::new();
         if given {
-            all = Unwritten::of(scop, runs.clone())?.found()?;
+            all = Unwritten::new(scop, runs.clone())?.found()?;
         }
         all.extend(runs.into_iter().map(|r| {
             let stmt = self.stmt_of(&r);

@@ -103,7 +103,7 @@ pub fn remove_branching(
     options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
-    let mut now = Analysed::of(func);
+    let mut now = Analysed::new(func);
     let mut depth = None;
     loop {
         let guards = guards(&now.scop, options);
@@ -118,7 +118,7 @@ pub fn remove_branching(
         let mut candidates = Candidates::collect(&now.scop, these, options, why);
         candidates.decide(true, why);
         if !candidates.guards.is_empty() {
-            now = Analysed::of(&candidates.without_guards(&now.func)?);
+            now = Analysed::new(&candidates.without_guards(&now.func)?);
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn remove_parts(
             {
                 *old = e;
             }
-            now = Analysed::of(&func);
+            now = Analysed::new(&func);
         }
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn without(
     options: &OvercomputeOptions<'_>,
     reads: bool,
 ) -> Result<std::result::Result<TensorFunc, Error>> {
-    let scop = Scop::of(func);
+    let scop = Scop::extract(func);
     let id = GuardId { place, part: 0 };
     let everywhere = OvercomputeOptions { block: None, ..*options };
     let this = guards(&scop, &everywhere).into_iter().filter(|(g, _)| *g == id);

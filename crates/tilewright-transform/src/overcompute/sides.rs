@@ -82,7 +82,7 @@ pub(super) fn one_side(
             }
             _ => None,
         };
-        now = Analysed::of(&TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() });
+        now = Analysed::new(&TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() });
     }
 }
 
@@ -148,7 +148,7 @@ fn does_both(
         return None;
     }
     let added: Vec<&Added> = more.added.iter().collect();
-    let knowledge = Knowledge::of(scop);
+    let knowledge = Knowledge::new(scop);
     let mut looks = Vec::new();
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
         let look = Look { partly: false, but: None, floats: Floats::Any };

@@ -47,7 +47,7 @@ pub(super) struct Unchanged {
 
 impl<'a> Knowledge<'a> {
     /// What added instances would see.
-    pub fn of(scop: &'a Scop) -> Knowledge<'a> {
+    pub fn new(scop: &'a Scop) -> Knowledge<'a> {
         Knowledge { scop, found: RefCell::default() }
     }
 
@@ -61,7 +61,7 @@ impl<'a> Knowledge<'a> {
         let stmts = scop.stmts.iter().enumerate();
         let real = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
         let mut runs: Vec<Run> = real
-            .filter_map(|(k, _)| Some(Run::of(scop, k, memory)?.only(|t| t.is_write)))
+            .filter_map(|(k, _)| Some(Run::from_statement(scop, k, memory)?.only(|t| t.is_write)))
             .collect();
         let look = Run::new(scop, Who::Added(a.stmt), &a.what, memory);
         runs.extend(look.map(|run| run.looking(&a.what).only(|t| !t.is_write)));

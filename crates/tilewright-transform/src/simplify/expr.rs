@@ -2,12 +2,13 @@
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
-use tilewright_ir::{BinOp, Expr, ExprKind, Fold};
+use tilewright_ir::{BinOp, Expr, ExprKind};
 use tilewright_polyhedral::{Domain, cost};
 
 use super::{Simplify, data};
 use tilewright_analysis::equivalence::same_value;
-use tilewright_polyhedral::traits::{Expand, overflows};
+use tilewright_ir::index::multiply_out;
+use tilewright_polyhedral::overflow::overflows;
 
 /// How many forms are remembered at a place: an element is often read and written.
 const REMEMBERED: usize = 16;
@@ -185,7 +186,7 @@ fn simplest(domain: &Domain, e: &Expr) -> Expr {
     if !e.dtype().is_int() {
         return plain;
     }
-    let expanded = Expand.expr(e);
+    let expanded = multiply_out(e);
     if expanded.ptr_eq(e) {
         return plain;
     }

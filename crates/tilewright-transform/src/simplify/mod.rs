@@ -168,7 +168,7 @@ type Simplest = (Expr, bool, Expr);
 impl<'a> Simplify<'a> {
     fn new(func: &TensorFunc, options: SimplifyOptions, why: &'a mut Remarks) -> Simplify<'a> {
         Simplify {
-            points: Points::of(sizes(func)),
+            points: Points::new(sizes(func)),
             lost: Vec::new(),
             data_vars: variables(func).into_iter().collect(),
             wrapped: 0,
@@ -509,12 +509,12 @@ mod tests {
 
         // Now this, now that: nothing is missing.
         for cond in [i.expr().less(&n), (i.expr() * &n).less(60)] {
-            let said = remarks(over(at(cond, &b)), params());
-            assert!(said.is_empty(), "{said:?}");
+            let found = remarks(over(at(cond, &b)), params());
+            assert!(found.is_empty(), "{found:?}");
         }
 
-        let said = remarks(over(Stmt::seq([at(large(), &a), at(large(), &b)])), params());
-        let [merge, first, second] = said.as_slice() else { panic!("{said:?}") };
+        let found = remarks(over(Stmt::seq([at(large(), &a), at(large(), &b)])), params());
+        let [merge, first, second] = found.as_slice() else { panic!("{found:?}") };
         assert!(merge.contains("asks what the one before it asks, but is not merged"), "{merge}");
         assert!(merge.contains("may change `A`, which `A[i] > 3` reads"), "{merge}");
         for one in [first, second] {

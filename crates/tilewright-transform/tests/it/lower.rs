@@ -253,7 +253,7 @@ fn an_allocation_of_open_size_is_given_and_one_of_unknown_size_refused() {
     let mut f = func(&[&b], nest);
     f.params.push(Param::Scalar(n.clone()));
     let lifted = scratch::lift_scratch(&f).expect("lifts");
-    let copies = lifted.buffers().last().and_then(|all| Dim::of(&all.shape[0]));
+    let copies = lifted.buffers().last().and_then(|all| Dim::from_expr(&all.shape[0]));
     assert_eq!(copies, Some(Dim::open(&n) * Dim::open(&n)));
     // Nobody outside knows the variable of a loop.
     let f = func(&[&b], Stmt::serial(&n, Expr::i32(8), allocated));

@@ -8,7 +8,7 @@ use super::*;
 impl Run<'_> {
     /// An assumption, or a part of one: `whole` is what the user wrote.
     pub(super) fn assume(&mut self, e: &Expr, whole: &Expr) -> Ran<()> {
-        if let Some(CellFact { buffer, indices, value, .. }) = CellFact::of(e, true) {
+        if let Some(CellFact { buffer, indices, value, .. }) = CellFact::from_condition(e, true) {
             let at = self.locate(&buffer, &indices)?;
             let old = self.given(self.cell(at))?;
             match old == Terms::unwritten() {

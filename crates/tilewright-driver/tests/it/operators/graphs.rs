@@ -379,7 +379,7 @@ impl Maker {
             for param in &params {
                 let shape = param.ty().as_tensor().map(|ty| ty.shape.clone()).unwrap_or_default();
                 let shape: Option<Vec<usize>> =
-                    shape.iter().map(|e| Dim::of(e).and_then(|d| d.value(&of))).collect();
+                    shape.iter().map(|e| Dim::from_expr(e).and_then(|d| d.value(&of))).collect();
                 let shape = shape.unwrap_or_default();
                 given = given.shape(&**param.name(), &shape);
                 inputs.push(input(&mut self.random, DType::F32, &shape)?);

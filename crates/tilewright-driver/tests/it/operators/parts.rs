@@ -321,7 +321,7 @@ fn parts_of_any_extent_compute_what_they_mean() {
             let scheduled =
                 auto::STAGES.apply(&together, &Config::new(), &mut Default::default())?;
             let lowered = Stage::Lower.run(&scheduled, &options)?;
-            let program = Program::of(Lowered::new(lowered)?)?;
+            let program = Program::plan(Lowered::new(lowered)?)?;
             let got = program.load(&options)?.run(&inputs)?;
             Ok::<_, tilewright_driver::Error>((in_place(&program.module), got))
         };

@@ -10,12 +10,10 @@
 //! leave their type, since only then is it one about integers.
 
 use tilewright_ir::condition::parts;
-use tilewright_ir::interval::{Interval, Ranges};
-use tilewright_ir::linear::Linear;
+use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear};
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, Var, Visit};
 
-use tilewright_ir::index::{divided, is_index_type, linear};
 use tilewright_polyhedral::scope::likely;
 
 /// Facts that one proof may use, one after the other.
@@ -142,7 +140,7 @@ impl Known {
 
     /// The values of an integer expression.
     pub fn values(&self, e: &Expr) -> Option<Interval> {
-        (small(e) && Interval::of_type(e.dtype()).is_some()).then(|| self.ranges.of(e))
+        (small(e) && Interval::of_type(e.dtype()).is_some()).then(|| self.ranges.interval(e))
     }
 
     /// The linear form of an index, whose value it has modulo the size of the type.
@@ -217,12 +215,12 @@ impl Known {
                 ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {
                     self.wide(a, 32)
                 }
-                _ => Some(self.ranges.of(e)),
+                _ => Some(self.ranges.interval(e)),
             };
         };
         let (x, y) = (self.wide(a, bits)?, self.wide(b, bits)?);
         if e.dtype() != DType::I32 {
-            return Some(self.ranges.of(e));
+            return Some(self.ranges.interval(e));
         }
         let limit = 1i128 << (bits - 1);
         let all = Interval::new(-limit, limit - 1);
@@ -357,7 +355,7 @@ impl Search<'_> {
     }
 
     fn ends(&self, atom: &Expr, steps: usize) -> Option<Interval> {
-        let known = self.known.ranges.of(atom);
+        let known = self.known.ranges.interval(atom);
         let quotient = divided(atom, BinOp::FloorDiv).filter(|_| steps > 0);
         let exact = quotient.and_then(|(y, by)| Some((self.known.exact(y)?, by)));
         let Some((y, by)) = exact else { return Some(known) };
