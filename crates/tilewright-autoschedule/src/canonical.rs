@@ -8,9 +8,16 @@ use tilewright_analysis::Stage;
 use tilewright_analysis::stage::stage;
 use tilewright_ir::visit::{Subst, accessed};
 use tilewright_ir::{
-    Attr, Block, Buffer, Dim, Expr, Fold, IterKind, Stmt, StmtKind, TensorFunc, Var,
+    Attr, Block, Buffer, Dim, Error, Expr, Fold, IterKind, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_layout::marks::PRE;
+
+/// What a primitive refused of a stage, with its notes, in a line.
+pub(crate) fn refusal(stage: &str, e: &Error) -> String {
+    let d = e.diagnostic();
+    let parts = [d.message.as_str()].into_iter().chain(d.notes.iter().map(String::as_str));
+    format!("`{stage}`: {}", parts.collect::<Vec<_>>().join("; "))
+}
 
 /// The statements of a function, and which of them are stages.
 pub(crate) struct Stages {

@@ -71,7 +71,7 @@ use tilewright_transform::lower::lower;
 use tilewright_transform::names::unique_blocks;
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::canonical::{follows, sole_reader};
+use crate::canonical::{follows, refusal, sole_reader};
 use crate::contraction::{Contraction, is_free, steps};
 use crate::groups::Apart;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
@@ -114,14 +114,14 @@ pub fn auto_schedule(
     each(module, why, |name, func| {
         let Tiled { schedule, mut said, .. } = function(name, func, target);
         let mut sch = schedule.unwrap_or_else(|| alone(name, func));
-        said.extend(reduction::schedule(&mut sch, name, target));
+        said.extend(reduction::schedule(&mut sch, name, target).0);
         said.extend(spatial::schedule(&mut sch, name, false, target));
         Tiled { schedule: Some(sch), said, untiled: Vec::new() }
     })
 }
 
-/// The attribute of a function that says of which contractions a primitive refused every tile, so that
-/// their loops are plain ones, and why: a list of texts.
+/// The attribute of a function that says of which contractions a primitive refused every tile, and of which other
+/// reductions every way, so that their loops are plain ones, and why: a list of texts.
 pub const UNTILED: &str = "untiled";
 
 /// Schedules the contractions of every function, as [`auto_schedule`] does. A function keeps what was refused
@@ -147,15 +147,19 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let name: Arc<str> = "f".into();
     // Primitives find blocks by their names.
     let mut sch = alone(&name, &unique_blocks(func));
-    why.extend(reduction::schedule(&mut sch, &name, target));
+    let (said, plain) = reduction::schedule(&mut sch, &name, target);
+    why.extend(said);
     why.extend(spatial::schedule(&mut sch, &name, true, target));
-    let made = (**sch.func(&name)?).clone();
+    let mut made = (**sch.func(&name)?).clone();
+    say_untiled(&mut made, plain);
     // Memory of open sizes that no pass can make smaller has no place in a kernel.
     if let Err(e) = is_code(&made)
         && is_code(func).is_ok()
     {
+        let mut plain = func.clone();
+        say_untiled(&mut plain, vec![refusal("all", &e)]);
         why.push(e.context(format!("the loops of `{name}` stay as they are")));
-        return Ok(func.clone());
+        return Ok(plain);
     }
     Ok(made)
 }
@@ -178,13 +182,23 @@ fn each(
             None => (**func).clone(),
         };
         trace.instructions.extend(sch.into_iter().flat_map(|s| s.trace().instructions.clone()));
-        if !untiled.is_empty() {
-            let texts = untiled.into_iter().map(|text| Attr::Str(text.into()));
-            made.attrs.insert(UNTILED.into(), Attr::List(texts.collect()));
-        }
+        say_untiled(&mut made, untiled);
         out.insert(name.clone(), made);
     }
     Ok((out, trace))
+}
+
+/// Adds to what [`UNTILED`] says.
+fn say_untiled(func: &mut TensorFunc, texts: Vec<String>) {
+    if texts.is_empty() {
+        return;
+    }
+    let mut all = match func.attrs.get(UNTILED) {
+        Some(Attr::List(all)) => all.clone(),
+        _ => Vec::new(),
+    };
+    all.extend(texts.into_iter().map(|text| Attr::Str(text.into())));
+    func.attrs.insert(UNTILED.into(), Attr::List(all));
 }
 
 /// What became of the contractions of a function.
@@ -240,7 +254,7 @@ fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> Tiled {
     for (k, stage) in stages.iter().enumerate() {
         let (made, refused) = tiling.of_stage(&sch, k);
         if let (None, Some(first)) = (&made, refused.first()) {
-            tiled.untiled.push(format!("`{}`: {}", stage.name(), in_a_line(first)));
+            tiled.untiled.push(refusal(stage.name(), first));
         }
         let refused = refused.into_iter();
         tiled.said.extend(refused.map(|e| e.context(format_args!("function `{name}`"))));
@@ -251,13 +265,6 @@ fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> Tiled {
         }
     }
     Tiled { schedule: changed.then_some(sch), ..tiled }
-}
-
-/// What an error says, with its notes.
-fn in_a_line(e: &Error) -> String {
-    let d = e.diagnostic();
-    let parts = [d.message.clone()].into_iter().chain(d.notes.iter().cloned());
-    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// Most tiles of a contraction that are tried.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::index::{Interval, Ranges};
-use tilewright_ir::{Dim, Expr, ExprKind, IterKind, Var};
+use tilewright_ir::{Dim, Expr, ExprKind, IterKind, Range, Var};
 use tilewright_schedule::decompose_padding::box_of;
 
 /// Variables with their extents and kinds.
@@ -18,12 +18,16 @@ pub(crate) fn iters(stage: &Stage) -> Iters {
 /// Variables with the half-open range of their values inside the box.
 pub type Box = HashMap<Var, (i64, Dim)>;
 
-/// The values of variables whose extents are known.
+/// The values of variables, and of the sizes that their extents depend on.
 pub(crate) fn ranges(iters: &Iters) -> Ranges {
     let mut ranges = Ranges::default();
     for (v, extent, _) in iters {
-        if let Some(n) = extent.known() {
-            ranges.bind(v, Interval::new(0, (n as i128 - 1).max(0)));
+        match extent.known() {
+            Some(n) => ranges.bind(v, Interval::new(0, (n as i128 - 1).max(0))),
+            None => {
+                extent.vars().iter().for_each(|size| ranges.bind_size(size));
+                ranges.bind_loop(v, &Range::upto(extent.typed(v.dtype())));
+            }
         }
     }
     ranges

@@ -1,5 +1,6 @@
 //! Boxes that the domain of a stage is cut into, so that in each of them quotients are whole, conditions of
-//! several variables are decided, and minima and maxima have no two sides.
+//! several variables are decided, and minima and maxima have no two sides. Along axes of open sizes, they are cut
+//! where a choice between two values is decided.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,19 +9,20 @@ use tilewright_analysis::stage::Extent;
 use tilewright_ir::index::{Linear, Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, IterKind, Var};
+use tilewright_schedule::decompose_padding::{Bounds, box_of};
 
 /// A box of the domain of a stage: variables with their extents, and what is added to them.
 pub struct Subdomain {
     /// The variables, from zero.
     pub iters: Iters,
     /// Where they start, where that is not zero.
-    starts: HashMap<Var, i64>,
+    starts: HashMap<Var, Dim>,
 }
 
 impl Subdomain {
     /// A value and indices of the stage, over this box.
     pub fn at(&self, value: &Expr, indices: &[Expr]) -> (Expr, Vec<Expr>) {
-        let starts = self.starts.iter().map(|(v, at)| (v.clone(), v.expr() + *at));
+        let starts = self.starts.iter().map(|(v, at)| (v.clone(), v.expr() + at.typed(v.dtype())));
         let (mut subst, ranges) = (Subst::vars(starts), ranges(&self.iters));
         let indices = indices.iter().map(|i| simplify(&subst.expr(i), &ranges)).collect();
         (simplify_indices(&subst.expr(value), &ranges), indices)
@@ -33,7 +35,7 @@ const MOST: usize = 16;
 /// The boxes that the domain of a stage is cut into.
 pub struct Subdomains {
     /// Where the pieces of each variable start, and how many values they have.
-    pub pieces: Vec<Vec<(i64, Dim)>>,
+    pub pieces: Vec<Vec<(Dim, Dim)>>,
     /// The boxes: one for each choice of pieces, those of the last variable side by side.
     pub all: Vec<Subdomain>,
 }
@@ -41,7 +43,8 @@ pub struct Subdomains {
 /// The subdomains of a stage. A variable is cut where the first and the last whole quotient of it begin and end,
 /// and where a condition that needs another variable as well is decided, such as that of padding in
 /// blocks: of `i * 16 + j < 65`, with `j < 16`, only `i = 4` leaves something open. The innermost one is cut
-/// where minima and maxima of it change sides, too, as those of mirrored padding do.
+/// where minima and maxima of it change sides, too, as those of mirrored padding do. A variable of open extent is cut
+/// where the condition of a choice of values begins and ceases to hold.
 pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
     let extents: HashMap<&Var, i64> = iters
         .iter()
@@ -85,18 +88,23 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
     };
     look(value);
     indices.iter().for_each(&mut look);
+    let mut chosen: HashMap<Var, [Dim; 2]> = HashMap::new();
+    indices.iter().chain([value]).for_each(|e| choices(e, iters, &mut chosen));
     let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::new() }];
     let mut all = Vec::new();
     for (v, extent, kind) in iters {
-        let places = cuts.get(v).filter(|places| (places.len() + 1) * subdomains.len() <= MOST);
-        let pieces: Vec<(i64, Dim)> = match (places, extents.get(v)) {
-            (Some(places), Some(n)) => {
-                let starts = [0].into_iter().chain(places.iter().copied());
-                let ends = places.iter().copied().chain([*n]);
-                starts.zip(ends).map(|(from, to)| (from, (to - from).dim())).collect()
-            }
-            _ => vec![(0, *extent)],
+        let places: Vec<Dim> = match (cuts.get(v), chosen.get(v)) {
+            (Some(places), _) => places.iter().map(|at| at.dim()).collect(),
+            (None, Some(ends)) => ends.iter().copied().filter(|at| *at != *extent).collect(),
+            (None, None) => Vec::new(),
         };
+        let places = Some(places).filter(|all| (all.len() + 1) * subdomains.len() <= MOST);
+        let places = places.unwrap_or_default();
+        let ends = places.iter().copied().chain([*extent]);
+        let starts = [Dim::from(0)].into_iter().chain(places.iter().copied()).zip(ends);
+        let pieces = starts.map(|(from, to)| (from, to - from)).filter(|(_, count)| *count != 0);
+        let pieces: Vec<(Dim, Dim)> = pieces.collect();
+        let pieces = if pieces.is_empty() { vec![(Dim::from(0), *extent)] } else { pieces };
         subdomains = subdomains
             .iter()
             .flat_map(|p| pieces.iter().map(|x| with_part(p, x, v, kind)))
@@ -108,7 +116,7 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
 
 fn with_part(
     around: &Subdomain,
-    (start, extent): &(i64, Dim),
+    (start, extent): &(Dim, Dim),
     v: &Var,
     kind: &IterKind,
 ) -> Subdomain {
@@ -118,6 +126,25 @@ fn with_part(
     }
     let more = (v.clone(), *extent, *kind);
     Subdomain { iters: around.iters.iter().cloned().chain([more]).collect(), starts }
+}
+
+/// For each variable of open extent that alone decides a choice of values the first value for which its condition
+/// holds, and the end of these.
+fn choices(e: &Expr, iters: &Iters, found: &mut HashMap<Var, [Dim; 2]>) {
+    let vars: Vec<&Var> = iters.iter().map(|i| &i.0).collect();
+    e.any(|e| {
+        let ExprKind::Select(cond, ..) = e.kind() else { return false };
+        let Ok(bounds) = box_of(cond, &vars, |k| Ok(iters[k].1)) else { return false };
+        for ((v, extent, _), bounds) in iters.iter().zip(bounds) {
+            let Some(Bounds { from, end }) = bounds.filter(|_| extent.known().is_none()) else {
+                continue;
+            };
+            if end.at_least(from.dim()) && extent.at_least(end) {
+                found.entry(v.clone()).or_insert([from.dim(), end]);
+            }
+        }
+        false
+    });
 }
 
 /// Where `x < y` begins or ceases to depend on others than the variable that moves it most; nothing where

@@ -340,10 +340,10 @@ fn laid_out(target: &Target) -> Session {
     Session::new(Options::new().target(target.clone()).layout(LayoutPolicy::AsWritten))
 }
 
-/// Says which contractions of a laid out module have no register tiles, and why.
+/// Says which contractions of a laid out module have no register tiles, and which sums no registers, and why.
 fn untiled(module: &Module, target: &Target) -> Result<()> {
-    let scheduled = laid_out(target).stages(module, Stage::Schedule)?.module;
-    pipeline::summary(&scheduled).iter().for_each(|text| talk!("note: {text}"));
+    let lowered = laid_out(target).stages(module, Stage::Lower)?.module;
+    pipeline::summary(&lowered).iter().for_each(|text| talk!("note: {text}"));
     Ok(())
 }
 

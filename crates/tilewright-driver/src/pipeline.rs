@@ -14,7 +14,7 @@ use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
-use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
+use tilewright_ir::{Attr, Error, Module, Remarks, Result, TensorFunc, well_formed};
 use tilewright_layout::collapse::{self, collapse_axes};
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
@@ -22,7 +22,7 @@ use tilewright_layout::parts::{self, place_parts};
 use tilewright_layout::precompute::precompute;
 use tilewright_layout::{Leave, Left, begin, lift_layout};
 use tilewright_polyhedral::at_once;
-use tilewright_transform::lower;
+use tilewright_transform::lower::{self, IN_MEMORY};
 use tilewright_transform::pass::{Config, Pass, Run};
 use tilewright_transform::products::with_products_as_sizes;
 
@@ -225,7 +225,8 @@ impl Stage {
     }
 }
 
-/// Runs a pass over all functions; what it leaves as it was is for `opt --explain` to say.
+/// Runs a pass over all functions; what it leaves as it was is for `opt --explain` to say, but for what functions say
+/// of themselves ([`summary`]).
 fn run_pass(pass: &Pass, module: &Module, config: &Config) -> Result<Module> {
     match pass.run {
         Run::Tensor(_) => derivations::of_pass(pass, module, config),
@@ -312,17 +313,29 @@ fn lower_functions(state: &mut State<'_>) -> Result<Module> {
 }
 
 /// What a user should know of how the functions of a module are computed, in a sentence each: convolutions by
-/// transforms, and contractions that have no register tiles, since primitives refused them.
+/// transforms, contractions and other reductions whose loops are plain, since primitives refused them, and sums that
+/// are in memory where they were to be in registers.
 pub fn summary(module: &Module) -> Vec<String> {
     let mut all: Vec<String> = winograd::summary(module).into_iter().collect();
     for (name, f) in module.tensors() {
-        let Some(Attr::List(untiled)) = f.attrs.get(UNTILED) else { continue };
-        for text in untiled {
-            let Attr::Str(text) = text else { continue };
-            all.push(format!("plain loops in `{name}` for {text}"));
-        }
+        all.extend(texts(f, UNTILED).map(|text| format!("plain loops in `{name}` for {text}")));
+        all.extend(
+            texts(f, IN_MEMORY).map(|text| format!("`{name}` has its sums in memory: {text}")),
+        );
     }
     all
+}
+
+/// The texts of an attribute that is a list of them.
+fn texts<'a>(f: &'a TensorFunc, key: &str) -> impl Iterator<Item = &'a str> {
+    let list = match f.attrs.get(key) {
+        Some(Attr::List(list)) => &list[..],
+        _ => &[],
+    };
+    list.iter().filter_map(|text| match text {
+        Attr::Str(text) => Some(&**text),
+        _ => None,
+    })
 }
 
 /// Checks that iterations of loops that run at once do not depend on one another, as far as that can

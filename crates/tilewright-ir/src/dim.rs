@@ -282,6 +282,17 @@ impl Dim {
         self.substitute(&|v| open_size(v).map(|v| Dim::open(&v)))
     }
 
+    /// What is divided and by which number, where it is a quotient and nothing else.
+    pub fn quotient(self) -> Option<(Dim, usize)> {
+        match &self.form().0[..] {
+            [(atoms, 1)] => match &atoms[..] {
+                [Atom::Div(a, by)] => Some((*a, by.known()?)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The size with others in the place of open ones; those that `of` does not know stay.
     pub fn substitute(self, of: &dyn Fn(&Var) -> Option<Dim>) -> Dim {
         self.mapped(&|atom| match atom {
@@ -324,6 +335,7 @@ impl Dim {
 }
 
 impl Form {
+    /// The form with others in the place of atoms; of those that `of` does not know, the parts.
     fn mapped_atoms(&self, of: &dyn Fn(&Atom) -> Option<Dim>) -> Form {
         let at = |d: &Dim| d.form().mapped_atoms(of);
         let mut sum = Form::default();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffer::Buffer;
-use crate::dim::SizeRange;
+use crate::dim::{Dim, SizeRange};
 use crate::dtype::{DType, TypeKind};
 use crate::effects::{Effects, Summary};
 pub use crate::intrinsic::Intrin;
@@ -40,6 +40,7 @@ struct VarData {
     name: Arc<str>,
     dtype: DType,
     range: SizeRange,
+    stands_for: Option<Dim>,
 }
 
 impl Var {
@@ -50,7 +51,14 @@ impl Var {
 
     /// A new variable that, where it is a size, has its values in a range.
     pub fn size(name: impl Into<Arc<str>>, dtype: DType, range: SizeRange) -> Self {
-        Var(Arc::new(VarData { id: fresh_id(), name: name.into(), dtype, range }))
+        let name = name.into();
+        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, stands_for: None }))
+    }
+
+    /// A new variable that stands for an expression of other sizes: proofs about it may ask which.
+    pub fn standing_for(name: impl Into<Arc<str>>, dtype: DType, value: Dim) -> Self {
+        let (name, range) = (name.into(), value.range());
+        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, stands_for: Some(value) }))
     }
 
     /// A new `int32` variable, the usual type of indices.
@@ -60,7 +68,9 @@ impl Var {
 
     /// A new variable with the same name, type and range.
     pub fn fresh(&self) -> Self {
-        Self::size(self.0.name.clone(), self.0.dtype, self.0.range)
+        let VarData { name, dtype, range, stands_for, .. } = &*self.0;
+        let (name, dtype, range, stands_for) = (name.clone(), *dtype, *range, *stands_for);
+        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, stands_for }))
     }
 
     /// The name: a hint for printing.
@@ -76,6 +86,11 @@ impl Var {
     /// What the variable may be where it is a size; it says nothing of other variables.
     pub fn range(&self) -> SizeRange {
         self.0.range
+    }
+
+    /// The expression of other sizes that it stands for.
+    pub fn stands_for(&self) -> Option<Dim> {
+        self.0.stands_for
     }
 
     /// The identity.

@@ -168,6 +168,12 @@ impl Padding {
                 way.clone().min(Expr::i32(0) + twice.expr() - &way)
             }
         };
+        let inner = if self.kept.number().is_none() && !(self.lead == zero && self.after == zero) {
+            // Between the ends it is the element itself, which numbers alone would tell.
+            Expr::select(self.inside(i), i - self.lead.expr(), inner)
+        } else {
+            inner
+        };
         inner + self.first.expr()
     }
 }

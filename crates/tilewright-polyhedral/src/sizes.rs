@@ -25,23 +25,38 @@ pub fn sizes(func: &TensorFunc) -> Domain {
 }
 
 /// What every call of a function keeps to: no extent is negative, or zero where arguments have elements
-/// ([`NEEDS_ELEMENTS`]), and sizes are in their ranges.
+/// ([`NEEDS_ELEMENTS`]), and sizes are in their ranges; those that stand for quotients of others are between their
+/// bounds.
 pub fn given(func: &TensorFunc) -> Vec<Expr> {
     let extents = func.buffers().flat_map(|b| &b.shape);
     let open = extents.filter(|dim| dim.as_int().is_none() && dim.effects().constant());
     let extents = open.map(|dim| dim.clone().greater_equal(0));
-    let sizes = func.sizes().into_iter().filter(|v| v.range() != SizeRange::ALL);
-    let ranges = sizes.map(|v| {
+    let sizes = func.sizes();
+    let quotients = sizes.iter().filter_map(|v| is_quotient(v, &sizes));
+    let ranged = sizes.iter().filter(|v| v.range() != SizeRange::ALL);
+    let ranges = ranged.map(|v| {
         let (least, most) = (v.range().least() as i64, v.range().most() as i64);
         v.expr().greater_equal(least).and(v.expr().less_equal(most))
     });
-    let mut all: Vec<Expr> = extents.chain(ranges).collect();
+    let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).collect();
     if func.attrs.contains_key(NEEDS_ELEMENTS) {
         let written = accessed(&func.body).1;
         let read = func.buffers().filter(|b| !written.contains(b)).flat_map(|b| &b.shape);
         all.extend(read.flat_map(factors).map(|v| v.expr().greater_equal(1)));
     }
     all
+}
+
+/// What is between a size and the multiples of it that say which quotient of other sizes it is; `None` where it is
+/// none of those that the function has.
+fn is_quotient(v: &Var, sizes: &[Var]) -> Option<Expr> {
+    let (of, by) = v.stands_for()?.quotient()?;
+    if !of.vars().iter().all(|x| sizes.contains(x)) {
+        return None;
+    }
+    let (of, by) = (of.typed(v.dtype()), i64::try_from(by).ok()?);
+    let rest = of - v.expr() * by;
+    Some(rest.clone().greater_equal(0).and(rest.less(by)))
 }
 
 /// The sizes that an extent is a multiple of: where it is not zero, they are not either.

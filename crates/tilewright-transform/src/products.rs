@@ -3,10 +3,10 @@
 //! An axis of `h * w * 3` cells is for a proof an axis of a size `p`: nothing asks how the product comes about, and
 //! all that is said of `p` is linear. Afterwards the product stands in its place again.
 //!
-//! So is an axis of `h // 8 * (w // 8) + 1` cells one of `p + 1`, and one of `(n + 1) // 2` cells one of `q`, if all
-//! that the function says of `h`, `w` or `n` is that: as another number, `(n + 1) // 16` is `q // 8`. So is an extent
-//! that is a long expression, whatever else is said: proofs would spend their budget on it. Code without blocks
-//! computes such a size once.
+//! So is an axis of `h // 8 * (w // 8) + 1` cells one of `p + 1`, if all that the function says of `h` and `w` is that,
+//! and one of `(n + 1) // 2` cells one of `q`, of which it stays known that `n` is `2*q - 1` or `2*q`
+//! ([`Var::stands_for`]): as another number, `(n + 1) // 16` is `q // 8`. So is an extent that is a long expression,
+//! whatever else is said: proofs would spend their budget on it. Code without blocks computes such a size once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -35,8 +35,14 @@ pub fn with_products_as_sizes(
     sizes.extend(products(func).into_iter().map(Size::product));
     let terms = closed(func, &sizes, terms(func, &sizes));
     sizes.extend(terms);
-    let parts = closed(func, &sizes, parts(func));
-    sizes.extend(parts);
+    let parts = parts(func);
+    let closed = closed(func, &sizes, parts.clone());
+    // Of a quotient it is known what it is of.
+    let related = parts.into_iter().filter(|part| part.value.quotient().is_some());
+    let related: Vec<Size> =
+        related.filter(|part| closed.iter().all(|size| size.value != part.value)).collect();
+    sizes.extend(closed);
+    sizes.extend(related);
     if sizes.is_empty() {
         return change(func);
     }
@@ -245,7 +251,7 @@ fn has_quotients(func: &TensorFunc, size: Dim) -> bool {
 /// A variable for a product, named after its factors, with its range.
 fn named(product: Dim) -> Var {
     let names: Vec<String> = product.vars().iter().map(|v| v.name().to_string()).collect();
-    Var::size(names.join("_"), DType::I32, product.range())
+    Var::standing_for(names.join("_"), DType::I32, product)
 }
 
 /// How often a size has a product in it, where it is a multiple of it.

@@ -41,7 +41,7 @@ use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::canonical::{Stages, follows};
+use crate::canonical::{Stages, follows, refusal};
 use crate::parallel::behind;
 use crate::parts::{self, computed_at, no_unroll, row_of_vectors, written};
 use crate::share::{share, shared};
@@ -50,30 +50,40 @@ use self::choice::{Level, Tiling};
 pub(crate) use self::stage::Reduction;
 use self::window::Windows;
 
-/// Schedules the reductions of a function that have no loops yet. Says why where a primitive refuses: such a
-/// reduction stays as it is.
-pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, target: &Target) -> Vec<Error> {
-    let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return Vec::new() };
-    let mut said = Vec::new();
+/// Schedules the reductions of a function that have no loops yet. Says why where a primitive refuses, and second
+/// which reductions stay as they are for it.
+pub(crate) fn schedule(
+    sch: &mut Schedule,
+    func: &Arc<str>,
+    target: &Target,
+) -> (Vec<Error>, Vec<String>) {
+    let (mut said, mut plain) = (Vec::new(), Vec::new());
+    let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return (said, plain) };
     for (k, stage) in all.each(true) {
         let Some(reduction) = Reduction::of(stage, all.epilogue(k), target) else { continue };
         let windows = window::of(&all, k, target);
         let pad = all.pairs().into_iter().find(|(_, reader)| *reader == k);
         let pad = pad.and_then(|(pad, _)| all.get(pad)).filter(|_| !stage.is_fixed());
+        let mut refused = None;
         // A simpler way is tried where a primitive refuses; what it leaves half done is thrown away.
         for windows in windows.iter().map(Some).chain([None]) {
             let mut trial = sch.clone();
             match reduction.loops(&mut trial, func, windows, pad) {
                 Ok(true) => {
                     *sch = trial;
+                    refused = None;
                     break;
                 }
                 Ok(false) => {}
-                Err(e) => said.push(e.context(format_args!("function `{func}`"))),
+                Err(e) => {
+                    refused = Some(refusal(stage.name(), &e));
+                    said.push(e.context(format_args!("function `{func}`")));
+                }
             }
         }
+        plain.extend(refused);
     }
-    said
+    (said, plain)
 }
 
 impl<'a> Reduction<'a> {

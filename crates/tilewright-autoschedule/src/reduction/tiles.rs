@@ -78,6 +78,12 @@ pub(super) fn pieces(extent: Dim, size: i64, smaller: &[i64]) -> Vec<Piece> {
     all
 }
 
+/// The smaller sizes of tiles for what those of a size leave over: each divides the one before, the last is 1.
+fn divisors(size: i64) -> Vec<i64> {
+    let largest = |n: &i64| (1..*n).rev().find(|d| n % d == 0);
+    std::iter::successors(largest(&size), largest).collect()
+}
+
 /// The blocks of tiles of one size: what adds up sums and what makes the result.
 struct Sized {
     block: BlockRef,
@@ -147,7 +153,9 @@ impl Reduction<'_> {
             let (size, smaller) = match level {
                 Level::Axis(_) => continue,
                 Level::Vectors => (tiling.width, halves(tiling.width).collect()),
-                Level::Rows => (tiling.rows, vec![1]),
+                // Rows of windows share what they read: there are few that are left, and much code.
+                Level::Rows if tiling.overlap.is_some() => (tiling.rows, vec![1]),
+                Level::Rows => (tiling.rows, divisors(tiling.rows)),
             };
             let given = around.rows.filter(|(axis, _)| *axis == k);
             let extent = given.map_or(self.axes[k].extent, |(_, n)| n.dim());

@@ -1,10 +1,20 @@
-//! The code of contractions, for machines of three kinds: what runs the sums keeps them in registers.
+//! The code of contractions, for machines of three kinds: what runs the sums keeps them in registers, of fixed and of
+//! open sizes.
 
+use std::sync::Arc;
+
+use tilewright_autoschedule::{UNTILED, contractions, others};
+use tilewright_codegen::emit;
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_driver::random::Random;
 use tilewright_driver::{OptLevel, Options, Session, Target};
-use tilewright_ir::TensorFunc;
+use tilewright_ir::control::NEEDS_ELEMENTS;
+use tilewright_ir::{Attr, DType, Dim, Module, Remarks, TensorFunc, Var};
+use tilewright_ops::Operand;
+use tilewright_ops::contraction::{Conv, ConvTranspose, conv, conv_transpose, matmul};
+use tilewright_transform::lower::{self, IN_MEMORY};
+use tilewright_transform::products::with_products_as_sizes;
 
 use crate::schedules::{chain, channels_last, depthwise, grouped, image, product};
 
@@ -116,6 +126,105 @@ fn lanes_that_are_left_over_have_no_branch_each() {
         let text = assembly(&product(24, 64, 255), &machine.target);
         let labels = text.lines().filter(|line| line.starts_with(".LBB")).count();
         assert!(labels < 60, "{labels} on {:?}", machine.target);
+    }
+}
+
+/// Contractions of a type by name, of fixed or of open sizes.
+fn operators(dtype: DType, open: bool) -> Vec<(&'static str, TensorFunc)> {
+    let size = |name: &str, n: usize| match open {
+        true => Dim::open(&Var::index(name)),
+        false => n.into(),
+    };
+    let (rows, columns) = (size("n", 21), size("m", 48));
+    let of = |shape: &[Dim]| Operand::new(shape, dtype);
+    let weights = |shape: [usize; 4]| Operand::new(&shape, dtype);
+    let image =
+        |channels: usize| of(&[size("b", 1), channels.into(), size("h", 17), size("w", 35)]);
+    let conv = |channels: usize, results, groups, window: usize, stride, dilation| {
+        let pad = window / 2 * dilation;
+        let p = Conv {
+            groups,
+            strides: vec![stride; 2],
+            dilations: vec![dilation; 2],
+            pads_begin: vec![pad; 2],
+            pads_end: vec![pad; 2],
+            ..Conv::new(image(channels), weights([results, channels / groups, window, window]))
+        };
+        conv(&p).expect("a convolution")
+    };
+    let transposed = ConvTranspose {
+        strides: vec![2; 2],
+        ..ConvTranspose::new(image(16), weights([16, 32, 2, 2]))
+    };
+    let weight = of(&[Dim::from(32), 48.into()]);
+    let batch = [of(&[Dim::from(2), rows, 32.into()]), of(&[Dim::from(2), 32.into(), columns])];
+    vec![
+        ("product", matmul(&of(&[rows, 32.into()]), &weight).expect("a product")),
+        ("product of inputs", matmul(&batch[0], &batch[1]).expect("a product")),
+        ("one pixel", conv(32, 48, 1, 1, 1, 1)),
+        ("window", conv(16, 32, 1, 3, 1, 1)),
+        ("stride 2", conv(16, 32, 1, 3, 2, 1)),
+        ("dilation 2", conv(16, 32, 1, 3, 1, 2)),
+        ("groups", conv(32, 32, 2, 3, 1, 1)),
+        ("a channel each", conv(8, 8, 8, 3, 1, 1)),
+        ("a channel each, stride 2", conv(8, 8, 8, 3, 2, 1)),
+        ("transposed", conv_transpose(&transposed).expect("a convolution")),
+    ]
+}
+
+/// A function as the pipeline schedules and lowers it, alone.
+fn lowered(func: &TensorFunc, target: &Target) -> TensorFunc {
+    let mut func = func.clone();
+    func.attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
+    let mut why = Remarks::new();
+    let made = with_products_as_sizes(&func, |f| {
+        let mut module = Module::new();
+        module.insert("main", f.clone());
+        let (tiled, _) = contractions(&module, target, &mut why)?;
+        Ok((**tiled.tensor("main")?).clone())
+    });
+    let made = with_products_as_sizes(&made.expect("a schedule"), |f| {
+        others(f, target, &mut Remarks::new())
+    });
+    lower::lower(&made.expect("a schedule")).expect("lowers")
+}
+
+/// Whether a line multiplies single numbers.
+fn multiplies_one(line: &str) -> bool {
+    let op = line.split_whitespace().next().unwrap_or_default();
+    let multiplies = op.starts_with("vfmadd") || op.starts_with("vmul");
+    multiplies && ["ss", "sd", "sh"].iter().any(|one| op.ends_with(one))
+}
+
+/// The walk over operators, element types, and fixed or open sizes: no loop goes through products one by one, none
+/// has its sums in memory, and vectors of products are added up.
+#[test]
+fn no_contraction_runs_element_by_element() {
+    let x86 = |m: &Machine| m.target.triple.starts_with("x86_64");
+    for machine in machines().into_iter().filter(x86) {
+        for dtype in [DType::F32, DType::F64, DType::F16] {
+            for open in [false, true] {
+                for (name, func) in operators(dtype, open) {
+                    let sizes = if open { "open" } else { "fixed" };
+                    let what = format!("{name}, {dtype}, {sizes}, {}", machine.target.cpu);
+                    let func = lowered(&func, &machine.target);
+                    let said = [UNTILED, IN_MEMORY].map(|key| func.attrs.get(key));
+        X
+                    let name: Arc<str> = "main".into();
+                    let ir = emit::module(&[(name, &func)], &machine.target).expect("IR");
+                    let llvm = Llvm::get().expect("an LLVM");
+                    let target = &machine.target;
+                    let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly);
+                    let text = String::from_utf8(bytes.expect("assembly")).expect("text");
+                    let loops = innermost_loops(&text);
+                    let single = loops.iter().filter(|l| l.iter().any(|x| multiplies_one(x)));
+                    let single: Vec<_> = single.collect();
+                    assert!(single.is_empty(), "{what}: {single:#?}");
+                    let fused = |line: &str| machine.fused.iter().all(|part| line.contains(part));
+                    assert!(text.lines().any(fused), "{what}: no vectors");
+                }
+            }
+        }
     }
 }
 

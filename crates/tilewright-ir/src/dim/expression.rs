@@ -1,4 +1,10 @@
 //! Sizes as expressions of integers, and expressions read back as sizes.
+//!
+//! Parts of expressions are shared, and asked for again at each level of what they are in: what a part is, is
+//! remembered by its node.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 use super::form::{Atom, Form};
 use super::{Dim, Repr, narrow};
@@ -161,8 +167,38 @@ impl Atom {
     }
 }
 
+/// Nodes of an expression from which on its form is remembered.
+const LARGE: u32 = 8;
+
+/// Most forms that are remembered; then all are forgotten.
+const MOST: usize = 1 << 14;
+
+/// Forms by the address of the node, which is kept alive for as long.
+type Remembered = HashMap<usize, (Expr, Option<Form>)>;
+
+thread_local! {
+    static REMEMBERED: RefCell<Remembered> = RefCell::default();
+}
+
 /// The form of an expression of integers; `None` for loads and what is no arithmetic.
 pub(super) fn form_of(e: &Expr) -> Option<Form> {
+    if e.size() < LARGE {
+        return computed(e);
+    }
+    let known = REMEMBERED.with_borrow(|all| all.get(&e.address()).map(|(_, form)| form.clone()));
+    known.unwrap_or_else(|| {
+        let form = computed(e);
+        REMEMBERED.with_borrow_mut(|all| {
+            if all.len() >= MOST {
+                all.clear();
+            }
+            all.insert(e.address(), (e.clone(), form.clone()));
+        });
+        form
+    })
+}
+
+fn computed(e: &Expr) -> Option<Form> {
     Some(match e.kind() {
         ExprKind::Int(v) => Form::number(i128::from(*v)),
         ExprKind::Var(v) if v.dtype().is_int() => Form::atom(Atom::Var(v.clone())),

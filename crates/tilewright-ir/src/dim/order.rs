@@ -35,14 +35,27 @@ impl Form {
     /// Whether it is at least zero for all values of open sizes, as far as that can be shown.
     pub(super) fn is_never_negative(&self) -> bool {
         if self.compound().is_none() {
-            return self.shown(&mut { STEPS });
+            return self.shown(&mut { STEPS }) || self.is_so_spelled_out();
         }
         if let Some(known) = table().signs.get(self) {
             return *known;
         }
-        let shown = self.shown(&mut { STEPS });
+        let shown = self.shown(&mut { STEPS }) || self.is_so_spelled_out();
         table().signs.insert(self.clone(), shown);
         shown
+    }
+
+    /// Whether it is never negative with what its variables stand for in their places.
+    fn is_so_spelled_out(&self) -> bool {
+        let stands_for = |atom: &Atom| match atom {
+            Atom::Var(v) => v.stands_for(),
+            _ => None,
+        };
+        if !self.0.iter().flat_map(|t| &t.0).any(|atom| stands_for(atom).is_some()) {
+            return false;
+        }
+        let form = self.mapped_atoms(&stands_for);
+        form != *self && form.is_never_negative()
     }
 
     fn shown(&self, steps: &mut usize) -> bool {

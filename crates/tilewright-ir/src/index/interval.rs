@@ -18,6 +18,7 @@ use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
 use crate::equal::same_expr;
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+use crate::stmt::Range;
 
 /// `lo..=hi`; empty where `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +141,8 @@ struct Known {
     vars: FxHashMap<Var, (Interval, bool)>,
     /// Extents of buffers, with their values.
     extents: Vec<(Expr, Interval)>,
+    /// The ranges of loops whose ends depend on sizes.
+    loops: FxHashMap<Var, Range>,
     /// By the address of the node, which the node beside it keeps alive, and whether the values are
     /// those of [`Ranges::exact`].
     memo: FxHashMap<(usize, bool), (Expr, Option<Interval>)>,
@@ -166,6 +169,21 @@ impl Ranges {
         if before.is_some_and(|b| b != (values, tight)) {
             known.memo.clear();
         }
+    }
+
+    /// Says through which range a loop with open ends runs, or that its ends are numbers.
+    pub(super) fn bind_ends(&mut self, var: &Var, range: Option<Range>) {
+        let known = self.0.get_mut();
+        match range {
+            Some(range) => drop(known.loops.insert(var.clone(), range)),
+            None => drop(known.loops.remove(var)),
+        }
+    }
+
+    /// The range of a loop with open ends.
+    pub(super) fn ends(&self, var: &Var) -> Option<Range> {
+        let known = self.0.borrow();
+        known.loops.get(var).cloned()
     }
 
     /// Says what values an extent has that is no variable, wherever it is computed.

@@ -11,7 +11,8 @@
 //! Sizes that are open leave quotients in indices and extents, whose bounds one by one say nothing:
 //! `w // 4 * 2 - w // 12 * 6` is between 0 and 4, since `w // 12` is `w // 4 // 3`, and `(w + 63) // 64 - w // 64`
 //! is 0 or 1. Quotients of one number, up to what is added to it, are taken together ([`Linear::values`],
-//! [`Linear::span`]); remainders are quotients, too.
+//! [`Linear::span`]); remainders are quotients, too. And the variable of a loop over an open extent is known by how
+//! far it is from that: in `for i in range(n)` the form `n - i` is at least 1.
 
 use std::cmp::Reverse;
 
@@ -38,6 +39,9 @@ pub struct Linear {
 
 /// Coefficients beyond this are not followed; sums and products of two stay in `i128`.
 pub const LIMIT: i128 = 1 << 62;
+
+/// Most loops whose ends are looked at, one of which may depend on another.
+const LOOPS: usize = 8;
 
 /// Whether sums and products in a type are taken as those of integers: in narrower types and in
 /// unsigned ones they wrap in earnest.
@@ -133,6 +137,49 @@ impl Linear {
 
     /// The values of the form as an integer; `None` beyond `i128`.
     pub fn values(&self, ranges: &Ranges) -> Option<Interval> {
+        let all = self.whatever_loops(ranges)?;
+        Some(self.within_loops(ranges).map_or(all, |i| i.meet(all)))
+    }
+
+    /// The values by the ends of loops whose extents are open; `None` where it has no variable of one.
+    fn within_loops(&self, ranges: &Ranges) -> Option<Interval> {
+        let mut vars = self.terms.iter().filter_map(|(atom, _)| atom.as_var());
+        vars.find(|v| ranges.ends(v).is_some())?;
+        let [least, most] = [false, true].map(|most| self.at_ends(ranges, most));
+        let (least, most) = (least?.whatever_loops(ranges)?, most?.whatever_loops(ranges)?);
+        Some(Interval { lo: least.lo, hi: most.hi })
+    }
+
+    /// The least or the most that the form is in all iterations of loops whose extents are open.
+    fn at_ends(&self, ranges: &Ranges, most: bool) -> Option<Linear> {
+        let mut now = self.clone();
+        for _ in 0..LOOPS {
+            let found = now
+                .terms
+                .iter()
+                .enumerate()
+                .find_map(|(at, (atom, _))| Some((at, ranges.ends(atom.as_var()?)?)));
+            let Some((at, range)) = found else { return Some(now) };
+            let (_, by) = now.terms.remove(at);
+            let mut end = Linear::of(&range.min)?;
+            end.one_by_one(ranges).filter(|i| end.holds(*i))?;
+            if (by > 0) == most {
+                let extent = Linear::of(&range.extent)?;
+                extent.one_by_one(ranges).filter(|i| extent.holds(*i))?;
+                end = end.plus(&extent, 1)?.plus(&Linear::constant(1, self.dtype), -1)?;
+            }
+            now = now.plus(&end, by)?;
+        }
+        None
+    }
+
+    /// Whether its type holds all values of an interval.
+    fn holds(&self, values: Interval) -> bool {
+        Interval::of_type(self.dtype).is_some_and(|all| values.within(all))
+    }
+
+    /// The values by those of variables.
+    fn whatever_loops(&self, ranges: &Ranges) -> Option<Interval> {
         let one_by_one = self.one_by_one(ranges)?;
         let quotients = self.terms.iter().filter(|(atom, _)| is_divided(atom)).count();
         if quotients == 0 || self.terms.len() < 2 {
@@ -222,7 +269,12 @@ impl Ranges {
         let (min, extent) = (self.of_sum(&range.min), self.of_sum(&range.extent));
         let values = Interval { lo: min.lo, hi: min.hi + (extent.hi - 1).max(0) };
         let values = values.meet(Interval::all(var.dtype()));
-        if is_tight { self.bind_exact(var, values) } else { self.bind(var, values) }
+        if is_tight {
+            self.bind_exact(var, values)
+        } else {
+            self.bind(var, values)
+        }
+        self.bind_ends(var, (!is_tight).then(|| range.clone()));
     }
 
     /// [`Ranges::interval`], with the quotients of a sum taken together.

@@ -244,14 +244,7 @@ impl Compact<'_> {
                     && (self.runs_once(range)
                         || self.inside(s, |c| c.is_new_each_time(local, var, body))) =>
             {
-                let placed = self.inside(s, |c| c.sink(local, body));
-                // Memory of an open size is one for all iterations that run at once; registers are none.
-                match (kind, placed.elements) {
-                    (ForKind::Parallel, None) if &*local.buffer.scope == "global" => {
-                        self.here(local, s)
-                    }
-                    _ => placed.inside(s),
-                }
+                self.inside(s, |c| c.sink(local, body)).inside(s)
             }
             StmtKind::If { cond, .. } if !uses(cond) => self.sink_into_branches(local, s),
             StmtKind::Let { value, body, .. } if !uses(value) => {

@@ -27,7 +27,7 @@ mod sizes;
 pub mod unroll;
 pub mod vectorize;
 
-use tilewright_ir::{Remarks, Result, TensorFunc};
+use tilewright_ir::{Attr, Buffer, Error, Param, Remarks, Result, TensorFunc};
 
 use crate::border::use_border;
 use crate::pass::{Flag, Pass, Run};
@@ -43,20 +43,15 @@ pub const UNCHECKED: Flag = Flag {
     default: false,
 };
 
+/// The attribute of a lowered function that says which memory of sums is in no registers, and why: a list of texts.
+pub const IN_MEMORY: &str = "tilewright.in_memory";
+
 /// `lower` by name.
 pub const PASS: Pass = Pass {
     name: "lower",
     summary: "all that code generation needs, from lower_blocks to lift_scratch",
     options: &[&UNCHECKED],
-    run: Run::Tensor(|f, given, why| {
-        let unchecked = given.get(&UNCHECKED)?;
-        let lowered = with_products_as_sizes(f, |f| {
-            let derived = derived(f, why)?;
-            let checked = if unchecked { derived } else { bounds::check_bounds(&derived)? };
-            use_border(&flat(&checked)?, why)
-        })?;
-        Ok(bind_sizes(&lowered))
-    }),
+    run: Run::Tensor(|f, given, why| lowered(f, given.get(&UNCHECKED)?, why)),
 };
 
 /// Lowers a tensor function for code generation. What comes out accesses nothing outside of its
@@ -66,11 +61,37 @@ pub const PASS: Pass = Pass {
 /// `Unsupported` where the function uses something that flat memory cannot express, those of
 /// [`refine::refine`], and those of `bounds::check_bounds`.
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
-    let lowered = with_products_as_sizes(func, |func| {
-        let why = &mut Remarks::new();
-        use_border(&flat(&bounds::check_bounds(&derived(func, why)?)?)?, why)
+    lowered(func, false, &mut Remarks::new())
+}
+
+fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<TensorFunc> {
+    let mut said = Remarks::new();
+    let mut lowered = with_products_as_sizes(func, |f| {
+        let derived = derived(f, &mut said)?;
+        let checked = if unchecked { derived } else { bounds::check_bounds(&derived)? };
+        use_border(&flat(&checked)?, &mut said)
     })?;
+    let in_memory = sums_in_memory(&lowered, &said);
+    if !in_memory.is_empty() {
+        lowered.attrs.insert(IN_MEMORY.into(), Attr::List(in_memory));
+    }
+    why.extend(said);
     Ok(bind_sizes(&lowered))
+}
+
+/// The buffers that were to be registers and became parameters, with what was said of them.
+fn sums_in_memory(func: &TensorFunc, said: &Remarks) -> Vec<Attr> {
+    let scratch = func.params.iter().rev().take(func.scratch_count()).rev();
+    let local = scratch.filter_map(Param::buffer).filter(|b| &*b.scope == "local");
+    let text = |b: &Buffer| {
+        let name = format!("`{}`", b.name);
+        let own = said.iter().map(Error::diagnostic).filter(|d| d.message.contains(&name));
+        let mut notes: Vec<&str> = own.flat_map(|d| &d.notes).map(String::as_str).collect();
+        notes.dedup();
+        let why = if notes.is_empty() { "it is too large" } else { &notes.join("; ") };
+        Attr::Str(format!("{name}: {why}").into())
+    };
+    local.map(text).collect()
 }
 
 /// A function without blocks, and what was only said for passes.
