@@ -12,7 +12,7 @@ use tilewright_verify::VerifyOptions;
 use crate::error::{Result, remarks};
 use crate::executable::sizes;
 use crate::module::{Extents, Module, extents};
-use crate::work::{away, away_until_signal};
+use crate::work::{away, away_until_signal, until_signal};
 
 /// The first element that differs: which, what it is in both modules, with which inputs.
 type Witness = (String, Vec<String>, Vec<String>, Vec<(String, String)>);
@@ -29,9 +29,9 @@ pub fn verify_modules(
 ) -> Result<(&'static str, String, Vec<String>, Option<Witness>)> {
     let mut options = VerifyOptions { reassociate, ..VerifyOptions::default() };
     options.steps = steps.unwrap_or(options.steps);
-    let (a, b) = (a.get(py)?, b.get(py)?);
+    let (a, b) = (a.get(py)?.clone(), b.get(py)?.clone());
     let given = extents(dims)?;
-    let verified = away(py, || verify::verify(a, b, &given, &options))?;
+    let verified = until_signal(py, move || verify::verify(&a, &b, &given, &options))?;
     let answer = match verified.answer {
         Answer::Equal => "equal",
         Answer::Differ => "differ",

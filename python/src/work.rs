@@ -30,6 +30,15 @@ pub fn abandon(raised: PyErr) -> ! {
     resume_unwind(Box::new(Abandoned(Some(raised))))
 }
 
+/// Does something that may take long on a large stack, without the lock of the interpreter, until it is done
+/// or Python has a signal that raises (Ctrl-C). After that the work goes on by itself, and nobody waits for it.
+pub fn until_signal<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> tilewright_driver::Result<T> + Send + 'static,
+) -> Result<T> {
+    away_until_signal(py, Options::new(), move |_| work())
+}
+
 /// Compiles something on a large stack, without the lock of the interpreter, until it is done or Python
 /// has a signal that raises (Ctrl-C), or what is told of progress raises.
 ///
