@@ -405,6 +405,28 @@ def test_a_model_that_cannot_be_compiled_is_refused_at_once() -> None:
         ort.InferenceSession(content)
 
 
+def test_sizes_that_an_open_program_takes_for_equal_need_not_be() -> None:
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    x, y = (
+        helper.make_tensor_value_info("x", 1, [1, 1, "n"]),
+        helper.make_tensor_value_info("y", 1, [1, 1, "k"]),
+    )
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[2], strides=[2]),
+        helper.make_node("Expand", ["half", "shape"], ["y"]),
+    ]
+    shape = onnx.numpy_helper.from_array(np.array([1, 1, 5]), "shape")
+    session = ort.InferenceSession(_model(nodes, [x], [y], [shape]))
+    for n in (10, 2, 11, 3, 2):
+        given = np.arange(n, dtype=np.float32).reshape(1, 1, n)
+        half = given[:, :, : n // 2 * 2].reshape(1, 1, -1, 2).max(3)
+        (made,) = session.run(None, {"x": given})
+        assert (made == np.broadcast_to(half, (1, 1, 5))).all()
+    with pytest.raises(tilewright.Error, match="node 1"):
+        session.run(None, {"x": np.zeros((1, 1, 6), np.float32)})
+
+
 def test_a_quick_result_comes_first(digits: str, expected: list[Any], compiled: list[str]) -> None:
     options = ort.SessionOptions()
     options.add_session_config_entry("tilewright.quick", "1")
