@@ -91,6 +91,9 @@ def run(case):
     if error is None:
         return short, "pass", ""
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if isinstance(error, TypeError) and said.startswith("Unable to compare"):
+        # The suite takes the length of scalars in a sequence, which have none.
+        return short, "not compared", said
     refused = isinstance(error, tilewright.Error) and error.kind not in {"internal", "execution"}
     return short, "refused" if refused else "failed", said
 

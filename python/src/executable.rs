@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
+use tilewright_driver::Error;
 use tilewright_driver::saved;
-use tilewright_driver::{Error, Tensor};
 use tilewright_ir as ir;
+use tilewright_ir::list::Item;
+use tilewright_runtime::OpenPort;
 use tilewright_runtime::pool::cores;
 
 use crate::error::{Result, closed};
@@ -35,20 +37,31 @@ pub fn sizes(py: Python<'_>, dims: &[ir::Dim]) -> PyResult<Vec<Py<PyAny>>> {
     dims.iter().map(size).collect()
 }
 
-fn ports(ports: &[tilewright_runtime::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
-    let one = |p: &tilewright_runtime::OpenPort| {
-        Ok((p.name.to_string(), p.dtype.to_string(), Some(sizes(py, &p.shape)?)))
-    };
+fn ports(ports: &[OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
+    let one =
+        |p: &OpenPort| Ok((p.name.to_string(), p.dtype.to_string(), Some(sizes(py, &p.shape)?)));
     ports.iter().map(one).collect()
 }
 
-/// Outputs as Python has them: one array, or a tuple.
-fn result<'py>(py: Python<'py>, mut outputs: Vec<Tensor>) -> Result<Bound<'py, PyAny>> {
+/// Outputs as Python has them: one value, or a tuple.
+fn result<'py>(py: Python<'py>, mut outputs: Vec<Item>) -> Result<Bound<'py, PyAny>> {
     if outputs.len() == 1 {
-        return array::array(py, outputs.swap_remove(0));
+        return value(py, outputs.swap_remove(0));
     }
-    let arrays = outputs.into_iter().map(|t| array::array(py, t)).collect::<Result<Vec<_>>>()?;
-    Ok(PyTuple::new(py, arrays)?.into_any())
+    let values = outputs.into_iter().map(|item| value(py, item)).collect::<Result<Vec<_>>>()?;
+    Ok(PyTuple::new(py, values)?.into_any())
+}
+
+/// A value as Python has it: an array, a list, or `None`.
+fn value(py: Python<'_>, item: Item) -> Result<Bound<'_, PyAny>> {
+    match item {
+        Item::Tensor(tensor) => array::array(py, tensor),
+        Item::Nothing => Ok(py.None().into_bound(py)),
+        Item::List(items) => {
+            let items = items.iter().map(|item| value(py, item.clone()));
+            Ok(PyList::new(py, items.collect::<Result<Vec<_>>>()?)?.into_any())
+        }
+    }
 }
 
 /// Index map, logical and stored extents, what the padding holds.
@@ -58,10 +71,7 @@ fn storage(stored: &tilewright_runtime::Stored) -> Storage {
     (stored.to_string(), stored.logical.clone(), stored.physical(), stored.pad)
 }
 
-fn named<'a>(
-    ports: &'a [tilewright_runtime::OpenPort],
-    name: &str,
-) -> tilewright_driver::Result<&'a tilewright_runtime::OpenPort> {
+fn named<'a>(ports: &'a [OpenPort], name: &str) -> tilewright_driver::Result<&'a OpenPort> {
     let found = ports.iter().find(|port| *port.name == *name);
     found.ok_or_else(|| {
         let names: Vec<String> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
@@ -109,7 +119,13 @@ impl Executable {
     ) -> Result<Bound<'py, PyAny>> {
         let executable = self.get()?;
         let inputs = array::inputs(executable.inputs(), args, kwargs)?;
-        let outputs = py.detach(|| executable.run(&inputs))?;
+        let outputs = py.detach(|| {
+            if executable.outputs().iter().any(OpenPort::is_item) {
+                executable.run_items(&inputs)
+            } else {
+                Ok(executable.run(&inputs)?.into_iter().map(Item::Tensor).collect())
+            }
+        })?;
         result(py, outputs)
     }
 
@@ -155,9 +171,8 @@ impl Executable {
     /// How each input and each output is stored; `None` where that is as the model has it.
     fn storage(&self) -> Result<[Vec<Option<Storage>>; 2]> {
         let executable = self.get()?;
-        let of = |ports: &[tilewright_runtime::OpenPort]| {
-            ports.iter().map(|p| Some(storage(p.stored.as_ref()?))).collect()
-        };
+        let of =
+            |ports: &[OpenPort]| ports.iter().map(|p| Some(storage(p.stored.as_ref()?))).collect();
         Ok([of(executable.inputs()), of(executable.outputs())])
     }
 

@@ -21,7 +21,7 @@ use crate::array;
 use crate::error::{Result, remarks};
 use crate::executable::{Executable, Port};
 use crate::options;
-use crate::work::{away, away_until_signal};
+use crate::work::{away, away_until_signal, until_signal};
 
 /// A module, or a file whose sizes are not settled yet.
 #[pyclass(frozen, module = "tilewright._native")]
@@ -258,13 +258,15 @@ impl Module {
         name: &str,
         options: Vec<(String, String)>,
     ) -> Result<(Module, Option<String>, Vec<Bound<'py, PyAny>>)> {
-        let module = self.get(py)?;
+        let module = self.get(py)?.clone();
         let config = Config::from_iter(options);
-        let mut why = Vec::new();
-        let (new, trace) = away(py, || {
-            let pass = passes::find(name)?;
+        let name = name.to_owned();
+        let (new, trace, why) = until_signal(py, move || {
+            let pass = passes::find(&name)?;
             passes::check_config(&config, &[pass])?;
-            passes::run_traced(pass, module, &config, &mut why)
+            let mut why = Vec::new();
+            let (new, trace) = passes::run_traced(pass, &module, &config, &mut why)?;
+            Ok((new, trace, why))
         })?;
         Ok((Module::of(new), trace, remarks(py, &why)?))
     }
@@ -278,9 +280,11 @@ impl Module {
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Module> {
         let until = Stage::named(stage)?;
-        let session = Session::new(options::parse(options)?);
-        let module = self.get(py)?;
-        Ok(Module::of(away(py, || session.stages(module, until))?.module))
+        let module = self.get(py)?.clone();
+        let made = away_until_signal(py, options::parse(options)?, move |options| {
+            Session::new(options.clone()).stages(&module, until)
+        })?;
+        Ok(Module::of(made.module))
     }
 
     /// Compiles the module. That of a model's file is kept for the next process.
@@ -314,8 +318,10 @@ impl Module {
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<()> {
         let options = options::parse(options)?;
-        let module = self.get(py)?;
-        Ok(away(py, || Session::new(options).save(module, path))?)
+        let module = self.get(py)?.clone();
+        away_until_signal(py, options, move |options| {
+            Session::new(options.clone()).save(&module, path)
+        })
     }
 
     /// What structural comparison finds first; `None` where there is no difference.

@@ -9,6 +9,7 @@ use tilewright_driver::options::{Listener, Message, Progress, Watcher};
 use tilewright_driver::{Error, LayoutPolicy, OptLevel, Options, Target};
 
 use crate::error::Result;
+use crate::work;
 
 /// What the options of a call say. Unknown ones are refused.
 pub fn parse(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
@@ -84,19 +85,18 @@ fn level(level: u8) -> Result<OptLevel> {
     }
 }
 
-/// What tells a function of Python about progress. What that raises is printed as an exception that
-/// cannot be caught, and stops nothing.
+/// What tells a function of Python about progress. What that raises ends the work, and is raised by the
+/// call that began it.
 fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<Watcher>> {
     if value.is_none() {
         return Ok(None);
     }
     let function = value.clone().unbind();
     Ok(Some(Arc::new(move |p: Progress| {
-        Python::attach(|py| {
-            if let Err(e) = function.call1(py, (p.what, p.done, p.total)) {
-                e.write_unraisable(py, Some(function.bind(py)));
-            }
-        });
+        let told = Python::attach(|py| function.call1(py, (p.what, p.done, p.total)).map(drop));
+        if let Err(raised) = told {
+            work::abandon(raised);
+        }
     })))
 }
 

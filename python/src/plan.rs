@@ -6,13 +6,13 @@ use tilewright_driver::layout;
 use tilewright_driver::verify::{self, Answer};
 use tilewright_layout::flow::Planned;
 use tilewright_layout::{Left, TiledLayout};
-use tilewright_report::{Report, drawings, object, page, tables, what_if};
+use tilewright_report::{About, Report, about, drawings, object, page, tables, what_if};
 use tilewright_verify::VerifyOptions;
 
 use crate::error::{Result, remarks};
 use crate::executable::sizes;
 use crate::module::{Extents, Module, extents};
-use crate::work::{away, away_until_signal};
+use crate::work::{away, away_until_signal, until_signal};
 
 /// The first element that differs: which, what it is in both modules, with which inputs.
 type Witness = (String, Vec<String>, Vec<String>, Vec<(String, String)>);
@@ -29,9 +29,9 @@ pub fn verify_modules(
 ) -> Result<(&'static str, String, Vec<String>, Option<Witness>)> {
     let mut options = VerifyOptions { reassociate, ..VerifyOptions::default() };
     options.steps = steps.unwrap_or(options.steps);
-    let (a, b) = (a.get(py)?, b.get(py)?);
+    let (a, b) = (a.get(py)?.clone(), b.get(py)?.clone());
     let given = extents(dims)?;
-    let verified = away(py, || verify::verify(a, b, &given, &options))?;
+    let verified = until_signal(py, move || verify::verify(&a, &b, &given, &options))?;
     let answer = match verified.answer {
         Answer::Equal => "equal",
         Answer::Differ => "differ",
@@ -53,6 +53,8 @@ pub struct Plan {
     unit: &'static str,
     /// The machine that it is for.
     target: tilewright_driver::Target,
+    /// All that it is for, in words.
+    about: About,
 }
 
 /// Plans the layouts of a module; also what could not follow, and why.
@@ -76,16 +78,17 @@ pub fn plan_layouts<'py>(
         let (after, plans, left) = layout::plan(&before, &timings, options.io_layout, &mut why)?;
         let unit = timings.unit().name();
         let target = options.resolve_target()?;
-        Ok((Plan { before, after, plans, left, unit, target }, why))
+        let about = about(&before, &timings);
+        Ok((Plan { before, after, plans, left, unit, target, about }, why))
     })?;
     Ok((plan, remarks(py, &why)?))
 }
 
 impl Plan {
     fn report<'a>(&'a self, name: &'a str) -> Report<'a> {
-        let Plan { before, after, plans, left, unit, target } = self;
+        let Plan { before, after, plans, left, unit, target, about } = self;
         let (module, after) = (before, Some((after, target)));
-        Report { model: name, module, after, plans, left, unit, times: &[] }
+        Report { model: name, module, after, plans, left, unit, times: &[], about }
     }
 }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterator
 
 import pytest
 import tilewright
+from tilewright import onnxruntime as ort
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -58,3 +60,13 @@ def f(A: T.Buffer(({count},), "{dtype}"), B: T.Buffer(({count},), "{dtype}")):
 def double() -> tilewright.Module:
     """Twice a vector of 14 floats."""
     return tilewright.parse(elementwise("float32", 14, "A[vi] * T.float32(2)"))
+
+
+@pytest.fixture
+def compiled() -> Iterator[list[str]]:
+    """What sessions say of their compilations."""
+    said: list[str] = []
+    ort.set_default_logger_callback(lambda severity, category, name, place, message: said.append(message), 1)
+    yield said
+    ort.set_default_logger_callback(None)
+    ort.set_default_logger_severity(2)

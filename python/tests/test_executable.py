@@ -132,6 +132,19 @@ except KeyboardInterrupt:
     assert took < 1
 
 
+def test_what_progress_raises_ends_the_compilation(double: tilewright.Module) -> None:
+    told: list[str] = []
+
+    def stop(what: str, done: int, total: int) -> None:
+        told.append(what)
+        if len(told) == 3:
+            raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        double.compile(cache=False, progress=stop)
+    assert len(told) == 3
+
+
 def check(got: Any, expected: Any) -> None:
     for one, name in zip(got, ("logits", "probabilities")):
         np.testing.assert_allclose(one, expected[name][: len(one)], rtol=1e-4, atol=1e-5)

@@ -59,7 +59,7 @@ if way == "module":
 else:
     session = ort.InferenceSession(path)
     (y,) = session.run(None, {"x": x, "shape": shape})
-    (_, fixed), = session._kept.values()
+    fixed = session._programs._fixed
     # What was found has read no module.
     made = None
 print(y.shape, float(y[0, 0]), made, list(fixed))

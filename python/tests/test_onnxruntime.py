@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import pathlib
 import pickle
+import subprocess
+import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -83,6 +87,7 @@ def test_options_mean_what_they_say(digits: str, expected: list[Any]) -> None:
     session = ort.InferenceSession(digits, options)
     assert session.get_inputs()[0].shape == [3, 1, 8, 8]
     assert session._how == {"threads": 1, "layout": None, "fuse": False}
+    assert session.get_outputs()[0].shape == [3, 10]
     np.testing.assert_allclose(session.run(["logits"], {"image": X})[0], expected[0], rtol=1e-4, atol=1e-5)
     with pytest.raises(tilewright.InputError):
         session.run(None, {"image": X[:2]})
@@ -108,7 +113,7 @@ def test_lists_have_the_type_of_the_input(session: ort.InferenceSession, expecte
     np.testing.assert_allclose(session.run(None, {"image": X.tolist()})[0], expected[0], rtol=1e-5, atol=1e-6)
 
 
-def test_values_are_bound(session: ort.InferenceSession, expected: list[Any]) -> None:
+def test_values_are_bound(session: ort.InferenceSession, digits: str, expected: list[Any]) -> None:
     binding = session.io_binding()
     with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: images"):
         binding.bind_cpu_input("images", X)
@@ -123,7 +128,7 @@ def test_values_are_bound(session: ort.InferenceSession, expected: list[Any]) ->
     np.testing.assert_allclose(memory, expected[0], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(binding.get_outputs()[0].numpy(), expected[1], rtol=1e-5, atol=1e-6)
     # Memory that is bound is read and written at each run.
-    value = ort.OrtValue.ortvalue_from_numpy(X)
+    value = ort.OrtValue.ortvalue_from_numpy(X.copy())
     binding.bind_ortvalue_input("image", value)
     value.update_inplace(X[::-1])
     session.run_with_iobinding(binding)
@@ -135,6 +140,8 @@ def test_values_are_bound(session: ort.InferenceSession, expected: list[Any]) ->
     binding.clear_binding_inputs()
     with pytest.raises(ValueError, match="Required inputs"):
         session.run_with_iobinding(binding)
+    with pytest.raises(ValueError, match="must be used with the session that created it"):
+        ort.InferenceSession(digits).run_with_iobinding(binding)
 
 
 def test_inputs_are_read_at_an_address(session: ort.InferenceSession, expected: list[Any]) -> None:
@@ -154,7 +161,12 @@ def test_values_say_what_they_are() -> None:
     assert value.tensor_size_in_bytes() == X.nbytes
     assert value.is_tensor()
     assert (np.from_dlpack(value) == X).all()
-    assert value.data_ptr() != X.ctypes.data
+    # Memory is shared, as ONNX Runtime shares it.
+    assert value.data_ptr() == X.ctypes.data
+    turned = ort.OrtValue.ortvalue_from_numpy(X.T)
+    assert (turned.numpy() == X.T).all()
+    with pytest.raises(tilewright.UnsupportedError, match="elements of <U1"):
+        ort.OrtValue.ortvalue_from_numpy(np.array(["a"]))
     half = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.array([0x3C00], np.uint16), 10)
     assert half.numpy().tolist() == [1.0]
     assert half.data_type() == "tensor(float16)"
@@ -223,6 +235,233 @@ def test_a_session_can_be_pickled(session: ort.InferenceSession, digits: str, ex
     for one in (session, ort.InferenceSession(content)):
         again = pickle.loads(pickle.dumps(one))
         np.testing.assert_allclose(again.run(None, {"image": X})[0], expected[0], rtol=1e-5, atol=1e-6)
+
+
+def _model(nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: Any = (), **more: Any) -> bytes:
+    """The content of a model."""
+    helper = pytest.importorskip("onnx").helper
+    graph = helper.make_graph(nodes, "small", inputs, outputs, list(weights))
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    helper.set_model_props(model, more)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def _scaled(**more: Any) -> bytes:
+    """A product with a weight `w` that may be given: it is an input, too."""
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    x, w, y = (
+        helper.make_tensor_value_info(n, 1, s) for n, s in (("x", ["n", 2]), ("w", [2]), ("y", ["n", 2]))
+    )
+    x.type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    weight = onnx.numpy_helper.from_array(np.array([1, 2], np.float32), "w")
+    return _model([helper.make_node("Mul", ["x", "w"], ["y"])], [x, w], [y], [weight], **more)
+
+
+ONES = np.ones((3, 2), np.float32)
+
+
+def test_weights_can_be_given() -> None:
+    content = _scaled()
+    session = ort.InferenceSession(content)
+    assert [port.name for port in session.get_inputs()] == ["x"]
+    assert [(p.name, p.type, p.shape) for p in session.get_overridable_initializers()] == [
+        ("w", "tensor(float)", [2])
+    ]
+    five = np.array([5, 6], np.float32)
+    assert session.run(None, {"x": ONES, "w": five})[0].tolist() == [[5, 6]] * 3
+    assert session.run(None, {"x": ONES, "w": five + 1})[0].tolist() == [[6, 7]] * 3
+    assert session.run(None, {"x": ONES})[0].tolist() == [[1, 2]] * 3
+    options = ort.SessionOptions()
+    options.add_initializer("w", ort.OrtValue.ortvalue_from_numpy(five))
+    again = pickle.loads(pickle.dumps(ort.InferenceSession(content, options)))
+    assert again.run(None, {"x": ONES})[0].tolist() == [[5, 6]] * 3
+    assert again.run(None, {"x": ONES, "w": five * 2})[0].tolist() == [[10, 12]] * 3
+    with pytest.raises(RuntimeError, match="already been added: w"):
+        options.add_external_initializers(["w"], [ort.OrtValue.ortvalue_from_numpy(five)])
+    options = ort.SessionOptions()
+    options.add_initializer("v", ort.OrtValue.ortvalue_from_numpy(five))
+    with pytest.raises(tilewright.InputError, match="no weight `v`"):
+        ort.InferenceSession(content, options)
+
+
+def test_weights_that_are_elsewhere_can_be_given(tmp_path: pathlib.Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    path = tmp_path / "scaled.onnx"
+    onnx.save(
+        onnx.load_model_from_string(_scaled()), path, save_as_external_data=True, location="w", size_threshold=0
+    )
+    assert ort.InferenceSession(path).run(None, {"x": ONES})[0].tolist() == [[1, 2]] * 3
+    (tmp_path / "w").unlink()
+    options = ort.SessionOptions()
+    options.add_external_initializers(["w"], [ort.OrtValue.ortvalue_from_numpy(ONES[0] * 4)])
+    assert ort.InferenceSession(path, options).run(None, {"x": ONES})[0].tolist() == [[4, 4]] * 3
+
+
+def test_sizes_are_settled_by_what_they_mean() -> None:
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_denotation("DATA_BATCH", 3)
+    options.add_free_dimension_override_by_denotation("DATA_CHANNEL", 7)
+    session = ort.InferenceSession(_scaled(), options)
+    assert session.get_inputs()[0].shape == [3, 2]
+    with pytest.raises(tilewright.InputError):
+        session.run(None, {"x": ONES[:2]})
+
+
+def test_a_model_brings_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = _scaled(
+        ort_config=json.dumps({"session_options": {"intra_op_num_threads": 1, "enable_profiling": 1}})
+    )
+    assert ort.InferenceSession(content).get_session_options().intra_op_num_threads == 0
+    monkeypatch.setenv("ORT_LOAD_CONFIG_FROM_MODEL", "1")
+    given = ort.SessionOptions()
+    options = ort.InferenceSession(content, given).get_session_options()
+    assert (options.intra_op_num_threads, options.enable_profiling, given.intra_op_num_threads) == (1, True, 0)
+    with pytest.raises(tilewright.ModelError, match="did you mean"):
+        ort.InferenceSession(_scaled(ort_config='{"session_options": {"intra_op_threads": 1}}'))
+
+
+def test_sequences_are_lists() -> None:
+    helper = pytest.importorskip("onnx").helper
+    tensor, sequence = helper.make_tensor_value_info, helper.make_tensor_sequence_value_info
+    node = helper.make_node("SequenceInsert", ["xs", "x"], ["ys"])
+    session = ort.InferenceSession(
+        _model([node], [sequence("xs", 1, None), tensor("x", 1, ["n"])], [sequence("ys", 1, None)])
+    )
+    assert [(p.name, p.type, p.shape) for p in [*session.get_inputs(), *session.get_outputs()]] == [
+        ("xs", "seq(tensor(float))", []),
+        ("x", "tensor(float)", ["n"]),
+        ("ys", "seq(tensor(float))", []),
+    ]
+    for lengths in ([], [2], [1, 3], []):
+        (made,) = session.run(None, {"xs": [np.full(n, n, np.float32) for n in lengths], "x": ONES[0]})
+        assert [y.tolist() for y in made] == [[n] * n for n in lengths] + [[1, 1]]
+    (value,) = session.run_with_ort_values(None, {"xs": ort.OrtValue([ONES[0]]), "x": ort.OrtValue(ONES[0])})
+    assert (value.is_tensor_sequence(), value.data_type()) == (True, "seq(tensor(float))")
+    with pytest.raises(
+        tilewright.InputError, match=r"input `xs` is a seq\(tensor\(float\)\): a list is needed"
+    ):
+        session.run(None, {"xs": ONES, "x": ONES[0]})
+
+
+def test_optionals_need_not_be_there() -> None:
+    helper = pytest.importorskip("onnx").helper
+    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(1, [2]))
+    x, y = (helper.make_value_info(name, kind) for name in "xy")
+    has = helper.make_node("OptionalHasElement", ["x"], ["has"])
+    same = helper.make_node("Identity", ["x"], ["y"])
+    content = _model([same, has], [x], [y, helper.make_tensor_value_info("has", 9, [])])
+    session = ort.InferenceSession(content)
+    for feed in ({}, {"x": None}):
+        y, has = session.run(None, feed)
+        assert (y, bool(has)) == (None, False)
+    y, has = session.run(None, {"x": ONES[0]})
+    assert (y.tolist(), bool(has)) == ([1, 1], True)
+
+
+def test_a_session_is_compiled_when_it_is_said(digits: str, expected: list[Any], compiled: list[str]) -> None:
+    for when, before, after in (("session", 1, 1), ("background", 0, 1), ("first_run", 0, 1)):
+        options = ort.SessionOptions()
+        options.add_session_config_entry("tilewright.compile", when)
+        compiled.clear()
+        session = ort.InferenceSession(digits, options)
+        assert len(compiled) == before
+        np.testing.assert_allclose(session.run(None, {"image": X})[0], expected[0], rtol=1e-5, atol=1e-6)
+        assert len(compiled) == after
+    with pytest.raises(RuntimeError, match="'session' or 'background' or 'first_run', not 'never'"):
+        options.add_session_config_entry("tilewright.compile", "never")
+
+
+def test_a_process_ends_while_a_session_compiles(tmp_path: pathlib.Path) -> None:
+    helper = pytest.importorskip("onnx").helper
+    names = ["x", *(f"t{k}" for k in range(400)), "y"]
+    nodes = [
+        helper.make_node(("Sin", "Softplus")[k % 2], [a], [b]) for k, (a, b) in enumerate(zip(names, names[1:]))
+    ]
+    ports = [helper.make_tensor_value_info(n, 1, ["n", 7]) for n in "xy"]
+    path = tmp_path / "long.onnx"
+    path.write_bytes(_model(nodes, ports[:1], ports[1:]))
+    program = f"""
+from tilewright import onnxruntime as ort
+options = ort.SessionOptions()
+options.add_session_config_entry("tilewright.compile", "background")
+session = ort.InferenceSession({str(path)!r}, options)
+kept = ort.InferenceSession({str(path)!r}, options)
+del session
+"""
+    environment = {**os.environ, "TILEWRIGHT_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_model_that_cannot_be_compiled_is_refused_at_once() -> None:
+    helper = pytest.importorskip("onnx").helper
+    ports = [helper.make_tensor_value_info(n, 1, [2]) for n in "xy"]
+    content = _model([helper.make_node("Nonsense", ["x"], ["y"])], ports[:1], ports[1:])
+    with pytest.raises(tilewright.UnsupportedError, match="Nonsense"):
+        ort.InferenceSession(content)
+
+
+def test_sizes_that_an_open_program_takes_for_equal_need_not_be() -> None:
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    x, y = (
+        helper.make_tensor_value_info("x", 1, [1, 1, "n"]),
+        helper.make_tensor_value_info("y", 1, [1, 1, "k"]),
+    )
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["half"], kernel_shape=[2], strides=[2]),
+        helper.make_node("Expand", ["half", "shape"], ["y"]),
+    ]
+    shape = onnx.numpy_helper.from_array(np.array([1, 1, 5]), "shape")
+    session = ort.InferenceSession(_model(nodes, [x], [y], [shape]))
+    for n in (10, 2, 11, 3, 2):
+        given = np.arange(n, dtype=np.float32).reshape(1, 1, n)
+        half = given[:, :, : n // 2 * 2].reshape(1, 1, -1, 2).max(3)
+        (made,) = session.run(None, {"x": given})
+        assert (made == np.broadcast_to(half, (1, 1, 5))).all()
+    with pytest.raises(tilewright.Error, match="node 1"):
+        session.run(None, {"x": np.zeros((1, 1, 6), np.float32)})
+
+
+def test_a_quick_result_comes_first(digits: str, expected: list[Any], compiled: list[str]) -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("tilewright.quick", "1")
+    session = ort.InferenceSession(digits, options)
+    np.testing.assert_allclose(session.run(None, {"image": X})[0], expected[0], rtol=1e-4, atol=1e-5)
+    assert "quickly, for the first runs" in compiled[0]
+    deadline = time.monotonic() + 60
+    while len(compiled) < 2 and time.monotonic() < deadline:
+        (logits, _) = session.run(None, {"image": X[:2]})
+    assert compiled[1:] == ["what was compiled on another thread runs from now on"]
+    np.testing.assert_allclose(logits, expected[0][:2], rtol=1e-4, atol=1e-5)
+    assert session._programs._all_sizes is not None
+    assert session._programs._all_sizes._options["opt_level"] == 3
+
+
+def test_messages_go_to_a_function(digits: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ort.SessionOptions()
+    options.log_severity_level = 1
+    options.logid = "mine"
+    ort.InferenceSession(digits, options)
+    assert capsys.readouterr().err.startswith("[I:tilewright:mine, InferenceSession] compiled in ")
+    for severity in (-1, 5):
+        with pytest.raises(RuntimeError, match="Invalid logging severity"):
+            ort.set_default_logger_callback(print, severity)
+    with pytest.raises(RuntimeError, match="is a function, not str"):
+        ort.set_default_logger_callback("print")  # type: ignore[arg-type]
+
+    def wrong(*message: Any) -> None:
+        raise ValueError(message)
+
+    ort.set_default_logger_callback(wrong, 0)
+    ort.InferenceSession(digits)
+    ort.set_default_logger_callback(None)
+    ort.set_default_logger_severity(2)
+    assert "the callback for messages raised ValueError" in capsys.readouterr().err
 
 
 def test_strings_go_in_and_out() -> None:

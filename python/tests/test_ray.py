@@ -77,8 +77,6 @@ def test_batches_of_a_killed_worker_run_again_and_none_twice(
         batch_size=64,
         compute=ray.data.ActorPoolStrategy(size=2),
         num_cpus=1,
-        max_restarts=4,
-        max_task_retries=4,
     )
     got = {}
     count = 0

@@ -239,6 +239,28 @@ def test_gradients_of_layers(native: list[int], make: Any, shape: tuple[int, ...
     assert len(native) == 2
 
 
+def test_an_lstm_and_attention_are_one_graph_of_open_sizes(native: list[int]) -> None:
+    class Both(nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(5, 6, batch_first=True)
+            self.attention = nn.MultiheadAttention(6, 2, batch_first=True)
+
+        def forward(self, x):  # type: ignore[no-untyped-def]
+            y, _ = self.lstm(x)
+            return y + self.attention(y, y, y, need_weights=False)[0]
+
+    model = Both().eval()
+    fast = compiled(model)
+    # PyTorch leaves recurrent layers out of its graphs otherwise.
+    with torch._dynamo.config.patch(allow_rnn=True), torch.no_grad():
+        for n in (3, 2, 5):
+            x = torch.randn(n, 4, 5)
+            torch._dynamo.mark_dynamic(x, 0)
+            close(fast(x), model(x))
+    assert len(native) == 1
+
+
 def test_frozen_weights_are_constants_until_they_change(native: list[int]) -> None:
     model, x = nn.Sequential(nn.Linear(5, 3), nn.BatchNorm1d(3)), torch.randn(2, 5)
     fast = compiled(model)

@@ -6,17 +6,18 @@ Weights are passed over by their length.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from collections.abc import Iterator
-from typing import Union
+from typing import NamedTuple, Union
 
 from ._ort_values import element_name
 from ._types import Path
 from .errors import ModelError
 
-__all__ = ["ModelMetadata", "metadata", "port_types"]
+__all__ = ["Declared", "Declarations", "ModelMetadata", "declarations", "fields", "metadata", "opened"]
 
-_Bytes = Union[bytes, memoryview, mmap.mmap]
+Buffer = Union[bytes, memoryview, mmap.mmap]
 
 
 class ModelMetadata:
@@ -42,7 +43,7 @@ class ModelMetadata:
         self.custom_metadata_map: dict[str, str] = {}
 
 
-def _number(data: _Bytes, at: int, end: int) -> tuple[int, int]:
+def _number(data: Buffer, at: int, end: int) -> tuple[int, int]:
     """The number at a place, seven bits a byte, and where it ends."""
     value = shift = 0
     while at < end and shift < 70:
@@ -55,7 +56,7 @@ def _number(data: _Bytes, at: int, end: int) -> tuple[int, int]:
     raise ModelError("the model is damaged: a number does not end")
 
 
-def _fields(data: _Bytes, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Number, value, start and end of each field; the value of a number, start and end of bytes."""
     at = start
     while at < end:
@@ -74,13 +75,13 @@ def _fields(data: _Bytes, start: int, end: int) -> Iterator[tuple[int, int, int,
         at += length
 
 
-def _text(data: _Bytes, start: int, end: int) -> str:
+def _text(data: Buffer, start: int, end: int) -> str:
     return bytes(data[start:end]).decode("utf-8", "replace")
 
 
-def _read(data: _Bytes, end: int) -> ModelMetadata:
+def _read(data: Buffer, end: int) -> ModelMetadata:
     made = ModelMetadata()
-    for number, value, start, stop in _fields(data, 0, end):
+    for number, value, start, stop in fields(data, 0, end):
         if number == 2:
             made.producer_name = _text(data, start, stop)
         elif number == 4:
@@ -90,21 +91,21 @@ def _read(data: _Bytes, end: int) -> ModelMetadata:
         elif number == 6:
             made.description = _text(data, start, stop)
         elif number == 7:
-            for part, _, a, b in _fields(data, start, stop):
+            for part, _, a, b in fields(data, start, stop):
                 if part == 2:
                     made.graph_name = _text(data, a, b)
                 elif part == 10:
                     made.graph_description = _text(data, a, b)
         elif number == 14:
-            pair = {part: _text(data, a, b) for part, _, a, b in _fields(data, start, stop)}
+            pair = {part: _text(data, a, b) for part, _, a, b in fields(data, start, stop)}
             made.custom_metadata_map[pair.get(1, "")] = pair.get(2, "")
     return made
 
 
-def _type(data: _Bytes, start: int, end: int) -> str:
+def _type(data: Buffer, start: int, end: int) -> str:
     """What ONNX Runtime calls a type: ``tensor(float)``, ``seq(map(int64,tensor(float)))``."""
-    for kind, _, a, b in _fields(data, start, end):
-        inside = list(_fields(data, a, b))
+    for kind, _, a, b in fields(data, start, end):
+        inside = list(fields(data, a, b))
         if kind == 1:
             numbers = [value for part, value, _, _ in inside if part == 1]
             return f"tensor({element_name(numbers[-1]) if numbers else 'undefined'})"
@@ -118,29 +119,106 @@ def _type(data: _Bytes, start: int, end: int) -> str:
     return ""
 
 
-def _port_types(data: _Bytes, end: int) -> dict[str, str]:
-    types: dict[str, str] = {}
-    graphs = [(a, b) for number, _, a, b in _fields(data, 0, end) if number == 7]
+class Declared(NamedTuple):
+    """What a model says of an input or output.
+
+    Attributes:
+        name: Its name.
+        type: What ONNX Runtime calls its type; empty where the model does not say it.
+        shape: The sizes of a tensor: numbers, names, or ``None`` for one that is not said; ``None`` where
+            the model does not say how many there are.
+        denotations: What the model says that each size means; mostly empty.
+    """
+
+    name: str
+    type: str
+    shape: tuple[int | str | None, ...] | None
+    denotations: tuple[str, ...]
+
+
+class Declarations(NamedTuple):
+    """The inputs and outputs of a model, in order, and the names of its weights."""
+
+    inputs: tuple[Declared, ...]
+    outputs: tuple[Declared, ...]
+    weights: frozenset[str]
+
+
+def _sizes(data: Buffer, start: int, end: int) -> tuple[list[int | str | None], list[str]]:
+    """The sizes of a shape, and what they mean."""
+    sizes: list[int | str | None] = []
+    meanings = []
+    for number, _, a, b in fields(data, start, end):
+        if number != 1:
+            continue
+        size: int | str | None = None
+        meaning = ""
+        for part, value, x, y in fields(data, a, b):
+            if part == 1:
+                size = value if value < 2**63 else None
+            elif part == 2:
+                size = _text(data, x, y) or None
+            elif part == 3:
+                meaning = _text(data, x, y)
+        sizes.append(size)
+        meanings.append(meaning)
+    return sizes, meanings
+
+
+def _declared(data: Buffer, start: int, end: int) -> Declared:
+    name = kind = ""
+    shape: tuple[int | str | None, ...] | None = None
+    denotations: tuple[str, ...] = ()
+    for number, _, a, b in fields(data, start, end):
+        if number == 1:
+            name = _text(data, a, b)
+        elif number == 2:
+            kind = _type(data, a, b)
+            tensors = [(x, y) for part, _, x, y in fields(data, a, b) if part == 1]
+            shapes = [(x, y) for span in tensors for part, _, x, y in fields(data, *span) if part == 2]
+            if shapes:
+                sizes, meanings = _sizes(data, *shapes[-1])
+                shape, denotations = tuple(sizes), tuple(meanings)
+    return Declared(name, kind, shape, denotations)
+
+
+def weight_name(data: Buffer, start: int, end: int) -> str:
+    """The name of a weight."""
+    return "".join(_text(data, a, b) for number, _, a, b in fields(data, start, end) if number == 8)
+
+
+def _declarations(data: Buffer, end: int) -> Declarations:
+    inputs, outputs, weights = [], [], set()
+    graphs = [(a, b) for number, _, a, b in fields(data, 0, end) if number == 7]
     for start, stop in graphs:
-        for number, _, a, b in _fields(data, start, stop):
-            if number not in (11, 12):
-                continue
-            port = [(part, x, y) for part, _, x, y in _fields(data, a, b)]
-            declared = "".join(_type(data, x, y) for part, x, y in port if part == 2)
-            types.update((_text(data, x, y), declared) for part, x, y in port if part == 1)
-    return types
+        for number, _, a, b in fields(data, start, stop):
+            if number == 5:
+                weights.add(weight_name(data, a, b))
+            elif number == 11:
+                inputs.append(_declared(data, a, b))
+            elif number == 12:
+                outputs.append(_declared(data, a, b))
+    return Declarations(tuple(inputs), tuple(outputs), frozenset(weights))
 
 
-def port_types(model: Path | bytes) -> dict[str, str]:
-    """The types of the inputs and outputs of a model, as ONNX Runtime calls them.
+@contextlib.contextmanager
+def opened(model: Path | bytes) -> Iterator[tuple[Buffer, int]]:
+    """The content of a model and its length: that of a file is mapped."""
+    if isinstance(model, bytes):
+        yield model, len(model)
+        return
+    with open(model, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        yield mapped, len(mapped)
+
+
+def declarations(model: Path | bytes) -> Declarations:
+    """The inputs and outputs of a model: the path of a file, or its content.
 
     Raises:
         tilewright.ModelError: for a damaged model.
     """
-    if isinstance(model, bytes):
-        return _port_types(model, len(model))
-    with open(model, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return _port_types(mapped, len(mapped))
+    with opened(model) as (data, end):
+        return _declarations(data, end)
 
 
 def metadata(model: Path | bytes) -> ModelMetadata:
@@ -149,7 +227,5 @@ def metadata(model: Path | bytes) -> ModelMetadata:
     Raises:
         tilewright.ModelError: for a damaged model.
     """
-    if isinstance(model, bytes):
-        return _read(model, len(model))
-    with open(model, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return _read(mapped, len(mapped))
+    with opened(model) as (data, end):
+        return _read(data, end)

@@ -11,12 +11,27 @@ import enum
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from ._ort_values import OrtValue
 from .errors import UnsupportedError
 
-__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
+__all__ = [
+    "OWN_ENTRIES",
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "RunOptions",
+    "SessionOptions",
+]
 
 
-class GraphOptimizationLevel(enum.IntEnum):
+class _Named(enum.IntEnum):
+    """A number that is written as its name."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class GraphOptimizationLevel(_Named):
     """How much a graph is changed: layouts are planned at ``ORT_ENABLE_LAYOUT`` and above."""
 
     ORT_DISABLE_ALL = 0
@@ -26,14 +41,14 @@ class GraphOptimizationLevel(enum.IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(enum.IntEnum):
+class ExecutionMode(_Named):
     """Whether nodes run beside each other; here, threads share each."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(enum.IntEnum):
+class ExecutionOrder(_Named):
     """In which order nodes run; here, the order of the plan."""
 
     DEFAULT = 0
@@ -96,6 +111,12 @@ _SESSION_ENTRIES = frozenset(
         "session.use_ort_model_bytes_for_initializers",
     ]
 )
+
+#: Entries that are this package's own, with their values; the first is the default.
+OWN_ENTRIES: dict[str, tuple[str, ...]] = {
+    "tilewright.compile": ("session", "background", "first_run"),
+    "tilewright.quick": ("0", "1"),
+}
 
 #: Entries of a run's configuration.
 _RUN_ENTRIES = frozenset(
@@ -171,8 +192,17 @@ class SessionOptions(_Options):
     """How a session runs.
 
     These mean something: ``intra_op_num_threads`` (0 or less for one a core), ``graph_optimization_level``,
-    ``enable_profiling`` with ``profile_file_prefix``, and sizes by ``add_free_dimension_override_by_name``.
-    The others may be set as in ONNX Runtime, and results do not depend on them.
+    ``enable_profiling`` with ``profile_file_prefix``, ``log_severity_level`` and ``logid``, sizes by
+    ``add_free_dimension_override_by_name`` and ``_by_denotation``, and weights by ``add_initializer``. The
+    others may be set as in ONNX Runtime, and results do not depend on them.
+
+    Two entries are this package's own. ``tilewright.compile`` says when a model is compiled: ``session``, as
+    the session is made, for all sizes; ``background``, on another thread from then on, so that the first run
+    waits for what is left; ``first_run``, for the sizes of the first run, and for all sizes where others
+    come. What is compiled for all sizes may take half as long again as what is compiled for its own: where
+    they do not change, ``first_run`` or sizes by name are faster. With ``tilewright.quick`` as ``1``, the first runs are those of a compilation that takes a tenth of
+    the time, and whose runs take some ten times as long, until the better one is ready on another thread; a
+    message says when.
     """
 
     intra_op_num_threads: int
@@ -192,6 +222,10 @@ class SessionOptions(_Options):
     use_deterministic_compute: bool
     use_per_session_threads: bool
     _dims: dict[str, int]
+    #: Sizes by what the model says that they mean.
+    _denotations: dict[str, int]
+    #: Weights by name.
+    _weights: dict[str, Any]
 
     _FIELDS: ClassVar[dict[str, Any]] = {
         "intra_op_num_threads": 0,
@@ -211,11 +245,15 @@ class SessionOptions(_Options):
         "use_deterministic_compute": False,
         "use_per_session_threads": True,
     }
-    _KNOWN: ClassVar[frozenset[str]] = _SESSION_ENTRIES | {f"session.{name}" for name in _FIELDS}
+    _KNOWN: ClassVar[frozenset[str]] = (
+        _SESSION_ENTRIES | {f"session.{name}" for name in _FIELDS} | OWN_ENTRIES.keys()
+    )
 
     def __init__(self) -> None:
         super().__init__()
         object.__setattr__(self, "_dims", {})
+        object.__setattr__(self, "_denotations", {})
+        object.__setattr__(self, "_weights", {})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "optimized_model_filepath" and value:
@@ -230,6 +268,9 @@ class SessionOptions(_Options):
         Raises:
             RuntimeError: for a name that there is not.
         """
+        if value not in OWN_ENTRIES.get(key, (value,)):
+            values = " or ".join(f"'{known}'" for known in OWN_ENTRIES[key])
+            raise RuntimeError(f"the configuration {key} is {values}, not '{value}'")
         self._add(key, value)
         field = key.partition("session.")[2]
         if field in self._FIELDS:
@@ -250,20 +291,33 @@ class SessionOptions(_Options):
         self._dims[name] = int(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Settles sizes by what the model says they mean: there is no such thing here."""
-        raise UnsupportedError(f"sizes by denotation ({denotation}): `add_free_dimension_override_by_name`")
+        """Settles sizes that the model leaves open, by what it says that they mean."""
+        if size < 0:
+            raise RuntimeError(f"the size of {denotation} is {size}")
+        self._denotations[denotation] = int(size)
 
     def register_custom_ops_library(self, path: str) -> None:
         """Takes operators from a library: there is no such thing here."""
         raise UnsupportedError(f"operators of ONNX Runtime's libraries ({path}) cannot be called")
 
     def add_initializer(self, name: str, value: Any) -> None:
-        """Gives a weight another value: there is no such thing here."""
-        raise UnsupportedError(f"weights of a session's options ({name})")
+        """Gives a weight other elements: those of an :class:`OrtValue`, which are copied.
+
+        Raises:
+            RuntimeError: if the weight was given before.
+        """
+        if not isinstance(value, OrtValue):
+            raise TypeError(f"a weight is an OrtValue, not {type(value).__name__}")
+        if name in self._weights:
+            raise RuntimeError(f"An OrtValue for this name has already been added: {name}")
+        self._weights[name] = value.numpy()
 
     def add_external_initializers(self, names: list[str], values: list[Any]) -> None:
-        """Gives weights that the model has elsewhere: there is no such thing here."""
-        raise UnsupportedError(f"weights of a session's options ({', '.join(names)})")
+        """Gives weights that the model has elsewhere, as :meth:`add_initializer`."""
+        if len(names) != len(values):
+            raise RuntimeError("Expecting names and ort_values lists to have equal length")
+        for name, value in zip(names, values):
+            self.add_initializer(name, value)
 
     def has_providers(self) -> bool:
         """Whether a provider was added: none can be."""

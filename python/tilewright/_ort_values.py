@@ -14,9 +14,18 @@ from .errors import InputError, UnsupportedError
 if TYPE_CHECKING:
     from .onnxruntime import InferenceSession
 
-__all__ = ["IOBinding", "OrtValue", "element_name", "type_name"]
+__all__ = ["IOBinding", "OrtValue", "element_name", "element_number", "element_type", "type_name"]
 
-_NAMES = {"float32": "float", "float64": "double", "str": "string", "object": "string"}
+_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "str": "string",
+    "object": "string",
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+}
 
 #: The numbers of element types in ONNX.
 _NUMBERS = {
@@ -33,7 +42,14 @@ _NUMBERS = {
     "uint32": 12,
     "uint64": 13,
     "bfloat16": 16,
+    "float8_e4m3fn": 17,
+    "float8_e4m3fnuz": 18,
+    "float8_e5m2": 19,
+    "float8_e5m2fnuz": 20,
 }
+
+#: Element types that NumPy has by the package `ml_dtypes` only.
+_OTHERS = ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
 
 def element_name(number: int) -> str:
@@ -42,6 +58,26 @@ def element_name(number: int) -> str:
         return "string"
     names = [name for name, own in _NUMBERS.items() if own == number]
     return _NAMES.get(names[0], names[0]) if names else str(number)
+
+
+def element_number(dtype: np.dtype[Any]) -> int:
+    """The number of an element type in ONNX.
+
+    Raises:
+        tilewright.UnsupportedError: for one that ONNX does not have.
+    """
+    if dtype.name not in _NUMBERS:
+        raise UnsupportedError(f"elements of {dtype}")
+    return _NUMBERS[dtype.name]
+
+
+def element_type(name: str) -> np.dtype[Any] | None:
+    """The element type that ONNX Runtime calls by this name; ``None`` where NumPy has none here."""
+    names = [own for own in _NUMBERS if _NAMES.get(own, own) == name]
+    try:
+        return _element_type(_NUMBERS[names[0]]) if names else None
+    except ImportError:
+        return None
 
 
 def type_name(dtype: str) -> str:
@@ -56,10 +92,10 @@ def _element_type(given: Any) -> np.dtype[Any]:
         if not names:
             raise UnsupportedError(f"there are no arrays of the element type {given} of ONNX")
         given = names[0]
-    if given == "bfloat16":
+    if isinstance(given, str) and given in _OTHERS:
         import ml_dtypes
 
-        given = ml_dtypes.bfloat16
+        given = getattr(ml_dtypes, given)
     made: np.dtype[Any] = np.dtype(given)
     return made
 
@@ -70,26 +106,39 @@ def _on_cpu(device_type: str, device_id: int = 0) -> None:
 
 
 class OrtValue:
-    """A tensor of ONNX Runtime: an array of its own."""
+    """A value of ONNX Runtime: an array, a list of arrays, or nothing."""
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, value: Any) -> None:
         """Used by this module: see :meth:`ortvalue_from_numpy`."""
-        self._array = array
+        self._value = value
+
+    @property
+    def _array(self) -> np.ndarray[Any, Any]:
+        """The array of a tensor."""
+        if not isinstance(self._value, np.ndarray):
+            raise InputError("this value is no tensor")
+        return self._value
 
     @classmethod
     def ortvalue_from_numpy(cls, array: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """A copy of an array."""
+        """The memory of an array, or of a copy where its elements do not lie in order.
+
+        Raises:
+            tilewright.UnsupportedError: for arrays of strings, as in ONNX Runtime.
+        """
         _on_cpu(device_type, device_id)
-        return cls(np.array(array, order="C"))
+        made = np.ascontiguousarray(array).reshape(np.shape(array))
+        element_number(made.dtype)
+        return cls(made)
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: Array, onnx_element_type: int) -> OrtValue:
-        """The elements of an array under a type of ONNX, by its number, that has as many bytes."""
+        """The memory of an array under a type of ONNX, by its number, whose elements have as many bytes."""
         array = np.ascontiguousarray(data)
         dtype = _element_type(onnx_element_type)
         if dtype.itemsize != array.dtype.itemsize:
             raise InputError(f"elements of {array.dtype} are not those of {dtype}")
-        return cls(array.view(dtype).copy())
+        return cls(array.view(dtype).reshape(np.shape(data)))
 
     @classmethod
     def ortvalue_from_shape_and_type(
@@ -144,31 +193,33 @@ class OrtValue:
 
     def data_type(self) -> str:
         """The type as ONNX Runtime calls it: ``tensor(float)``."""
+        if isinstance(self._value, list):
+            return f"seq({OrtValue(self._value[0]).data_type()})" if self._value else "seq()"
         return type_name(self._array.dtype.name)
 
     def element_type(self) -> int:
         """The number of the element type in ONNX."""
-        return _NUMBERS[self._array.dtype.name]
+        return 8 if self._array.dtype.kind == "O" else element_number(self._array.dtype)
 
     def tensor_size_in_bytes(self) -> int:
         """The bytes of all elements."""
         return self._array.nbytes
 
     def has_value(self) -> bool:
-        """Whether there is a value: always."""
-        return True
+        """Whether there is a value: an optional may have none."""
+        return self._value is not None
 
     def is_tensor(self) -> bool:
-        """Whether it is a tensor: always."""
-        return True
+        """Whether it is a tensor."""
+        return isinstance(self._value, np.ndarray)
 
     def is_sparse_tensor(self) -> bool:
         """Whether it is a sparse tensor: never."""
         return False
 
     def is_tensor_sequence(self) -> bool:
-        """Whether it is a sequence: never."""
-        return False
+        """Whether it is a sequence."""
+        return isinstance(self._value, list)
 
 
 def _at(address: int, dtype: np.dtype[Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -213,7 +264,7 @@ class IOBinding:
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Binds a value, which is read at each run."""
-        self._bind(name, ortvalue._array)
+        self._bind(name, ortvalue._value)
 
     def bind_output(
         self,
@@ -247,9 +298,9 @@ class IOBinding:
         """The outputs of the last run, in the order in which they were bound."""
         return list(self._results.values())
 
-    def copy_outputs_to_cpu(self) -> list[np.ndarray[Any, Any]]:
-        """The outputs of the last run as arrays."""
-        return [value.numpy() for value in self._results.values()]
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """The outputs of the last run as arrays; lists of them for sequences."""
+        return [value.numpy() if value.is_tensor() else value._value for value in self._results.values()]
 
     def clear_binding_inputs(self) -> None:
         """Forgets what is bound to inputs."""
@@ -266,16 +317,18 @@ class IOBinding:
             raise RuntimeError("Error in execution: At least one output should be requested.")
         names = list(self._outputs)
         results = dict(zip(names, run(names, self._inputs)))
-        for name, array in results.items():
+        for name, result in results.items():
             memory = self._outputs[name]
             if memory is None:
                 continue
-            if memory.shape != array.shape or memory.dtype != array.dtype:
-                given, made = (f"{x.dtype}{list(x.shape)}" for x in (memory, array))
+            if not isinstance(result, np.ndarray):
+                raise InputError(f"output `{name}` is no tensor, and memory is bound to it")
+            if memory.shape != result.shape or memory.dtype != result.dtype:
+                given, made = (f"{x.dtype}{list(x.shape)}" for x in (memory, result))
                 raise InputError(f"the memory for output `{name}` is {given}, and the output is {made}")
         self._results = {}
-        for name, array in results.items():
+        for name, result in results.items():
             memory = self._outputs[name]
             if memory is not None:
-                np.copyto(memory, array)
-            self._results[name] = OrtValue(array if memory is None else memory)
+                np.copyto(memory, result)
+            self._results[name] = OrtValue(result if memory is None else memory)

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _native, display
 from ._types import Array, Path, Port, port
-from .errors import Error, FileError, InputError
+from .errors import Error, ExecutionError, FileError, InputError
 
 if TYPE_CHECKING:
     from .module import Module
@@ -141,7 +141,8 @@ class Executable:
         """Runs it; sizes at which the open program cannot run have a version of their own."""
         try:
             return self._run(*args, **kwargs)
-        except InputError:
+        except (InputError, ExecutionError):
+            # What does not hold for all sizes may hold for these, as where a size of one is repeated.
             version = self._for_sizes({**dict(zip(self.input_names, args)), **kwargs})
             if version is None:
                 raise
@@ -150,7 +151,8 @@ class Executable:
     def _for_sizes(self, arrays: Mapping[str, Array]) -> Executable | None:
         """The executable for the sizes of these arrays alone, where the model takes them.
 
-        The open program runs at no size of zero, and at none that decides how many dimensions a value has.
+        The open program runs at no size of zero, at none that decides how many dimensions a value has, and
+        where it takes sizes for equal that are computed, only if they are.
         """
         if self._module is None or not self._module.open_sizes or not self._may_fit(arrays):
             return None

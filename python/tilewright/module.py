@@ -205,8 +205,9 @@ class Module:
             unchecked: Whether checks that end a run at an access out of range are left out.
             cache: Whether compiled code and programs are kept on disk.
             link: Object files and shared libraries with C functions that the module calls.
-            progress: A function that is told (what, done, total); ``True`` or ``False`` for a bar or
-                none; ``None`` for a bar where there is a terminal or a notebook.
+            progress: A function that is told (what, done, total), and ends the compilation by what it
+                raises; ``True`` or ``False`` for a bar or none; ``None`` for a bar where there is a terminal
+                or a notebook.
 
         Raises:
             tilewright.InputError: if a size is left open that has to be known.

@@ -12,6 +12,7 @@ It needs the package ``onnx``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 from .errors import Error, UnsupportedError
-from .onnxruntime import InferenceSession
+from .onnxruntime import InferenceSession, SessionOptions
 
 __all__ = [
     "TilewrightBackend",
@@ -49,9 +50,6 @@ class TilewrightRep(BackendRep):  # type: ignore[misc]
         else:
             listed = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
             feed = dict(zip(self._names, listed))
-        for name, value in feed.items():
-            if value is None or isinstance(value, (list, dict)):
-                raise UnsupportedError(f"input `{name}` is no tensor")
         results = self._session.run(None, feed)
         return tuple(_as_type(x, dtype) for x, dtype in zip(results, self._types))
 
@@ -79,21 +77,25 @@ class TilewrightBackend(Backend):  # type: ignore[misc]
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
         """Whether the model can be read at all."""
+        options = SessionOptions()
+        options.add_session_config_entry("tilewright.compile", "first_run")
         try:
-            InferenceSession(model.SerializeToString())
+            InferenceSession(model.SerializeToString(), options)
         except Error:
             return False
         return cls.supports_device(device)
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> TilewrightRep:
-        """A model that is ready to run.
+    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> TilewrightRep:
+        """A model that is ready to run: an ``onnx.ModelProto``, or the path of a file with all its weights.
 
         Raises:
             tilewright.Error: those of reading it.
         """
         if not cls.supports_device(device):
             raise UnsupportedError(f"the device {device}: there is only the CPU")
+        if isinstance(model, (str, os.PathLike)):
+            model = onnx.load(model)
         super().prepare(model, device, **kwargs)
         return TilewrightRep(model)
 

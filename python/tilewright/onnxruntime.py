@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import threading
@@ -22,14 +23,26 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, Callable
 
-import numpy as np
-
-from . import _native
-from ._ort_metadata import ModelMetadata, metadata, port_types
-from ._ort_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
-from ._ort_values import IOBinding, OrtValue, type_name
-from ._types import Array, Path, Port
-from .errors import ExecutionError, InputError, UnsupportedError
+from . import _native, _ort_logging
+from ._ort_feeds import Feeds, NodeArg, declared
+from ._ort_logging import set_callback as set_default_logger_callback
+from ._ort_logging import set_severity as set_default_logger_severity
+from ._ort_logging import set_verbosity as set_default_logger_verbosity
+from ._ort_metadata import ModelMetadata, declarations, metadata
+from ._ort_options import (
+    OWN_ENTRIES,
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+)
+from ._ort_programs import Programs
+from ._ort_providers import checked_providers, get_all_providers, get_available_providers, get_device
+from ._ort_values import IOBinding, OrtValue
+from ._ort_weights import with_weights
+from ._types import Array, Path
+from .errors import ExecutionError, InputError, ModelError
 from .executable import Executable
 from .module import Module, load
 
@@ -44,88 +57,26 @@ __all__ = [
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
+    "get_build_info",
     "get_device",
     "get_version_string",
+    "set_default_logger_callback",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
 ]
 
 __version__: str = _native.__version__
 
-#: Executables that a session keeps, the latest used.
-KEPT = 16
-
-#: Names that ONNX Runtime has for what computes.
-_PROVIDERS = [
-    "TensorrtExecutionProvider",
-    "NvTensorRTRTXExecutionProvider",
-    "CUDAExecutionProvider",
-    "MIGraphXExecutionProvider",
-    "ROCMExecutionProvider",
-    "OpenVINOExecutionProvider",
-    "DnnlExecutionProvider",
-    "VitisAIExecutionProvider",
-    "QNNExecutionProvider",
-    "NnapiExecutionProvider",
-    "VSINPUExecutionProvider",
-    "JsExecutionProvider",
-    "CoreMLExecutionProvider",
-    "ArmNNExecutionProvider",
-    "ACLExecutionProvider",
-    "DmlExecutionProvider",
-    "RknpuExecutionProvider",
-    "WebNNExecutionProvider",
-    "WebGpuExecutionProvider",
-    "XnnpackExecutionProvider",
-    "CANNExecutionProvider",
-    "AzureExecutionProvider",
-    "CPUExecutionProvider",
-]
-
 #: Arguments of a session that only ONNX Runtime's own machinery has.
 _WITHOUT_MEANING = ("disabled_optimizers", "enable_fallback", "read_config_from_model")
 
-
-class NodeArg:
-    """An input or output.
-
-    Attributes:
-        name: Its name.
-        shape: Its sizes; open ones are names or ``None``.
-        type: Its type, as ONNX Runtime calls it: ``tensor(float)``.
-    """
-
-    def __init__(self, port: Port, declared: str = "") -> None:
-        self.name = port.name
-        self.shape = [None if size == "?" else size for size in port.shape or ()]
-        self.type = type_name(port.dtype)
-        if declared == "tensor(string)":
-            # The last axis is that of the bytes.
-            self.shape.pop()
-            self.type = declared
-        elif _is_map(declared):
-            self.shape = []
-            self.type = declared
-
-    def __repr__(self) -> str:
-        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
-
-
-def get_available_providers() -> list[str]:
-    """The providers: one."""
-    return ["CPUExecutionProvider"]
-
-
-def get_all_providers() -> list[str]:
-    """The names of providers that ONNX Runtime knows; one of them is here."""
-    return list(_PROVIDERS)
-
-
-def get_device() -> str:
-    """The device: ``CPU``."""
-    return "CPU"
+#: Threads of the sessions that share theirs; 0 for one a core.
+_shared_threads = 0
 
 
 def get_version_string() -> str:
@@ -133,70 +84,49 @@ def get_version_string() -> str:
     return __version__
 
 
-def set_default_logger_severity(severity: int) -> None:
-    """Sets what is logged; nothing is: errors are raised."""
+def get_build_info() -> str:
+    """What this package is."""
+    return f"Build Info: tilewright {__version__}"
 
 
-def set_default_logger_verbosity(verbosity: int) -> None:
-    """Sets what is logged; nothing is: errors are raised."""
+def enable_telemetry_events() -> None:
+    """Nothing is sent to anybody."""
 
 
-def _checked_providers(
-    providers: Sequence[Any] | None, provider_options: Sequence[Any] | None
-) -> dict[str, dict[str, str]]:
-    """The providers that are here, with their options; what is not here is warned of, or refused.
+def disable_telemetry_events() -> None:
+    """Nothing is sent to anybody."""
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
+    """Sets the threads of sessions with ``use_per_session_threads`` off; 0 or less for one a core."""
+    global _shared_threads
+    _shared_threads = max(int(intra_op_num_threads), 0)
+
+
+def _configured(options: SessionOptions, model: Path | bytes) -> SessionOptions:
+    """The options that a model brings, over those that were given.
 
     Raises:
-        ValueError: for what is no list of names, or of names with options.
-        RuntimeError: for names that ONNX Runtime does not know.
+        tilewright.ModelError: for a configuration that cannot be read.
     """
-    if providers is None:
-        return {"CPUExecutionProvider": {}}
-    if provider_options is not None:
-        if len(providers) != len(provider_options):
-            raise ValueError("'providers' and 'provider_options' should be the same length if both are given.")
-        if not all(isinstance(name, str) for name in providers):
-            raise ValueError("Only string values for 'providers' are supported if 'provider_options' is given.")
-        if not all(isinstance(given, dict) for given in provider_options):
-            raise ValueError("'provider_options' values must be dicts.")
-        pairs = list(zip(providers, provider_options))
-    else:
-        pairs = []
-        for given in [providers] if isinstance(providers, str) else providers:
-            if isinstance(given, str):
-                pairs.append((given, {}))
-            elif (
-                isinstance(given, tuple)
-                and len(given) == 2
-                and isinstance(given[0], str)
-                and isinstance(given[1], dict)
-            ):
-                pairs.append(given)
-            else:
-                raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
-    found: dict[str, dict[str, str]] = {}
-    for name, options in pairs:
-        if name not in _PROVIDERS:
-            raise RuntimeError(f"Unknown Provider Type: {name}")
-        if name in found:
-            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
-        elif name not in get_available_providers():
-            here = ", ".join(get_available_providers())
-            warnings.warn(
-                f"Specified provider '{name}' is not in available provider names.Available providers: '{here}'",
-                stacklevel=4,
-            )
-        else:
-            found[name] = {str(key): str(value) for key, value in options.items()}
-    # The CPU computes what nothing else does.
-    return found or {"CPUExecutionProvider": {}}
+    text = metadata(model).custom_metadata_map.get("ort_config")
+    if text is None:
+        return options
+    made = copy.deepcopy(options)
+    try:
+        for name, value in json.loads(text).get("session_options", {}).items():
+            made.add_session_config_entry(f"session.{name}", str(value))
+    except (ValueError, AttributeError, RuntimeError) as error:
+        raise ModelError(f"the configuration `ort_config` of the model: {error}") from error
+    return made
 
 
 class InferenceSession:
     """A model that runs on what it is given.
 
-    It is compiled for the sizes of the first run. Where others come, it is compiled once more with its
-    sizes open, for all that follow; a model that cannot be compiled so is compiled for each.
+    It is compiled as it is made, for all sizes that the model leaves open, so that no run waits; a model that
+    cannot be compiled so is compiled for the sizes of each run. :class:`SessionOptions` says how that may be
+    done on another thread, at the first run, or quickly first.
 
     It can be pickled, by the path or the bytes of its model.
 
@@ -210,10 +140,11 @@ class InferenceSession:
             nothing is said, ``plan`` if the level of optimization includes layouts, and else ``none``.
         **kwargs: ``enable_fallback``: whether the CPU computes in the place of providers that there are
             not at all, with a warning, which is the default; and what only ONNX Runtime's own machinery has
-            (``disabled_optimizers``, ``read_config_from_model``).
+            (``disabled_optimizers``); and ``read_config_from_model``: whether the options that the model brings
+            count, as they do where ``ORT_LOAD_CONFIG_FROM_MODEL`` is 1.
 
     Raises:
-        tilewright.Error: those of reading the model.
+        tilewright.Error: those of reading and compiling the model.
         TypeError: for arguments that there are not.
         ValueError: with ``enable_fallback=False``, for providers that are no names.
         RuntimeError: with ``enable_fallback=False``, for providers that ONNX Runtime does not know.
@@ -239,76 +170,98 @@ class InferenceSession:
         if sess_options is not None and not isinstance(sess_options, SessionOptions):
             raise TypeError(f"sess_options is a SessionOptions, not {type(sess_options).__name__}")
         try:
-            self._providers = _checked_providers(providers, provider_options)
+            self._providers = checked_providers(providers, provider_options)
         except (ValueError, RuntimeError) as error:
             if not kwargs.get("enable_fallback", True):
                 raise
             instead = f"Falling back to {get_available_providers()} and retrying."
             warnings.warn(f"EP Error {error} when using {providers}\n{instead}", stacklevel=2)
-            self._providers = _checked_providers(None, None)
+            self._providers = checked_providers(None, None)
         self._model = path_or_bytes if isinstance(path_or_bytes, bytes) else os.path.abspath(path_or_bytes)
         self._options = sess_options or SessionOptions()
+        reads = kwargs.get("read_config_from_model", os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1")
+        if int(reads) == 1:
+            self._options = _configured(self._options, self._model)
         self._wanted = layout
-        module = load(self._model)
-        dims = self._options._dims
-        self._prepare(module.with_sizes(dims) if dims else module)
+        self._prepare()
 
-    def _prepare(self, module: Module) -> None:
+    def _prepare(self) -> None:
         """What is not pickled."""
-        self._module = module
-        self._inputs = module.inputs
-        types = port_types(self._model)
-        self._texts = {name for name, declared in types.items() if declared == "tensor(string)"}
-        #: Maps and sequences of maps, whose keys are inputs and outputs of their own.
-        self._maps = {name: declared for name, declared in types.items() if _is_map(declared)}
-        level = self._options.graph_optimization_level
+        options = self._options
+        model = with_weights(self._model, (), options._weights) if options._weights else self._model
+        module = load(model)
+        self._declared = declarations(model)
+        self._dims = {**options._dims}
+        for one in self._declared.inputs:
+            for axis, meaning in enumerate(one.denotations):
+                if meaning in options._denotations:
+                    self._dims[f"{one.name}.{axis}"] = options._denotations[meaning]
+        level = options.graph_optimization_level
         chosen = "plan" if level >= GraphOptimizationLevel.ORT_ENABLE_LAYOUT else None
+        threads = options.intra_op_num_threads if options.use_per_session_threads else _shared_threads
         self._how: dict[str, Any] = {
-            "threads": max(self._options.intra_op_num_threads, 0),
+            "threads": max(threads, 0),
             "layout": chosen if self._wanted == "" else self._wanted,
             "fuse": level > GraphOptimizationLevel.ORT_DISABLE_ALL,
         }
-        self._kept: dict[Any, tuple[Executable, tuple[str, ...]]] = {}
         self._lock = threading.Lock()
-        #: The executable for all sizes, once a second one was asked for, if there can be one.
-        self._open: Executable | None = None
-        self._is_open_tried = False
-        #: Inputs that sizes depend on, once that is known: their values are compiled in.
-        self._fixed: set[str] = set()
         self._pool: ThreadPoolExecutor | None = None
         #: What was measured, if that is wanted; times are microseconds since the start.
-        self._events: list[dict[str, Any]] | None = [] if self._options.enable_profiling else None
-        self._start = time.time_ns() if self._options.enable_profiling else 0
+        self._events: list[dict[str, Any]] | None = [] if options.enable_profiling else None
+        self._start = time.time_ns() if options.enable_profiling else 0
+        self._content = model
+        self._feeds, self._programs = self._programs_of(module, frozenset())
+        #: The same where weights are inputs.
+        self._with_inputs: dict[frozenset[str], tuple[Feeds, Programs]] = {}
+
+    def _programs_of(self, module: Module, given: frozenset[str]) -> tuple[Feeds, Programs]:
+        """Inputs and executables of a module that takes some weights as inputs."""
+        module = module.with_sizes(self._dims) if self._dims else module
+        weights = self._declared.weights - given
+        inputs = [one for one in self._declared.inputs if one.name not in weights]
+        feeds = Feeds(inputs, self._declared.outputs, module.inputs)
+        entries = self._options._entries
+        when, quick = (entries.get(key, values[0]) for key, values in OWN_ENTRIES.items())
+        return feeds, Programs(module, self._how, feeds, when=when, quick=quick == "1", say=self._say)
+
+    def _say(self, message: str) -> None:
+        options = self._options
+        severity = _ort_logging.INFO
+        if options._entries.get("tilewright.quick") == "1":
+            severity = _ort_logging.WARNING
+        least = options.log_severity_level
+        _ort_logging.say(severity, "InferenceSession", message, least=least, name=options.logid)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in ("_model", "_options", "_providers", "_wanted")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        module = load(self._model)
-        dims = self._options._dims
-        self._prepare(module.with_sizes(dims) if dims else module)
+        self._prepare()
 
     def get_inputs(self) -> list[NodeArg]:
         """What a run takes."""
-        return self._ports(self._inputs)
+        ports = {port.name: port for port in self._feeds.ports}
+        return [self._feeds.described(ports[name]) for name in self._feeds.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
-        """What a run gives; compiles the model where no run has.
+        """What a run gives; compiles a model that does not say it, where no run has.
 
         Raises:
             tilewright.InputError: if sizes have to be known first.
         """
-        with self._lock:
-            last = next(reversed(self._kept.values()), None)
-            executable = self._open or (last[0] if last else self._compile(self._module))
-        return self._ports(executable.outputs)
+        said = [declared(one, self._dims) for one in self._declared.outputs]
+        known = [one for one in said if one is not None]
+        if len(known) == len(said):
+            return known
+        executable = self._programs.any()
+        names = self._feeds.output_names(executable.output_names)
+        return [self._feeds.described(port) for port in executable.outputs if port.name in names]
 
-    def _ports(self, ports: Sequence[Port]) -> list[NodeArg]:
-        """Inputs or outputs; the keys of maps are none of their own."""
-        keys = {_map_keys(name) for name in self._maps}
-        declared = {**self._maps, **dict.fromkeys(self._texts, "tensor(string)")}
-        return [NodeArg(port, declared.get(port.name, "")) for port in ports if port.name not in keys]
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The weights that a run may be given others for."""
+        weights = [one for one in self._declared.inputs if one.name in self._declared.weights]
+        return [NodeArg(one.name, one.type, one.shape or ()) for one in weights]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself.
@@ -339,7 +292,7 @@ class InferenceSession:
             ValueError: for what is no list of names.
             RuntimeError: for names that ONNX Runtime does not know.
         """
-        self._providers = _checked_providers(providers, provider_options)
+        self._providers = checked_providers(providers, provider_options)
 
     def enable_fallback(self) -> None:
         """Lets another provider run what one fails at: there is one."""
@@ -347,82 +300,57 @@ class InferenceSession:
     def disable_fallback(self) -> None:
         """Lets no other provider run what one fails at: there is one."""
 
-    def executable(self, feed: Mapping[str, Array]) -> tuple[Executable, tuple[str, ...]]:
-        """The executable for these inputs, and the names of those that it takes."""
-        names = [port.name for port in self._inputs]
+    def get_tuning_results(self) -> list[dict[str, Any]]:
+        """What providers measured: the CPU's measures nothing. See :mod:`tilewright.tuning`."""
+        return []
+
+    def set_tuning_results(
+        self, results: Sequence[Mapping[str, Any]], *, error_on_invalid: bool = False
+    ) -> None:
+        """Takes what providers measured: no provider here takes any.
+
+        Raises:
+            RuntimeError: with ``error_on_invalid``, if there is anything.
+        """
+        if error_on_invalid and results:
+            raise RuntimeError(f"Cannot find execution provider {results[0].get('ep')}")
+
+    def executable(self, feed: Mapping[str, Array]) -> Executable:
+        """The executable for these inputs.
+
+        Raises:
+            tilewright.InputError: for inputs that do not fit.
+            tilewright.Error: those of compiling it.
+        """
+        feeds, programs = self._taking(feed)
+        return programs.of(self._arrays(feeds, feed))
+
+    def _taking(self, feed: Mapping[str, Array]) -> tuple[Feeds, Programs]:
+        """Inputs and executables for the inputs of these names, weights among them."""
+        weights = {one.name for one in self._declared.inputs if one.name in self._declared.weights}
+        names = {*self._feeds.inputs, *weights}
         unknown = [name for name in feed if name not in names]
         if unknown:
-            raise InputError(f"there is no input `{unknown[0]}`; the inputs are: {', '.join(names)}")
-        keys = {_map_keys(name) for name in self._maps}
-        missing = [name for name in names if name not in feed and name not in keys]
+            raise InputError(
+                f"there is no input `{unknown[0]}`; the inputs are: {', '.join(self._feeds.inputs)}"
+            )
+        missing = self._feeds.missing(feed)
         if missing:
             raise InputError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
-        arrays = dict(feed)
-        shapes = tuple((name, tuple(np.shape(x)), str(getattr(x, "dtype", ""))) for name, x in arrays.items())
+        given = frozenset(name for name in feed if name in weights)
+        if not given:
+            return self._feeds, self._programs
         with self._lock:
-            fixed = tuple((n, np.asarray(arrays[n]).tobytes()) for n in sorted(self._fixed) if n in arrays)
-            key = (shapes, fixed)
-            found = self._kept.pop(key, None)
-            # A size of zero is no open one.
-            is_empty = any(0 in shape for _, shape, _ in shapes)
-            if found is None and self._kept and not self._is_open_tried and not is_empty:
-                self._is_open_tried = True
-                self._open = self._compiled_open()
-            if found is None and self._open is not None and not is_empty:
-                return self._open, ()
-            if found is None:
-                found = self._compiled(arrays)
-                if not self._fixed.issuperset(found[1]):
-                    self._fixed.update(found[1])
-                fixed = tuple((n, np.asarray(arrays[n]).tobytes()) for n in sorted(self._fixed) if n in arrays)
-                key = (shapes, fixed)
-            self._kept[key] = found
-            while len(self._kept) > KEPT:
-                del self._kept[next(iter(self._kept))]
-        return found
+            if given not in self._with_inputs:
+                module = load(with_weights(self._content, given, {}))
+                self._with_inputs[given] = self._programs_of(module, given)
+            return self._with_inputs[given]
 
-    def _compiled(self, arrays: Mapping[str, Array]) -> tuple[Executable, tuple[str, ...]]:
-        shapes = {name: tuple(np.shape(x)) for name, x in arrays.items()}
-        # Values on which sizes may depend: those that are read become constants.
-        module = self._module.with_sizes(shapes=shapes, values={**arrays})
-        return self._compile(module), module.fixed_inputs
-
-    def _compiled_open(self) -> Executable | None:
-        """The model for all sizes; ``None`` if sizes depend on values, or an operator needs them."""
-        try:
-            return self._compile(self._module)
-        except (InputError, UnsupportedError):
-            return None
-
-    def _compile(self, module: Module) -> Executable:
-        return module.compile(**self._how)
-
-    def _array(self, name: str, value: Any) -> Any:
-        """A value of a feed as an executable takes it."""
-        if isinstance(value, OrtValue):
-            return value._array
-        if value is None:
-            raise InputError(f"nothing was given for input `{name}`")
-        types = [port.dtype for port in self._inputs if port.name == name]
-        if isinstance(value, (list, tuple, float, int)) and name not in self._texts:
-            value = np.asarray(value, types[0] if types and types[0] in np.sctypeDict else None)
-        if name in self._texts:
-            return _text_bytes(name, np.asarray(value))
-        return value
-
-    def _arrays(self, name: str, value: Any) -> dict[str, Any]:
-        """What is given for a value of a feed: a map is its numbers and its keys."""
-        if name not in self._maps:
-            return {name: self._array(name, value)}
-        if not isinstance(value, Mapping):
-            raise InputError(f"input `{name}` is a {self._maps[name]}: a dict is needed")
-        types = {port.name: port.dtype for port in self._inputs}
-        keys = list(value)
-        if types[_map_keys(name)] == "uint8":
-            encoded = _text_bytes(name, np.array(keys, object))
-        else:
-            encoded = np.asarray(keys, np.int64)
-        return {name: np.asarray(list(value.values()), types[name]), _map_keys(name): encoded}
+    def _arrays(self, feeds: Feeds, feed: Mapping[str, Array]) -> dict[str, Any]:
+        arrays: dict[str, Any] = {}
+        for name, value in feed.items():
+            arrays.update(feeds.arrays(name, value))
+        return arrays
 
     def run(
         self,
@@ -445,12 +373,12 @@ class InferenceSession:
             raise TypeError(f"run_options is a RunOptions, not {type(run_options).__name__}")
         if run_options is not None and run_options.terminate:
             raise ExecutionError("Exiting due to terminate flag being set to true.")
-        feed: dict[str, Any] = {}
-        for name, value in input_feed.items():
-            feed.update(self._arrays(name, value))
-        executable, _ = self.executable(feed)
-        keys = {_map_keys(name) for name in self._maps}
-        names = [name for name in executable.output_names if name not in keys]
+        if isinstance(output_names, (str, bytes)):
+            raise TypeError("the names of outputs are a list")
+        feeds, programs = self._taking(input_feed)
+        feed = self._arrays(feeds, input_feed)
+        executable = programs.of(feed)
+        names = feeds.output_names(executable.output_names)
         missing = [name for name in output_names or () if name not in names]
         if missing:
             raise InputError(f"there is no output `{missing[0]}`; the outputs are: {', '.join(names)}")
@@ -462,19 +390,7 @@ class InferenceSession:
             self._measured(executable, given, time.perf_counter_ns() - start)
         listed = made if isinstance(made, tuple) else (made,)
         arrays = dict(zip(executable.output_names, listed))
-        return [self._value(arrays, name) for name in output_names or names]
-
-    def _value(self, arrays: Mapping[str, Any], name: str) -> Any:
-        """An output, as ONNX Runtime gives it."""
-        if name in self._texts:
-            return _texts_of(arrays[name])
-        if name not in self._maps:
-            return arrays[name]
-        keys = arrays[_map_keys(name)]
-        names = (keys if keys.dtype == np.int64 else _texts_of(keys)).tolist()
-        if arrays[name].ndim == 1:
-            return dict(zip(names, arrays[name].tolist()))
-        return [dict(zip(names, row)) for row in arrays[name].tolist()]
+        return [feeds.value(arrays, name) for name in output_names or names]
 
     def run_with_ort_values(
         self,
@@ -526,7 +442,10 @@ class InferenceSession:
         Raises:
             tilewright.InputError: as :meth:`run`, and for memory of outputs that does not fit.
             RuntimeError: if no output is bound.
+            ValueError: for what another session bound.
         """
+        if iobinding._session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
         iobinding._run(lambda names, feed: self.run(names, feed, run_options))
 
     def _measured(self, executable: Executable, given: Mapping[str, Any], duration: int) -> None:
@@ -564,16 +483,6 @@ class InferenceSession:
         return path
 
 
-def _is_map(declared: str) -> bool:
-    """Whether a type is that of maps, or of sequences of maps."""
-    return declared.startswith(("map(", "seq(map("))
-
-
-def _map_keys(name: str) -> str:
-    """The name of the input or output that holds the keys of a map."""
-    return f"{name}.keys"
-
-
 def _event(category: str, name: str, start: int, duration: int) -> dict[str, Any]:
     """An event of a trace; times are microseconds."""
     return {
@@ -586,23 +495,3 @@ def _event(category: str, name: str, start: int, duration: int) -> dict[str, Any
         "name": name,
         "args": {},
     }
-
-
-def _text_bytes(name: str, texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Strings as the compiler takes them: UTF-8 along one more axis, filled up with zeros."""
-    encoded = []
-    for text in texts.ravel():
-        if not isinstance(text, (str, bytes)):
-            raise InputError(f"input `{name}` has an element that is no string: {type(text).__name__}")
-        encoded.append(text.encode() if isinstance(text, str) else bytes(text))
-    longest = max([1, *map(len, encoded)])
-    made = np.array(encoded, f"S{longest}")
-    return made.view(np.uint8).reshape(*texts.shape, longest)
-
-
-def _texts_of(encoded: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The strings whose bytes lie along the last axis."""
-    made = np.empty(encoded.shape[:-1], object)
-    for at in np.ndindex(*made.shape):
-        made[at] = encoded[at].tobytes().rstrip(b"\0").decode("utf-8", "replace")
-    return made

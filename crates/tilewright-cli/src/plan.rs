@@ -18,8 +18,8 @@ use tilewright_layout::flow::Planned;
 use tilewright_layout::solver::{Certificate, Cost, Solution};
 use tilewright_layout::{ConvLayout, Left};
 use tilewright_report::{
-    Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
-    what_if,
+    About, Profile, Report, Times, WhatIf, about, add_ports, add_prices, add_times, list, object,
+    page, source, time, what_if,
 };
 use tilewright_runtime::file;
 use tilewright_runtime::pool::cores;
@@ -140,7 +140,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     };
     if let Some(path) = &arguments.html {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
-        found.write_page(path, &model, &module, (&after, timings.target()))?;
+        let about = about(&module, &timings);
+        found.write_page(path, &model, &module, (&after, timings.target()), &about)?;
     }
     if let Some(folder) = &arguments.problem {
         found.plans.iter().try_for_each(|planned| write_problem(folder, planned))?;
@@ -248,10 +249,11 @@ impl Found {
         model: &str,
         module: &Module,
         after: (&Module, &Target),
+        about: &About,
     ) -> Result<()> {
         let (plans, left, times) = (&self.plans, &self.left, &self.times);
-        let report =
-            Report { model, module, after: Some(after), plans, left, unit: self.unit, times };
+        let (unit, after) = (self.unit, Some(after));
+        let report = Report { model, module, after, plans, left, unit, times, about };
         file::write(path, page(&report).as_bytes())
     }
 
@@ -380,17 +382,6 @@ fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
     match tuning_file() {
         Some(file) => Timings::read(&target, threads, &file),
         None => Ok(Timings::estimated(&target, threads)),
-    }
-}
-
-/// Where costs come from, for people.
-fn source(basis: Basis) -> String {
-    match basis {
-        Basis::Written => "as written in the cost model; `tune` fits and measures them".to_owned(),
-        Basis::Calibrated => "by the cost model, calibrated on this machine".to_owned(),
-        Basis::Measured(count) => {
-            format!("measured, of {count} functions; estimated of the others")
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use tilewright_layout::flow::Planned;
 use tilewright_layout::solver::Use;
 use tilewright_layout::{ConvLayout, Left, TiledLayout};
 
+use crate::about::About;
 use crate::times::Times;
 use crate::writing::list;
 
@@ -30,6 +31,8 @@ pub struct Report<'a> {
     pub unit: &'static str,
     /// What was measured of each plan; empty where nothing was.
     pub times: &'a [Times],
+    /// What the plan was made for.
+    pub about: &'a About,
 }
 
 /// What the page says of one graph function.

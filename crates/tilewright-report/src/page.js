@@ -97,14 +97,19 @@ const showCall = (g, c) => {
       ...(others.length ? [", in one kernel with ", ...others.slice(1)] : []), "."));
   }
   const uses = (list) => list.map((u) => `${graph.tensors[u[0]].name}: ${kind(graph, u)}`).join(", ") || "nothing";
+  const maps = (uses) => uses.map((u) => data.layouts[graph.tensors[u[0]].layouts[u[1]]].map).join("; ") || "nothing";
   const rows = call.ways.map((way, k) => {
     const more = way.cost === null || best.cost === null ? "" : way.cost - best.cost;
     const difference = k === call.choice ? "chosen" : more === "" ? "" : (more < 0 ? "−" : "+") + amount(Math.abs(more));
-    return [[way.name, amount(way.cost), difference, uses(way.reads), uses(way.writes)], k === call.choice ? "chosen" : ""];
+    const total = call.why === null ? [] : [way.total === null ? "not possible" : amount(way.total)];
+    return [[way.name, amount(way.cost), difference, ...total, uses(way.reads), uses(way.writes), node("span", { class: "map" }, maps(way.writes))],
+      k === call.choice ? "chosen" : ""];
   });
+  const reason = call.why === null ? [] : [node("p", { class: "why" }, call.why)];
+  const whole = call.why === null ? [] : ["whole model#"];
   const note = call.ways.length > 1 ? "Prices are without conversions; a more expensive one may be chosen because it saves them." : "There is no other.";
-  body.replaceChildren(facts, price, ...times,
-    table(`Alternatives, in ${data.unit}`, ["alternative", "price#", "difference#", "reads", "writes"], rows),
+  body.replaceChildren(facts, price, ...reason, ...times,
+    table(`Alternatives, in ${data.unit}`, ["alternative", "price#", "difference#", ...whole, "reads", "writes", "index map of what it writes"], rows),
     node("p", { class: "soft" }, note),
     node("h3", {}, "Reads"), list(best.reads.map((u) => tensorLink(g, u)), "Nothing but constants."),
     node("h3", {}, "Writes"), list(best.writes.map((u) => tensorLink(g, u)), "Nothing."),

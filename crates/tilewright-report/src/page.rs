@@ -11,10 +11,12 @@ use tilewright_graph::normal::name_outputs;
 use tilewright_layout::TiledLayout;
 use tilewright_layout::solver::{Conversion, Cost, Use};
 
+use crate::about;
 use crate::cells;
 use crate::function::{Bindings, FunctionReport, Kinds, Report};
 use crate::graph::Graph;
 use crate::steps::Steps;
+use crate::why;
 use crate::writing::{amount, html, json, list, plural, share, time};
 
 /// Nothing is loaded, whatever the page contains.
@@ -37,6 +39,7 @@ pub fn page(report: &Report<'_>) -> String {
          <h1>{title}: plan of layouts</h1>\n",
         include_str!("page.css")
     );
+    text += &about::section(report.about);
     if report.plans.is_empty() {
         text += "<p>There is no graph function, so that there is nothing to plan.</p>\n";
     }
@@ -130,11 +133,20 @@ impl FunctionReport<'_> {
         let (g, plan, unit) = (self.number, &self.plan.plan, self.unit);
         let calls = plan.calls.len();
         let paid = plan.conversions.iter().filter(|c| self.plan.moves(c)).count();
-        let proven = if plan.is_optimal() {
+        let mut proven = if plan.is_optimal() {
             "It is proven that no choice costs less.".to_owned()
         } else {
             format!("At most {} of it could be saved.", share(plan.gap))
         };
+        let others = &plan.alternatives;
+        // The greedy choice is often the plan; one layout for all is another matter.
+        let is_tie = others.keys().any(|name| name != "greedy")
+            && others.values().all(|cost| cost.get() == Some(plan.objective));
+        if is_tie {
+            let names: Vec<&str> = others.keys().map(|name| &**name).collect();
+            let names = html(&names.join(", "));
+            proven += &format!(" The others ({names}) cost the same: layouts do not matter here.");
+        }
         let mut text = format!(
             "<section aria-labelledby=g{g}>\n<h2 id=g{g}>Graph function <code>{}</code></h2>\n\
              <p>{}, {}. The plan costs an estimated {} {unit}. {proven}</p>\n",
@@ -209,12 +221,20 @@ impl FunctionReport<'_> {
         text + "</table>"
     }
 
-    /// The calls that cost most.
-    fn most_expensive(&self) -> String {
+    /// The calls that cost most, the most expensive first.
+    fn listed(&self) -> Vec<usize> {
         let plan = &self.plan.plan;
         let mut calls: Vec<usize> = (0..plan.calls.len()).collect();
         calls.retain(|c| plan.calls[*c].cost > 0);
         calls.sort_by_key(|c| std::cmp::Reverse(plan.calls[*c].cost));
+        calls.truncate(LISTED);
+        calls
+    }
+
+    /// The table of these calls.
+    fn most_expensive(&self) -> String {
+        let plan = &self.plan.plan;
+        let calls = self.listed();
         if calls.is_empty() {
             return String::new();
         }
@@ -228,7 +248,7 @@ impl FunctionReport<'_> {
              <th scope=col class=n>of the plan{head}<tbody>",
             self.unit
         );
-        for c in calls.into_iter().take(LISTED) {
+        for c in calls {
             let call = &plan.calls[c];
             let kernel = self.times.map(|times| match times.kernel(c) {
                 Some((kernel, _)) => {
@@ -317,6 +337,7 @@ impl FunctionReport<'_> {
             );
         }
         text += "],\n\"calls\":[";
+        let listed = self.listed();
         for (c, call) in problem.calls.iter().enumerate() {
             let measured = self.times.and_then(|times| {
                 let (kernel, _) = times.kernel(c)?;
@@ -325,19 +346,27 @@ impl FunctionReport<'_> {
                 Some(format!("[{calls},{predicted:.0},{:.0}]", kernel.nanoseconds))
             });
             let measured = measured.unwrap_or_else(|| "null".to_owned());
-            let ways = call.alternatives.iter().map(|way| {
+            let is_asked = listed.contains(&c) && call.alternatives.len() > 1;
+            let totals = if is_asked { why::totals(self.plan, c) } else { Vec::new() };
+            let why = if is_asked {
+                json(&why::sentence(self.plan, c, &totals, self.kinds, self.unit))
+            } else {
+                "null".to_owned()
+            };
+            let ways = call.alternatives.iter().enumerate().map(|(k, way)| {
                 format!(
-                    "{{\"name\":{},\"cost\":{},\"reads\":{},\"writes\":{}}}",
+                    "{{\"name\":{},\"cost\":{},\"total\":{},\"reads\":{},\"writes\":{}}}",
                     json(self.kinds.way(&way.name)),
                     number(way.cost),
+                    totals.get(k).copied().flatten().map_or("null".to_owned(), |n| n.to_string()),
                     uses_text(&way.reads),
                     uses_text(&way.writes)
                 )
             });
             let _ = write!(
                 text,
-                "{}{{\"name\":{},\"func\":{},\"steps\":{},\"measured\":{measured},\"choice\":{},\
-                 \"ways\":{}}}",
+                "{}{{\"name\":{},\"func\":{},\"steps\":{},\"measured\":{measured},\"why\":{why},\
+                 \"choice\":{},\"ways\":{}}}",
                 if c == 0 { "" } else { ",\n" },
                 json(&call.name),
                 json(self.bindings.function(c)),

@@ -70,6 +70,7 @@ fn page_of(name: &str) -> String {
         left: &left,
         unit: "cycles",
         times: &[],
+        about: &vec![("Machine", format!("a machine for {name}"))],
     })
 }
 
@@ -113,6 +114,18 @@ fn a_page_shows_what_was_decided() {
         text.contains("<tr class=chosen><th scope=row>plan<td class=n>2.50 k<td class=n>100.0 %")
     );
     assert!(text.contains("It is proven that no choice costs less."));
+    assert!(text.contains("<dl class=about><dt>Machine<dd>a machine for </dl>"));
+    let data = between(&text, "id=data>", "</script>");
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    let call = &data["graphs"][0]["calls"][0];
+    assert_eq!(
+        call["why"].as_str(),
+        Some(
+            "The best other way is logical, with which the whole model costs 6.50 k cycles more \
+             (260.0 %): the call costs 8.00 k more, and conversions and other calls only 1.50 k less."
+        )
+    );
+    assert_eq!([&call["ways"][0]["total"], &call["ways"][1]["total"]], [9_000, 2_500]);
     assert!(text.contains("1 call, 2 conversions at run time"), "{text}");
     assert!(text.contains("aria-label=\"Call y: nhwc, 1.00 k cycles\""));
     assert!(text.contains("aria-label=\"Conversion of x from logical to nhwc: 700 cycles\""));
@@ -145,8 +158,28 @@ fn a_page_needs_nothing_else() {
         times: &[],
         left: &[],
         unit: "ns",
+        about: &Vec::new(),
     });
     assert!(empty.contains("there is nothing to plan"));
+}
+
+#[test]
+fn choices_that_cost_the_same_do_not_matter() {
+    let mut one = planned("");
+    let mut problem = one.problem.clone();
+    problem.calls[0].alternatives = vec![way_of("logical", 1_000, 0), way_of("nhwc", 1_000, 1)];
+    for tensor in &mut problem.tensors {
+        tensor.conversions = vec![vec![Cost::ZERO; 2]; 2];
+    }
+    one.plan = solve(&problem, &Options::default()).expect("a plan");
+    one.plan.alternatives.insert("none".to_owned(), one.plan.objective.into());
+    one.problem = problem;
+    let plans = [one];
+    let (module, left, about) = (&Module::new(), &[], &Vec::new());
+    let (model, after, times, unit) = ("m", None, &[], "ns");
+    let text = page(&Report { model, module, after, plans: &plans, left, unit, times, about });
+    assert!(text.contains("cost the same: layouts do not matter here."), "{text}");
+    assert!(text.contains("costs the whole model the same, so that the choice does not matter"));
 }
 
 #[test]

@@ -6,8 +6,9 @@
 //! the same function uses it.
 //!
 //! * [`key`]: what a measurement is of.
-//! * [`store`]: the file that keeps measurements and calibrations (SQLite), which several processes may
-//!   use at once.
+//! * [`record`]: measurements and calibrations.
+//! * [`store`]: the file that keeps them (SQLite), which several processes may use at once. Without the
+//!   feature `sqlite` there is none, and a file that is named is refused.
 //! * [`worker`]: measuring in a process of its own, so that a candidate that crashes or does not end
 //!   costs only itself.
 //!
@@ -15,9 +16,15 @@
 //! does.
 
 pub mod key;
+pub mod record;
+#[cfg(feature = "sqlite")]
+pub mod store;
+#[cfg(not(feature = "sqlite"))]
+#[path = "without.rs"]
 pub mod store;
 pub mod worker;
 
 pub use key::{Key, Scope};
-pub use store::{Calibration, Kind, Measured, Plan, Record, Store};
+pub use record::{Calibration, Kind, Measured, Plan, Record};
+pub use store::Store;
 pub use worker::{Answer, Worker};

@@ -35,6 +35,9 @@
 //! # Ok::<(), tilewright::Error>(())
 //! ```
 //!
+//! Layouts are planned by estimates; with the feature `tuning` and [`Options::tuning`], by a file of
+//! measured times.
+//!
 //! How its loops run and how its tensors lie in memory is said by a [`schedule`].
 
 #![warn(missing_docs)]

@@ -161,10 +161,10 @@ impl Linear {
                 .find_map(|(at, (atom, _))| Some((at, ranges.ends(atom.as_var()?)?)));
             let Some((at, range)) = found else { return Some(now) };
             let (_, by) = now.terms.remove(at);
-            let mut end = Linear::of(&range.min)?;
+            let mut end = Linear::from_expr(&range.min)?;
             end.one_by_one(ranges).filter(|i| end.holds(*i))?;
             if (by > 0) == most {
-                let extent = Linear::of(&range.extent)?;
+                let extent = Linear::from_expr(&range.extent)?;
                 extent.one_by_one(ranges).filter(|i| extent.holds(*i))?;
                 end = end.plus(&extent, 1)?.plus(&Linear::constant(1, self.dtype), -1)?;
             }
