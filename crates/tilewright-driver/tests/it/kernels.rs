@@ -209,7 +209,7 @@ fn no_contraction_runs_element_by_element() {
                     let what = format!("{name}, {dtype}, {sizes}, {}", machine.target.cpu);
                     let func = lowered(&func, &machine.target);
                     let said = [UNTILED, IN_MEMORY].map(|key| func.attrs.get(key));
-        X
+                    assert_eq!(said, [None, None], "{what}");
                     let name: Arc<str> = "main".into();
                     let ir = emit::module(&[(name, &func)], &machine.target).expect("IR");
                     let llvm = Llvm::get().expect("an LLVM");
