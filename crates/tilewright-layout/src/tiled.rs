@@ -175,6 +175,23 @@ impl TiledLayout {
         (known && layout.order.len() == digits).then_some(layout)
     }
 
+    /// The axes in their order where nothing else is done to them: no digits, no offset.
+    pub fn axes(&self) -> Option<Vec<usize>> {
+        let plain = self.splits.iter().zip(&self.logical).all(|(split, n)| split.is_plain(*n));
+        plain.then(|| self.order.iter().map(|(d, _)| *d).collect())
+    }
+
+    /// The same memory as a layout of the tensor that has axis `k` of this one as its axis `axes[k]`.
+    pub fn with_axes(&self, axes: &[usize]) -> TiledLayout {
+        let (mut logical, mut splits) = (self.logical.clone(), self.splits.clone());
+        for (k, d) in axes.iter().enumerate() {
+            logical[*d] = self.logical[k];
+            splits[*d] = self.splits[k].clone();
+        }
+        let order = self.order.iter().map(|(k, digit)| (axes[*k], *digit)).collect();
+        TiledLayout { logical, splits, order }
+    }
+
     /// That of a buffer of logical shape.
     pub fn of_buffer(b: &Buffer) -> Self {
         TiledLayout::identity(&dim::of_shape(&b.shape).unwrap_or_default())

@@ -7,6 +7,7 @@ use tilewright_graph::normal::{needed, results};
 
 impl Flow<'_, '_> {
     fn want(&mut self, v: &GraphVar, layout: TiledLayout) {
+        let (v, layout) = self.rooted(v, &layout);
         let wanted = self.wanted.entry(v.id()).or_default();
         if !wanted.contains(&layout) {
             wanted.push(layout);
@@ -37,7 +38,10 @@ impl Flow<'_, '_> {
         let bindings: Vec<&Binding> = func.bindings().collect();
         for b in bindings.into_iter().rev() {
             if let Some((from, layout, ..)) = self.packs.get(&b.var.id()).cloned() {
-                self.want(&from, layout);
+                // What is only turned is wanted as its readers want it.
+                if self.is_converted(&b.var) {
+                    self.want(&from, layout);
+                }
                 continue;
             }
             let GraphExpr::CallTir { args, .. } = &b.value else {

@@ -13,12 +13,12 @@ use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, Tenso
 use tilewright_runtime::parallel;
 
 use super::surroundings::{Costs, Surrounding, Surroundings};
-use super::{Flow, TiledLayout, extents, missing};
+use super::{Flow, TiledLayout, Turned, extents, missing};
 use crate::free::{constants, is_constant};
 use crate::policy::ConvLayout;
 use crate::propagate::Propagation;
 use tilewright_graph::call_sizes::passes_sizes;
-use tilewright_graph::normal::needed;
+use tilewright_graph::normal::{needed, var};
 
 /// Layouts of one value that are looked at beside the logical one, the first found.
 const MOST_LAYOUTS: usize = 6;
@@ -61,6 +61,8 @@ struct Open {
     buffers: Vec<Buffer>,
     /// Which arguments are constant.
     free: Vec<bool>,
+    /// How arguments are other values with their axes in another order.
+    turned: Vec<Option<Turned>>,
     around: Surrounding,
     found: Vec<(Vec<TiledLayout>, Option<ConvLayout>, Arc<Propagation>)>,
     /// Layouts of arguments and results whose propagation was tried.
@@ -68,22 +70,43 @@ struct Open {
 }
 
 impl Open {
-    /// The values of arguments and results that are not constant, with their positions.
+    /// The values of arguments and results that are not constant, with their positions; of an argument that is
+    /// turned, its root.
     fn values(&self) -> Vec<(usize, u64)> {
         let args = self.args.iter().zip(&self.free).enumerate().filter(|(_, (_, free))| !**free);
         let args = args.filter_map(|(k, (e, _))| match e {
-            GraphExpr::Var(v) => Some((k, v.id())),
+            GraphExpr::Var(v) => Some((k, self.turned[k].as_ref().map_or(v, |t| &t.root).id())),
             _ => None,
         });
         let outs = self.outs.iter().enumerate().map(|(k, v)| (self.args.len() + k, v.id()));
         args.chain(outs).collect()
     }
 
+    /// A layout of an argument or result, as one of its value.
+    fn of_value(&self, k: usize, layout: &TiledLayout) -> TiledLayout {
+        match self.turned.get(k) {
+            Some(Some(turned)) => turned.to_root(layout),
+            _ => layout.clone(),
+        }
+    }
+
+    /// The layouts that an argument or result may come in beside its own.
+    fn come(&self, k: usize, known: &[TiledLayout]) -> Vec<TiledLayout> {
+        match self.turned.get(k) {
+            Some(Some(turned)) => {
+                let logical = TiledLayout::identity(&turned.logical);
+                let all = known.iter().chain([&logical]).map(|l| turned.from_root(l));
+                all.filter(|l| !l.is_identity()).collect()
+            }
+            _ => known.to_vec(),
+        }
+    }
+
     /// The call with all its arguments and results in some layouts.
     fn way(&self, layouts: &[TiledLayout], policy: Option<Option<ConvLayout>>, cost: f64) -> Way {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (k, value) in self.values() {
-            let place = Place { value, layout: layouts[k].clone() };
+            let place = Place { value, layout: self.of_value(k, &layouts[k]) };
             let list = if k < self.args.len() { &mut reads } else { &mut writes };
             if !list.contains(&place) {
                 list.push(place);
@@ -126,6 +149,11 @@ impl Flow<'_, '_> {
         let items = self.open_items(func);
         for b in func.bindings() {
             if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
+                continue;
+            }
+            if let Some(turned) = self.turned(&b.var) {
+                let own = TiledLayout::identity(&extents(&b.var).unwrap_or_default());
+                layouts.add(turned.root.id(), &turned.to_root(&own));
                 continue;
             }
             let mut ways = self.fixed(b, &constant, &mut layouts);
@@ -187,7 +215,7 @@ impl Flow<'_, '_> {
         }
         let mut reads = Vec::new();
         needed(&b.value, &mut |v| {
-            let place = logical_place(v);
+            let place = self.logical(v);
             if !constant.contains(&v.id()) && !reads.contains(&place) {
                 reads.push(place);
             }
@@ -228,12 +256,20 @@ impl Flow<'_, '_> {
             buffers: func.buffers().cloned().collect(),
             func,
             free: free.collect(),
+            turned: args.iter().map(|a| self.turned(var(a)?)).collect(),
             around: around(),
             args: args.clone(),
             outs,
             found: Vec::new(),
             tried: HashSet::new(),
         })
+    }
+
+    /// A value as it is.
+    pub(super) fn logical(&self, v: &GraphVar) -> Place {
+        let own = TiledLayout::identity(&extents(v).unwrap_or_default());
+        let (value, layout) = self.rooted(v, &own);
+        Place { value: value.id(), layout }
     }
 
     /// The layouts that the policies say for a convolution: of all its operands, and of all but the
@@ -274,7 +310,7 @@ fn add(call: &mut Open, p: Arc<Propagation>, policy: Option<ConvLayout>, layouts
     let new = !all.iter().all(TiledLayout::is_identity) && call.found.iter().all(|f| f.0 != all);
     if new {
         for (k, value) in call.values() {
-            layouts.add(value, &all[k]);
+            layouts.add(value, &call.of_value(k, &all[k]));
         }
         call.found.push((all, policy, p));
     }
@@ -287,7 +323,8 @@ type Memo = HashMap<(Arc<str>, usize, TiledLayout), Option<Arc<Propagation>>>;
 fn follow(call: &mut Open, layouts: &mut Layouts, memo: &mut Memo) {
     let is_anchor = call.found.iter().any(|f| f.1.is_some());
     for (k, value) in call.values() {
-        for layout in layouts.of.get(&value).cloned().unwrap_or_default() {
+        let known = layouts.of.get(&value).map_or(&[][..], Vec::as_slice);
+        for layout in call.come(k, known) {
             if is_anchor || !call.tried.insert((k, layout.clone())) {
                 continue;
             }

@@ -125,9 +125,14 @@ impl Flow<'_, '_> {
         let mut come = Vec::new();
         for (k, arg) in args.iter().enumerate() {
             if let GraphExpr::Var(v) = arg {
-                let versions = self.versions.get(&v.id()).into_iter().flatten();
-                let physical = versions.filter(|v| !v.layout.is_identity());
-                come.extend(physical.map(|v| (k, v.layout.clone())));
+                let turned = self.turned(v);
+                let root = turned.as_ref().map_or(v, |t| &t.root);
+                let versions = self.versions.get(&root.id()).into_iter().flatten();
+                let layouts = versions.map(|version| match &turned {
+                    Some(turned) => turned.from_root(&version.layout),
+                    None => version.layout.clone(),
+                });
+                come.extend(layouts.filter(|l| !l.is_identity()).map(|l| (k, l)));
             }
         }
         let anchor = (self.options.anchors)(&b.var, func);
@@ -221,12 +226,13 @@ impl Flow<'_, '_> {
         let (ins, results) = choice.layouts.split_at(args.len());
         let mut sum = 0u64;
         for (arg, layout) in args.iter().zip(ins) {
-            if let GraphExpr::Var(v) = arg
-                && self.constants.get(arg).is_none()
-                && self.version(arg, layout).is_none()
-                && let Some(from) = self.cheapest(v, layout)
+            let GraphExpr::Var(v) = arg else { continue };
+            let (v, layout) = self.rooted(v, layout);
+            if self.constants.get(&v.expr()).is_none()
+                && self.version(&v.expr(), &layout).is_none()
+                && let Some(from) = self.cheapest(&v, &layout)
             {
-                sum = sum.saturating_add(moved(v, &from.layout, layout));
+                sum = sum.saturating_add(moved(&v, &from.layout, &layout));
             }
         }
         for (out, layout) in outs.iter().zip(results) {

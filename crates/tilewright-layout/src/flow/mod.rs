@@ -18,6 +18,10 @@
 //! else the call that made it gets a selection, or, where its padding is already relied on, the
 //! value is padded anew.
 //!
+//! A value whose axes are those of another one in another order is no value of its own here ([`Turned`]): its
+//! versions are those of the other. So a call that reads a transposed tensor, or whose result is transposed,
+//! has the same choice as any other.
+//!
 //! `candidates` finds in which layouts each call can be computed, `surroundings` what its price depends on
 //! beside it. `backward` and `forward` are the two ways; `versions` makes the versions that are not there.
 
@@ -236,6 +240,30 @@ pub fn flow_layout(
     Ok((module, left))
 }
 
+/// A value that has the axes of another one, the root, in another order.
+#[derive(Clone)]
+struct Turned {
+    root: GraphVar,
+    /// The root's extents.
+    logical: Vec<Dim>,
+    /// For each axis the root's.
+    axes: Vec<usize>,
+}
+
+impl Turned {
+    /// A layout of the value, as one of the root.
+    fn to_root(&self, layout: &TiledLayout) -> TiledLayout {
+        layout.with_axes(&self.axes)
+    }
+
+    /// A layout of the root, as one of the value.
+    fn from_root(&self, layout: &TiledLayout) -> TiledLayout {
+        let mut back = vec![0; self.axes.len()];
+        self.axes.iter().enumerate().for_each(|(k, d)| back[*d] = k);
+        layout.with_axes(&back)
+    }
+}
+
 /// A way to compute a call.
 struct Choice {
     propagation: Option<Propagation>,
@@ -349,6 +377,26 @@ impl<'a, 'm> Flow<'a, 'm> {
         }
     }
 
+    /// How a value is another one with its axes in another order; `None` where it is not.
+    fn turned(&self, v: &GraphVar) -> Option<Turned> {
+        let (root, layout, ..) = self.packs.get(&v.id())?;
+        let axes = layout.axes()?;
+        Some(Turned { root: root.clone(), logical: layout.logical.clone(), axes })
+    }
+
+    /// Whether a value is a conversion of another one that does more than to turn it.
+    fn is_converted(&self, v: &GraphVar) -> bool {
+        self.packs.get(&v.id()).is_some_and(|(_, layout, ..)| layout.axes().is_none())
+    }
+
+    /// The value that has versions, and the layout in which it is what a value is in a layout.
+    fn rooted(&self, v: &GraphVar, layout: &TiledLayout) -> (GraphVar, TiledLayout) {
+        match self.turned(v) {
+            Some(turned) => (turned.root.clone(), turned.to_root(layout)),
+            None => (v.clone(), layout.clone()),
+        }
+    }
+
     /// The function of a call that may be computed in other layouts, and its results.
     fn call(&self, b: &Binding) -> Option<(Arc<TensorFunc>, Vec<GraphVar>)> {
         let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else { return None };
@@ -362,9 +410,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         let fixed = !passes_sizes(&f, scalars)
             || self.crops.contains_key(&id)
             || self.packs.contains_key(&id)
-            || args
-                .iter()
-                .any(|a| matches!(a, GraphExpr::Var(v) if self.packs.contains_key(&v.id())))
+            || args.iter().any(|a| matches!(a, GraphExpr::Var(v) if self.is_converted(v)))
             || f.buffers().count() != args.len() + outs.len();
         (!fixed).then_some((f, results))
     }

@@ -96,7 +96,8 @@ pub fn plan_layout(
         let around = Surroundings::new(module, normal);
         let nodes = trial.nodes(normal, options.policies, options.costs, &around);
         let costs = options.costs;
-        let Asked { problem, layouts, tensors } = problem(normal, &nodes, costs, &around, is_free);
+        let asked = problem(normal, &nodes, costs, &around, is_free, &|v| trial.logical(v));
+        let Asked { problem, layouts, tensors } = asked;
         let decided = (options.decided)(graph, &problem);
         let plan = solved(&problem, &nodes, options, decided)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
@@ -207,6 +208,7 @@ fn problem(
     costs: &dyn Costs,
     around: &Surroundings,
     is_free: bool,
+    as_is: &dyn Fn(&GraphVar) -> Place,
 ) -> Asked {
     let mut tensors = Tensors::default();
     for p in &func.params {
@@ -230,12 +232,13 @@ fn problem(
     });
     let mut calls: Vec<solver::Call> = calls.collect();
     needed(&func.ret, &mut |v| {
-        // An input that is also a result stays as it is.
-        if is_free && can_be_stored(v) && !func.params.contains(v) {
+        let place = as_is(v);
+        // An input that is also a result stays as it is, and so does what is another value turned.
+        let is_own = place.value == v.id();
+        if is_free && is_own && can_be_stored(v) && !func.params.contains(v) {
             return;
         }
-        let layout = TiledLayout::identity(&extents(v).unwrap_or_default());
-        if let Some(used) = tensors.place(&Place { value: v.id(), layout }) {
+        if let Some(used) = tensors.place(&place) {
             let required = &mut tensors.list[used.tensor].required;
             if !required.contains(&used.layout) {
                 required.push(used.layout);

@@ -32,7 +32,8 @@ impl Flow<'_, '_> {
 
     pub(super) fn version(&self, e: &GraphExpr, layout: &TiledLayout) -> Option<Version> {
         let GraphExpr::Var(v) = e else { return None };
-        self.versions.get(&v.id())?.iter().find(|v| v.layout == *layout).cloned()
+        let (v, layout) = self.rooted(v, layout);
+        self.versions.get(&v.id())?.iter().find(|v| v.layout == layout).cloned()
     }
 
     /// The version from which a conversion to a layout moves the fewest bytes.
@@ -66,6 +67,12 @@ impl Flow<'_, '_> {
         pad: Option<&Expr>,
         why: &Need,
     ) -> Result<GraphExpr> {
+        if let GraphExpr::Var(v) = e
+            && let Some(turned) = self.turned(v)
+        {
+            let (root, layout) = (turned.root.expr(), turned.to_root(layout));
+            return self.obtain(&root, &layout, pad, why);
+        }
         let pad = pad.filter(|_| layout.is_padded());
         let logical = TiledLayout::identity(&layout.logical);
         if let Some(found) = self.version(e, layout) {
