@@ -55,7 +55,6 @@ impl Linear {
         }
     }
 
-    /// A constant.
     pub fn constant(value: i128, dtype: DType) -> Linear {
         Linear { terms: Vec::new(), constant: value, dtype }
     }
