@@ -60,7 +60,6 @@ impl Aff {
         self.row[self.frame.div_col(div)]
     }
 
-    /// The denominator.
     pub fn denominator(&self) -> Int {
         self.den
     }

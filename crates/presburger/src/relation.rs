@@ -135,7 +135,6 @@ impl Relation {
         Ok(Relation::new(space.clone(), vec![basic]))
     }
 
-    /// The space.
     pub fn space(&self) -> &Space {
         &self.space
     }

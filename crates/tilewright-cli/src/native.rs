@@ -72,7 +72,7 @@ pub struct Native {
 }
 
 /// What a model is for.
-enum Place<'a> {
+enum Destination<'a> {
     /// A processor of this machine.
     Here,
     /// A device, as `--target` names it.
@@ -92,25 +92,25 @@ impl Native {
         self.layout.as_deref() != Some("none")
     }
 
-    fn place(&self) -> Place<'_> {
+    fn place(&self) -> Destination<'_> {
         match self.target.as_deref() {
-            None | Some("native") => Place::Here,
+            None | Some("native") => Destination::Here,
             Some(target) if target.contains('-') && !target.starts_with("opencl") => {
-                Place::Elsewhere(target)
+                Destination::Elsewhere(target)
             }
-            Some(target) => Place::Device(target),
+            Some(target) => Destination::Device(target),
         }
     }
 
     /// Whether the model is for a device.
     pub fn is_for_device(&self) -> bool {
-        matches!(self.place(), Place::Device(_))
+        matches!(self.place(), Destination::Device(_))
     }
 
     /// Refuses another machine, whose code does not run here.
     pub fn check_here(&self) -> Result<()> {
         match self.place() {
-            Place::Elsewhere(triple) => {
+            Destination::Elsewhere(triple) => {
                 Err(Error::input(format!("--target {triple}: code for it does not run here"))
                     .help("`compile --target` makes libraries for other machines"))
             }
@@ -122,7 +122,7 @@ impl Native {
     /// one as it is.
     fn target(&self) -> Result<Option<Target>> {
         let triple = match self.place() {
-            Place::Elsewhere(triple) => Some(triple),
+            Destination::Elsewhere(triple) => Some(triple),
             _ => None,
         };
         let cpu = self.cpu.as_deref();
@@ -165,10 +165,10 @@ impl Native {
         let measurer: Measurer =
             Arc::new(|module, options| measure_first(module, options, MEASURE));
         let options = match self.place() {
-            Place::Device(_) if self.cpu.is_some() || self.features.is_some() => {
+            Destination::Device(_) if self.cpu.is_some() || self.features.is_some() => {
                 return Err(Error::input("--cpu and --features are for processors"));
             }
-            Place::Device(target) => {
+            Destination::Device(target) => {
                 Options::new().on(target).map_err(|e| e.context("--target"))?
             }
             _ => Options::new().target(self.target()?),

@@ -67,7 +67,6 @@ impl Planned {
         })
     }
 
-    /// The constants.
     pub fn constants(&self) -> &[Tensor] {
         match self {
             Planned::Fixed(plan) => &plan.constants,

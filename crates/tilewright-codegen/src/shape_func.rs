@@ -27,7 +27,6 @@ use tilewright_runtime::{MemoryPlan, OpenPort};
 pub struct PortSizes {
     /// The first of its extents.
     pub extents: usize,
-    /// Its bytes.
     pub bytes: usize,
 }
 
@@ -43,7 +42,6 @@ pub struct ShapeFunc {
     pub inputs: Vec<PortSizes>,
     /// The outputs, in order.
     pub outputs: Vec<PortSizes>,
-    /// Bytes of the arena.
     pub arena_bytes: usize,
     /// The sizes that kernels take as numbers.
     numbers: HashMap<Dim, usize>,

@@ -28,7 +28,6 @@ use crate::rewrite::GraphFold;
 
 /// A module with another size, and what follows from it.
 pub struct Resized {
-    /// The module.
     pub module: Module,
     /// The values that have another shape: name, and the axes that changed.
     pub changed: Vec<(Arc<str>, Vec<usize>)>,
@@ -38,7 +37,7 @@ pub struct Resized {
 
 /// Where a tensor of a call is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum ValuePlace {
     /// A value: a variable, and which one of several results.
     Value(u64, usize),
     /// A constant that is written as an argument, by call and position.
@@ -68,7 +67,7 @@ pub fn resize(module: &Module, value: &str, axis: usize, to: i64) -> Result<Resi
         if let GraphExpr::Item(of, k) = &b.value
             && let GraphExpr::Var(of) = &**of
         {
-            graph.items.insert(b.var.id(), Place::Value(of.id(), *k));
+            graph.items.insert(b.var.id(), ValuePlace::Value(of.id(), *k));
         }
     }
     let mut growth = vec![Growth::default(); shape.len()];
@@ -82,14 +81,14 @@ pub fn resize(module: &Module, value: &str, axis: usize, to: i64) -> Result<Resi
 struct Graph<'m> {
     module: &'m Module,
     func: &'m GraphFunc,
-    growth: HashMap<Place, Vec<Growth>>,
+    growth: HashMap<ValuePlace, Vec<Growth>>,
     /// Variables that are one of several results.
-    items: HashMap<u64, Place>,
+    items: HashMap<u64, ValuePlace>,
 }
 
 impl Graph<'_> {
-    fn place(&self, v: &GraphVar) -> Place {
-        self.items.get(&v.id()).copied().unwrap_or(Place::Value(v.id(), 0))
+    fn place(&self, v: &GraphVar) -> ValuePlace {
+        self.items.get(&v.id()).copied().unwrap_or(ValuePlace::Value(v.id(), 0))
     }
 
     fn is_changed(&self, v: &GraphVar) -> bool {
@@ -148,12 +147,12 @@ impl Graph<'_> {
     }
 
     /// The arguments of a call, then its results.
-    fn places(&self, b: &Binding, args: &[GraphExpr], outs: usize) -> Vec<Place> {
+    fn places(&self, b: &Binding, args: &[GraphExpr], outs: usize) -> Vec<ValuePlace> {
         let args = args.iter().enumerate().map(|(k, arg)| match arg {
             GraphExpr::Var(v) => self.place(v),
-            _ => Place::Constant(b.var.id(), k),
+            _ => ValuePlace::Constant(b.var.id(), k),
         });
-        args.chain((0..outs).map(|k| Place::Value(b.var.id(), k))).collect()
+        args.chain((0..outs).map(|k| ValuePlace::Value(b.var.id(), k))).collect()
     }
 
     /// The module with all changes made.
@@ -198,8 +197,10 @@ impl Graph<'_> {
     fn renewed(&self, v: &GraphVar) -> GraphVar {
         let ty = match v.ty() {
             GraphType::Tuple(items) => {
-                let items =
-                    items.iter().enumerate().map(|(k, ty)| self.grown(ty, Place::Value(v.id(), k)));
+                let items = items
+                    .iter()
+                    .enumerate()
+                    .map(|(k, ty)| self.grown(ty, ValuePlace::Value(v.id(), k)));
                 GraphType::Tuple(items.collect())
             }
             ty => self.grown(ty, self.place(v)),
@@ -207,7 +208,7 @@ impl Graph<'_> {
         GraphVar::new(v.name().clone(), ty)
     }
 
-    fn grown(&self, ty: &GraphType, place: Place) -> GraphType {
+    fn grown(&self, ty: &GraphType, place: ValuePlace) -> GraphType {
         match (ty, self.growth.get(&place)) {
             (GraphType::Tensor(t), Some(growth)) => GraphType::Tensor(grown_type(t, growth)),
             (ty, _) => ty.clone(),
@@ -222,7 +223,7 @@ impl Graph<'_> {
         functions: &mut Functions<'_>,
     ) -> Result<GraphExpr> {
         match &b.value {
-            GraphExpr::Const(t) => match self.growth.get(&Place::Value(b.var.id(), 0)) {
+            GraphExpr::Const(t) => match self.growth.get(&ValuePlace::Value(b.var.id(), 0)) {
                 Some(growth) => zeros_of(t, growth),
                 None => Ok(b.value.clone()),
             },

@@ -92,7 +92,6 @@ type Values = HashMap<Var, (i64, String)>;
 /// A tensor parameter of the entry, as its user sees it.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Its name.
     pub name: Arc<str>,
     /// Its extents.
     pub shape: Vec<Expr>,

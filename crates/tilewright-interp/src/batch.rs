@@ -127,7 +127,6 @@ pub struct Nest {
     pub init: Option<Operand>,
     /// How values are combined; without, they are stored.
     pub fold: Option<Fold>,
-    /// The values.
     pub value: Operand,
     /// Whether elements are copied, which may be unwritten ones.
     pub copies: bool,

@@ -111,7 +111,6 @@ impl Affine {
 }
 
 impl Int {
-    /// A constant.
     pub fn constant(value: i64) -> Self {
         let code = IntCode::Affine(Affine { base: value, terms: Vec::new() });
         Int { code, lo: value, hi: value }

@@ -20,7 +20,6 @@ use crate::visit::{Visit, walk_expr};
 /// What an operation needs of one of its operands to be defined.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// The operand.
     pub operand: Expr,
     /// The condition on it.
     pub holds: Expr,

@@ -276,7 +276,6 @@ pub enum ExprKind {
     IfThenElse(Expr, Expr, Expr),
     /// The element of a buffer at the indices.
     Load(Buffer, Vec<Expr>),
-    /// A call.
     Call(CallTarget, Vec<Expr>),
     /// Binds a variable in the last expression: variable, value, body.
     Let(Var, Expr, Expr),

@@ -18,7 +18,6 @@ pub enum Param {
         /// How it is accessed.
         buffer: Buffer,
     },
-    /// A scalar.
     Scalar(Var),
 }
 

@@ -222,7 +222,6 @@ const LITERALS: [&str; 4] = ["R.shape", "R.prim_value", "R.str", "R.dtype"];
 pub struct Binding {
     /// Bound variable.
     pub var: GraphVar,
-    /// Its value.
     pub value: GraphExpr,
     /// Place in the source.
     pub span: Option<Span>,
@@ -233,7 +232,6 @@ pub struct Binding {
 pub struct BindingBlock {
     /// Whether this is an `R.dataflow()` region, whose bindings have no side effects.
     pub dataflow: bool,
-    /// The bindings.
     pub bindings: Vec<Binding>,
     /// Variables of a dataflow region that are known after it (`R.output`).
     pub outputs: Vec<GraphVar>,

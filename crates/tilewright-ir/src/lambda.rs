@@ -26,7 +26,6 @@ pub enum LambdaItem {
     Expr(Expr),
     /// A bare number, which takes the type of its surroundings.
     Number(f64),
-    /// `None`.
     None,
     /// `AXIS_SEPARATOR`.
     Separator,

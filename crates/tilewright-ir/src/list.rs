@@ -14,7 +14,6 @@ use crate::tensor::Tensor;
 /// A value.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// A tensor.
     Tensor(Tensor),
     /// Values in order.
     List(Arc<Vec<Item>>),
@@ -67,7 +66,6 @@ impl ListOp {
         OPS.iter().find(|(n, _)| *n == name).map(|(_, op)| *op)
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         OPS.iter().find(|(_, op)| *op == self).map_or("R.list", |(name, _)| name)
     }

@@ -27,7 +27,6 @@ impl Lowered {
         Ok(Lowered(module))
     }
 
-    /// The module.
     pub fn into_module(self) -> Module {
         self.0
     }

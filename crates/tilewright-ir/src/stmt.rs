@@ -87,7 +87,6 @@ impl AtOnce {
         }
     }
 
-    /// That of a loop.
     pub fn of_loop(s: &Stmt) -> Option<AtOnce> {
         match s.kind() {
             StmtKind::For { kind, .. } => AtOnce::from_kind(kind),
@@ -137,7 +136,6 @@ impl Range {
 /// A box of a buffer: one range an axis.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// The buffer.
     pub buffer: Buffer,
     /// One range an axis.
     pub ranges: Vec<Range>,
@@ -195,7 +193,6 @@ pub struct Block {
     pub reads: Option<Vec<Region>>,
     /// What is written, where the text says it.
     pub writes: Option<Vec<Region>>,
-    /// Annotations.
     pub annotations: Attrs,
     /// Buffers that live while the block runs.
     pub allocs: Vec<Buffer>,
@@ -256,7 +253,6 @@ pub enum StmtKind {
         range: Range,
         /// How it runs.
         kind: ForKind,
-        /// Annotations.
         annotations: Attrs,
         /// What is repeated.
         body: Stmt,
@@ -274,7 +270,6 @@ pub enum StmtKind {
     Let {
         /// Variable.
         var: Var,
-        /// Value.
         value: Expr,
         /// Where it is bound.
         body: Stmt,
@@ -285,7 +280,6 @@ pub enum StmtKind {
     Allocate {
         /// The buffer, whose pointer this defines.
         buffer: Buffer,
-        /// Annotations.
         annotations: Attrs,
         /// Where it lives.
         body: Stmt,
@@ -312,7 +306,6 @@ pub enum StmtKind {
         bindings: Vec<Expr>,
         /// The block runs only where this holds (`T.where`).
         predicate: Expr,
-        /// The block.
         block: Arc<Block>,
     },
     /// The expression holds here.

@@ -64,7 +64,6 @@ pub struct IndexMap {
 /// An index map on a shape.
 #[derive(Clone, Debug)]
 pub struct PhysicalLayout {
-    /// The map.
     pub map: IndexMap,
     /// Physical extents: the smallest box from zero that holds the image.
     pub physical: Vec<Expr>,

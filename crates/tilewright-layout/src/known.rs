@@ -69,7 +69,7 @@ impl Region {
 /// The functions and values of a graph function, as far as they have been met.
 pub(crate) struct Values {
     engine: Engine,
-    made: HashMap<u64, Made>,
+    made: HashMap<u64, Definition>,
     /// Cells of values that hold a constant by assumption.
     assumed: HashMap<u64, Vec<(Region, Expr)>>,
     /// Answers to what was asked on the way of one question, by value and condition: values that
@@ -77,7 +77,7 @@ pub(crate) struct Values {
     answers: RefCell<HashMap<(u64, String), Answer>>,
 }
 
-enum Made {
+enum Definition {
     Constant(Tensor),
     Conversion(Rc<Conversion>, GraphExpr),
     Function(Arc<TensorFunc>, Vec<GraphExpr>),
@@ -95,15 +95,15 @@ impl Values {
 
     /// Takes note of a binding whose value a conversion makes.
     pub fn converted(&mut self, b: &Binding, conversion: &Rc<Conversion>, from: &GraphExpr) {
-        self.made.insert(b.var.id(), Made::Conversion(conversion.clone(), from.clone()));
+        self.made.insert(b.var.id(), Definition::Conversion(conversion.clone(), from.clone()));
     }
 
     /// Takes note of a binding whose value is a constant, or made by another function.
     pub fn bound(&mut self, b: &Binding, functions: &Functions<'_>) {
         let made = match &b.value {
-            GraphExpr::Const(t) => Made::Constant(t.clone()),
+            GraphExpr::Const(t) => Definition::Constant(t.clone()),
             GraphExpr::CallTir { func, args, .. } => match functions.get(func) {
-                Some(f) => Made::Function(f.clone(), args.clone()),
+                Some(f) => Definition::Function(f.clone(), args.clone()),
                 None => return,
             },
             _ => return,
@@ -160,9 +160,11 @@ impl Values {
         }
         match self.made.get(&v.id()) {
             None => Err(format!("nothing is known of the cells of `{}`", v.name())),
-            Some(Made::Constant(t)) => uniform(t),
-            Some(Made::Conversion(c, from)) => self.through_conversion(c, from, region, depth),
-            Some(Made::Function(f, args)) => {
+            Some(Definition::Constant(t)) => uniform(t),
+            Some(Definition::Conversion(c, from)) => {
+                self.through_conversion(c, from, region, depth)
+            }
+            Some(Definition::Function(f, args)) => {
                 let Some(out) = f.buffers().nth(args.len()) else {
                     return Err(format!("`{}` is one of several results", v.name()));
                 };
@@ -202,7 +204,7 @@ impl Values {
     /// is not known.
     pub fn written(&self, value: &GraphExpr, region: &Region) -> Result<(), String> {
         match var(value).and_then(|v| self.made.get(&v.id())) {
-            Some(Made::Conversion(c, _)) if matches!(c.pad, Pad::None) => {
+            Some(Definition::Conversion(c, _)) if matches!(c.pad, Pad::None) => {
                 let own: Vec<Expr> = c.cells.iter().map(Var::expr).collect();
                 if c.padding().with_guard(&region.at(&own)).is_empty().is_yes() {
                     Ok(())
@@ -210,7 +212,7 @@ impl Values {
                     Err("it is not written there".into())
                 }
             }
-            Some(Made::Function(f, args)) => {
+            Some(Definition::Function(f, args)) => {
                 let Some(out) = f.buffers().nth(args.len()) else {
                     return Err("it is one of several results".into());
                 };
@@ -235,8 +237,8 @@ impl Values {
         match value {
             GraphExpr::Const(t) => all_finite(t),
             GraphExpr::Var(v) => match self.made.get(&v.id()) {
-                Some(Made::Constant(t)) => all_finite(t),
-                Some(Made::Conversion(c, from)) => {
+                Some(Definition::Constant(t)) => all_finite(t),
+                Some(Definition::Conversion(c, from)) => {
                     let pad = match &c.pad {
                         Pad::Value(e) => e.as_float().map_or(c.dtype.is_int(), f64::is_finite),
                         Pad::None => c.is_total(),

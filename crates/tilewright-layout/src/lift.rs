@@ -111,7 +111,7 @@ struct Split {
     /// What the parameters of `compute` are.
     params: Vec<Slot>,
     /// How each result of the original comes about.
-    results: Vec<Made>,
+    results: Vec<ConvertedResult>,
     /// The sizes that it takes as numbers behind the scalars of the original.
     sizes: Vec<Var>,
 }
@@ -121,7 +121,7 @@ type Splits = HashMap<(Arc<str>, usize, usize), Option<Split>>;
 
 /// A result of the original: one of those of `compute`, and the stage that converts it.
 #[derive(Clone)]
-struct Made {
+struct ConvertedResult {
     at: usize,
     post: Option<Arc<str>>,
 }
@@ -199,12 +199,12 @@ impl Lift<'_, '_> {
         scalars.extend(split.sizes.iter().map(|v| Dim::open(v).outside().argument()));
         let value = GraphExpr::CallTir { func, args: new_args, outs: new_outs, scalars };
         let physical = match &split.results[..] {
-            [Made { post: None, .. }] => b.var.clone(),
+            [ConvertedResult { post: None, .. }] => b.var.clone(),
             _ => GraphVar::new(format!("{}_physical", b.var.name()), value.ty()),
         };
         out.push(Binding { var: physical.clone(), value, span: b.span });
         match &split.results[..] {
-            [Made { post: None, .. }] => {}
+            [ConvertedResult { post: None, .. }] => {}
             [made] => out.extend(result(self.functions, &physical, made, b)?),
             _ => {
                 self.results.insert(b.var.id(), (physical, split));
@@ -311,7 +311,7 @@ impl Lift<'_, '_> {
             let known = given.iter().position(|b| b == result);
             if k >= inputs {
                 let post = post.map(|f| self.functions.add(f.func.clone(), &f.name));
-                results.push(Made { at: known.unwrap_or(given.len()), post });
+                results.push(ConvertedResult { at: known.unwrap_or(given.len()), post });
                 if known.is_none() {
                     given.push(result.clone());
                 }
@@ -389,7 +389,7 @@ fn without_stmts(but: &[Found], list: &[Stmt]) -> Vec<Stmt> {
 fn result(
     functions: &Functions<'_>,
     physical: &GraphVar,
-    made: &Made,
+    made: &ConvertedResult,
     b: &Binding,
 ) -> Result<Vec<Binding>> {
     let mut out = Vec::new();

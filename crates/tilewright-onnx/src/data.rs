@@ -103,7 +103,6 @@ impl Element {
         }
     }
 
-    /// Its name.
     pub(crate) fn name(self) -> String {
         match self {
             Element::Plain(dtype) => dtype.to_string(),

@@ -28,7 +28,6 @@ pub(crate) enum Imported {
     Item {
         /// The variable in the graph function.
         var: GraphVar,
-        /// What it is.
         what: Like,
     },
     /// Strings, which are known at import. Operators on numbers never see them.

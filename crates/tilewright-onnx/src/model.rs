@@ -49,7 +49,6 @@ pub struct Signature {
 /// Name and type of an input or output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueType {
-    /// Name.
     pub name: String,
     /// Whether it is a tensor.
     pub kind: ValueKind,

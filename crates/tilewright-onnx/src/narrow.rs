@@ -23,7 +23,6 @@ pub(crate) enum Narrow {
         /// Whether they may be negative.
         signed: bool,
     },
-    /// Floats.
     Float(NarrowFloat),
 }
 
@@ -84,7 +83,6 @@ impl Narrow {
         TYPES.iter().find(|t| t.0 == known).map(|t| t.1)
     }
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         TYPES.iter().find(|t| t.1 == self).map_or("", |t| t.2)
     }

@@ -326,7 +326,6 @@ impl<'a> Node<'a> {
             .map(Some)
     }
 
-    /// A tensor.
     pub(crate) fn tensor(&self, name: &'static str) -> Result<Option<Tensor>> {
         let Some(a) = self.attribute(name, AttributeType::Tensor)? else { return Ok(None) };
         let empty = TensorProto::default();
@@ -336,7 +335,6 @@ impl<'a> Node<'a> {
             .map_err(|e| e.context(format!("attribute `{name}`")))
     }
 
-    /// A type.
     pub(crate) fn type_proto(&self, name: &'static str) -> Result<Option<&'a TypeValue>> {
         let a = self.attribute(name, AttributeType::TypeProto)?;
         Ok(a.and_then(|a| a.tp.as_ref()?.value.as_ref()))

@@ -53,7 +53,7 @@ pub(crate) fn run(
     {
         return Ok(None);
     }
-    let mut machine = Machine { memory: HashMap::new(), vars: HashMap::new(), steps: STEPS };
+    let mut machine = SizeMachine { memory: HashMap::new(), vars: HashMap::new(), steps: STEPS };
     let buffers: Vec<Buffer> = func.buffers().cloned().collect();
     for (buffer, arg) in buffers.iter().zip(args) {
         let values: Vec<Option<Integer>> = match arg {
@@ -94,14 +94,14 @@ fn is_whole(d: DType) -> bool {
 }
 
 /// Runs statements on expressions. Where something is not decided, it stops.
-struct Machine {
+struct SizeMachine {
     /// The elements of each buffer; nothing for what could not be expressed.
     memory: HashMap<u64, Vec<Option<Integer>>>,
     vars: HashMap<Var, Integer>,
     steps: usize,
 }
 
-impl Machine {
+impl SizeMachine {
     fn stmt(&mut self, s: &Stmt) -> Option<()> {
         self.steps = self.steps.checked_sub(1)?;
         match s.kind() {

@@ -299,7 +299,6 @@ struct Correlation {
 
 /// Where a weight is looked up.
 struct WeightAt {
-    /// The group.
     group: Expr,
     /// The output channel within its group.
     group_channel: Expr,

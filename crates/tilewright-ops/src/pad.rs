@@ -10,7 +10,6 @@ use crate::te::{self, Tensor};
 /// What [`pad`] puts around.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PadMode {
-    /// A constant.
     Constant(Scalar),
     /// The nearest element.
     Edge,

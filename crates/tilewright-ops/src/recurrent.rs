@@ -335,7 +335,6 @@ impl Net<'_> {
         Expr::load(&self.input_sums, vec![row, skip + column])
     }
 
-    /// One step.
     fn step(&self, s: &State, t: &Expr) -> Stmt {
         let p = self.p;
         let (hidden, width) = (p.hidden, p.cell.gates() * p.hidden);

@@ -27,7 +27,6 @@ pub enum Sampling {
 /// What lies outside of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outside {
-    /// Zeros.
     Zeros,
     /// The cell at the border.
     Border,

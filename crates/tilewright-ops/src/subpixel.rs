@@ -30,7 +30,6 @@ pub struct Subpixel {
     pub place: TensorFunc,
 }
 
-/// One axis.
 struct Axis {
     stride: usize,
     /// Taps of a window, and of the window of one phase.

@@ -60,7 +60,6 @@ pub enum Reason {
 pub struct Unknown(Box<Reason>);
 
 impl Unknown {
-    /// The reason.
     pub fn reason(&self) -> &Reason {
         &self.0
     }

@@ -28,7 +28,6 @@ use crate::place::{Place, Placed, walk_expr_placed, walk_stmt_placed};
 /// One load or store, in terms of loops.
 #[derive(Clone)]
 pub struct PlacedAccess {
-    /// The buffer.
     pub buffer: Buffer,
     /// Whether it is a store.
     pub write: bool,

@@ -66,13 +66,13 @@ pub struct Domain {
 #[derive(Clone)]
 enum Points {
     /// Where all guards hold: nothing else is known of the atoms, which are variables.
-    Guarded(Rc<OnceCell<Made>>),
+    Guarded(Rc<OnceCell<ConjunctionSet>>),
     /// A set of the space.
-    Made(Raw),
+    Set(Raw),
 }
 
 /// The set where guards hold.
-struct Made {
+struct ConjunctionSet {
     set: Raw,
     /// Why it may be larger than that: a guard that could not be built.
     vague: Option<Unknown>,
@@ -147,14 +147,13 @@ impl Domain {
     /// variables.
     pub(crate) fn of_raw(engine: &Engine, atoms: Vec<Atom>, vars: usize, set: Raw) -> Domain {
         let space = Rc::new(Space::new(&engine.ctx, atoms));
-        let (points, engine) = (Points::Made(set), engine.clone());
+        let (points, engine) = (Points::Set(set), engine.clone());
         Domain { engine, space, vars, points, guards: Rc::default(), vague: None }
     }
 
-    /// The set.
     pub(crate) fn set(&self) -> Known<Raw> {
         match &self.points {
-            Points::Made(set) => Ok(set.clone()),
+            Points::Set(set) => Ok(set.clone()),
             Points::Guarded(cell) => match cell.get() {
                 Some(made) => Ok(made.set.clone()),
                 None => {
@@ -166,11 +165,11 @@ impl Domain {
     }
 
     /// The set where all guards hold. A guard that cannot be built within the quota is left out.
-    fn conjunction(&self) -> Made {
+    fn conjunction(&self) -> ConjunctionSet {
         if let Ok(set) = self.engine.prepare(|| self.space.all(self.guards_and_given())) {
-            return Made { set, vague: None };
+            return ConjunctionSet { set, vague: None };
         }
-        let mut made = Made { set: self.space.universe(), vague: None };
+        let mut made = ConjunctionSet { set: self.space.universe(), vague: None };
         for guard in self.guards_and_given() {
             match self.engine.prepare(|| made.set.intersect(&self.space.pred(guard)?)) {
                 Ok(set) => made.set = set,
@@ -206,7 +205,7 @@ impl Domain {
                 let is_same = self.engine.facts().is_empty();
                 if is_same { Domain { points: self.points.clone(), ..new } } else { new }
             }),
-            Points::Made(set) => self.engine.ask(|| {
+            Points::Set(set) => self.engine.ask(|| {
                 let set = self.space.scatter(set.clone(), &kept)?;
                 let out = Domain::of_raw(&self.engine, atoms.clone(), self.vars, set);
                 Ok(Domain { guards: Rc::new(guards()?), ..out })
@@ -227,12 +226,12 @@ impl Domain {
 
     /// The part of the domain that is a set of its space.
     pub(crate) fn within(&self, set: Raw) -> Domain {
-        Domain { vague: self.vague(), points: Points::Made(set), ..self.clone() }
+        Domain { vague: self.vague(), points: Points::Set(set), ..self.clone() }
     }
 
     /// The same points in another space, with as many atoms, without guards.
     pub(crate) fn over(&self, atoms: Vec<Atom>) -> Known<Domain> {
-        let points = Points::Made(self.set()?);
+        let points = Points::Set(self.set()?);
         let space = Rc::new(Space::new(&self.engine.ctx, atoms));
         Ok(Domain { space, points, vague: self.vague(), ..self.clone() })
     }
@@ -268,14 +267,14 @@ impl Domain {
         let (set, theirs) = (self.set()?, other.set()?);
         let vague = self.vague().or_else(|| other.vague());
         if self.vars == other.vars && self.space.atoms == other.space.atoms {
-            let points = Points::Made(set);
+            let points = Points::Set(set);
             return Ok((Domain { guards, vague, points, ..self.clone() }, theirs));
         }
         let (atoms, vars) = self.atoms_beside(other);
         let space = Space::new(&self.engine.ctx, atoms);
         // What is given of sizes holds for both, also where one of them does not name the size.
         let set = space.gather(set, &self.space.atoms)?;
-        let points = Points::Made(self.given_in(&space, &self.space, set)?);
+        let points = Points::Set(self.given_in(&space, &self.space, set)?);
         let theirs = space.gather(theirs, &other.space.atoms)?;
         let theirs = self.given_in(&space, &other.space, theirs)?;
         Ok((Domain { space: Rc::new(space), vars, points, guards, vague, ..self.clone() }, theirs))
@@ -342,12 +341,12 @@ impl Domain {
         }
         let points = match &self.points {
             Points::Guarded(_) => Points::guarded(),
-            Points::Made(set) => {
+            Points::Set(set) => {
                 let moved = moves.into_iter().fold(set.clone(), |set, (from, to)| match from {
                     Some(from) => set.move_dim(from, to),
                     None => set.insert_dims(to, 1),
                 });
-                Points::Made(moved)
+                Points::Set(moved)
             }
         };
         let space = Rc::new(Space::new(&self.engine.ctx, atoms));
@@ -428,15 +427,15 @@ impl Domain {
         let space = Rc::new(self.space.extended(new.into_iter().collect()));
         if let (Points::Guarded(made), true) = (&self.points, plain) {
             let is_same = self.newly_given(&space, &self.space).next().is_none();
-            let made = made.get().filter(|_| is_same).map(|made| -> Known<Made> {
+            let made = made.get().filter(|_| is_same).map(|made| -> Known<ConjunctionSet> {
                 let set = self.space.embed(made.set.clone(), &space)?;
-                Ok(Made { set, vague: made.vague.clone() })
+                Ok(ConjunctionSet { set, vague: made.vague.clone() })
             });
             let made = made.transpose()?.map_or_else(OnceCell::new, OnceCell::from);
             return Ok(Domain { space, points: Points::Guarded(Rc::new(made)), ..self.clone() });
         }
         let set = self.space.embed(self.set()?, &space)?;
-        let points = Points::Made(self.given_in(&space, &self.space, set)?);
+        let points = Points::Set(self.given_in(&space, &self.space, set)?);
         let out = Domain { space, points, vague: self.vague(), ..self.clone() };
         if plain { Ok(out) } else { Ok(out.within(out.learn(&out.space.atoms)?)) }
     }
@@ -482,7 +481,6 @@ impl Domain {
         self.space.atoms.iter().take(self.vars).filter_map(Atom::as_var)
     }
 
-    /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -497,7 +495,7 @@ impl Domain {
         self.vague.clone().or_else(|| match (&self.points, self.set()) {
             (_, Err(e)) => Some(e),
             (Points::Guarded(made), _) => made.get().and_then(|made| made.vague.clone()),
-            (Points::Made(_), _) => None,
+            (Points::Set(_), _) => None,
         })
     }
 

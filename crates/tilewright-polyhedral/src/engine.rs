@@ -27,7 +27,6 @@ static SPARED: AtomicU64 = AtomicU64::new(0);
 /// How many questions were put to engines in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Questions {
-    /// All of them.
     pub all: u64,
     /// Those for which sets were made; the others were seen at once, or asked before.
     pub by_sets: u64,

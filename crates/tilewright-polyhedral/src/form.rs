@@ -191,7 +191,6 @@ impl Atom {
 /// What a sum is made of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Term {
-    /// An atom.
     Atom(Atom),
     /// `sum // k` with `k > 1`.
     Div(Box<Sum>, i128),

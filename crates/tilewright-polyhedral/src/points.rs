@@ -43,7 +43,6 @@ impl Points {
         self.inside(Part::Guard(cond.clone()))
     }
 
-    /// The domain.
     pub fn domain(&self) -> &Domain {
         self.0.domain.get_or_init(|| match &self.0.around {
             Some((around, Part::Loop(var, range))) => around.domain().with_var(var, range),

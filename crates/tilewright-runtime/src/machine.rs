@@ -15,7 +15,6 @@ pub(crate) struct Machine {
     pieces: Vec<Calls>,
 }
 
-/// One run.
 struct Run<'m> {
     machine: &'m Machine,
     registers: Vec<Item>,

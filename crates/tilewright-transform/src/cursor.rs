@@ -62,7 +62,6 @@ pub fn in_scope(around: &[Stmt]) -> &[Stmt] {
 pub struct BlockCursor {
     /// Where it is.
     pub at: Cursor,
-    /// The block.
     pub block: Arc<Block>,
     /// One value an iteration variable.
     pub bindings: Vec<Expr>,

@@ -37,7 +37,6 @@ use tilewright_polyhedral::budget;
 /// A pass.
 #[derive(Clone, Copy)]
 pub struct Pass {
-    /// Its name.
     pub name: &'static str,
     /// What it does, in a few words.
     pub summary: &'static str,
@@ -258,7 +257,6 @@ impl<O: Typed> AnyOption for O {
 /// A switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Its name.
     pub name: &'static str,
     /// What it means if it is on.
     pub summary: &'static str,
@@ -292,11 +290,9 @@ impl Typed for Flag {
 /// A whole number.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    /// Its name.
     pub name: &'static str,
     /// What it means.
     pub summary: &'static str,
-    /// Its default.
     pub default: u32,
     /// The largest value.
     pub most: u32,
@@ -325,7 +321,6 @@ impl Typed for Number {
 /// One of a few things by their names. The first one is the default.
 #[derive(Clone, Copy, Debug)]
 pub struct OneOf<T: 'static> {
-    /// Its name.
     pub name: &'static str,
     /// What it means.
     pub summary: &'static str,
@@ -362,11 +357,9 @@ impl<T: Copy + PartialEq + Sync> Typed for OneOf<T> {
 /// Text that the pass reads itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
-    /// Its name.
     pub name: &'static str,
     /// What it means.
     pub summary: &'static str,
-    /// Its default.
     pub default: &'static str,
 }
 

@@ -10,7 +10,6 @@ use tilewright_ir::{Buffer, DType, GraphVar, Var};
 pub(crate) enum Item {
     /// A scalar variable.
     Var(Var),
-    /// A buffer.
     Buffer(Buffer),
     /// A graph value.
     Graph(GraphVar),

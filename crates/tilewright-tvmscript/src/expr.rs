@@ -133,7 +133,6 @@ impl ExprParser {
         self.value(e)?.typed(self.int).map_err(|err| err.at(self.span(e)))
     }
 
-    /// A condition.
     pub(crate) fn condition(&mut self, e: &ast::Expr) -> Result<Expr> {
         self.value(e)?.condition(self.int).map_err(|err| err.at(self.span(e)))
     }
@@ -581,7 +580,6 @@ impl ExprParser {
         Ok((extents, dtype))
     }
 
-    /// A call.
     fn call(&mut self, c: &ast::ExprCall) -> Result<TextValue> {
         match self.path(&c.func) {
             Some((Space::T, name)) => self.builtin(&name, c),

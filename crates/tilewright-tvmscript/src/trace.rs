@@ -70,7 +70,6 @@ pub enum ScriptStmtKind {
 /// What a value is given to.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A name.
     Name(Arc<str>),
     /// The elements of a list, one each; at most one of them is [`Target::Rest`].
     List(Vec<Target>),
@@ -94,7 +93,6 @@ pub struct Call {
 /// An argument or other value, with its place.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// What it is.
     pub kind: ArgumentKind,
     /// Its place.
     pub span: Span,

@@ -27,7 +27,6 @@ pub(crate) enum TextValue {
     Undef,
     /// Text.
     Str(Arc<str>),
-    /// `None`.
     None,
     /// A buffer itself, not an element.
     Buffer(Buffer),

@@ -70,9 +70,8 @@ pub enum Wrong {
     Full,
 }
 
-type Made<T> = Result<T, Wrong>;
+type TermResult<T> = Result<T, Wrong>;
 
-/// All terms.
 pub struct Terms {
     nodes: Vec<(Node, DType)>,
     known: Fast<(Node, DType), Term>,
@@ -144,7 +143,7 @@ impl Terms {
         self.lists.get(number as usize).map_or(&[], Vec::as_slice)
     }
 
-    fn intern(&mut self, node: Node, dtype: DType) -> Made<Term> {
+    fn intern(&mut self, node: Node, dtype: DType) -> TermResult<Term> {
         if let Some(t) = self.known.get(&(node, dtype)) {
             return Ok(*t);
         }
@@ -157,7 +156,7 @@ impl Terms {
         Ok(t)
     }
 
-    fn made(&mut self, node: Node, dtype: DType) -> Made<Val> {
+    fn made(&mut self, node: Node, dtype: DType) -> TermResult<Val> {
         self.intern(node, dtype).map(Val::Term)
     }
 
@@ -172,12 +171,12 @@ impl Terms {
     }
 
     /// An element of an input.
-    pub fn input(&mut self, param: u32, element: u32, dtype: DType) -> Made<Val> {
+    pub fn input(&mut self, param: u32, element: u32, dtype: DType) -> TermResult<Val> {
         self.made(Node::Input(param, element), dtype)
     }
 
     /// The term of a value.
-    pub fn term(&mut self, v: Val, dtype: DType) -> Made<Term> {
+    pub fn term(&mut self, v: Val, dtype: DType) -> TermResult<Term> {
         match v {
             Val::Term(t) => Ok(t),
             Val::Known(bits) => self.intern(Node::Const(bits), dtype),
@@ -193,7 +192,7 @@ impl Terms {
     }
 
     /// An operator on two operands of a type.
-    pub fn binary(&mut self, op: BinOp, dtype: DType, a: Val, b: Val) -> Made<Val> {
+    pub fn binary(&mut self, op: BinOp, dtype: DType, a: Val, b: Val) -> TermResult<Val> {
         if let (Val::Known(x), Val::Known(y)) = (a, b) {
             return scalar::binary(op, dtype, x, y).map(Val::Known).map_err(Wrong::Fault);
         }
@@ -231,7 +230,7 @@ impl Terms {
     }
 
     /// `a < b` or `a <= b` of integers.
-    fn order(&mut self, strict: bool, dtype: DType, a: Val, b: Val) -> Made<Val> {
+    fn order(&mut self, strict: bool, dtype: DType, a: Val, b: Val) -> TermResult<Val> {
         let (Some(least), Some(most)) = (dtype.min_int(), dtype.max_int()) else {
             return Ok(Terms::undef());
         };
@@ -299,7 +298,7 @@ impl Terms {
     }
 
     /// The negation of a `bool`.
-    pub fn not(&mut self, a: Val) -> Made<Val> {
+    pub fn not(&mut self, a: Val) -> TermResult<Val> {
         let t = match a {
             Val::Known(bits) => return Ok(Val::Known(u64::from(bits == 0))),
             Val::Term(t) => t,
@@ -312,7 +311,7 @@ impl Terms {
     }
 
     /// A conversion.
-    pub fn cast(&mut self, from: DType, to: DType, a: Val) -> Made<Val> {
+    pub fn cast(&mut self, from: DType, to: DType, a: Val) -> TermResult<Val> {
         match a {
             _ if from == to || a == Terms::undef() => Ok(a),
             Val::Known(bits) => Ok(Val::Known(scalar::cast(bits, from, to))),
@@ -321,7 +320,7 @@ impl Terms {
     }
 
     /// The bits of a value as one of another type.
-    pub fn reinterpret(&mut self, from: DType, to: DType, a: Val) -> Made<Val> {
+    pub fn reinterpret(&mut self, from: DType, to: DType, a: Val) -> TermResult<Val> {
         match a {
             _ if from == to || a == Terms::undef() => Ok(a),
             Val::Known(bits) => Ok(Val::Known(scalar::reinterpret(bits, from, to))),
@@ -336,7 +335,7 @@ impl Terms {
     }
 
     /// `c ? t : f`.
-    pub fn ite(&mut self, c: Val, t: Val, f: Val, dtype: DType) -> Made<Val> {
+    pub fn ite(&mut self, c: Val, t: Val, f: Val, dtype: DType) -> TermResult<Val> {
         let c = match c {
             Val::Known(0) => return Ok(f),
             Val::Known(_) => return Ok(t),
@@ -375,7 +374,7 @@ impl Terms {
     }
 
     /// An intrinsic on operands of a type; the second is the first again where there is none.
-    pub fn intrin(&mut self, op: Intrin, dtype: DType, a: Val, b: Val) -> Made<Val> {
+    pub fn intrin(&mut self, op: Intrin, dtype: DType, a: Val, b: Val) -> TermResult<Val> {
         if op.is_hint() {
             return Ok(a);
         }
@@ -395,7 +394,7 @@ impl Terms {
 
     /// An associative and commutative operator on operands in order, of which there are two or
     /// more.
-    pub fn many(&mut self, op: BinOp, dtype: DType, operands: Vec<Term>) -> Made<Val> {
+    pub fn many(&mut self, op: BinOp, dtype: DType, operands: Vec<Term>) -> TermResult<Val> {
         let number = match self.list_numbers.get(&operands) {
             Some(n) => *n,
             None => {

@@ -29,7 +29,6 @@ pub enum Worth {
 pub struct Witness {
     /// Which of the pairs.
     pub pair: usize,
-    /// The values.
     pub values: (Worth, Worth),
     /// Inputs that the pair uses, with their values.
     pub inputs: Vec<(Term, u64)>,

@@ -70,7 +70,6 @@ pub enum Memory {
     Param(usize),
     /// So many bytes while the function runs.
     Scratch(usize),
-    /// An image.
     Image(Image),
     /// What is always the same.
     Constant(Tensor),

@@ -278,7 +278,6 @@ impl<'m> Code<'m> {
         Val::new(ty, format!("%v{n}"))
     }
 
-    /// A new label.
     pub fn new_label(&mut self, hint: &str) -> Rc<str> {
         format!("{hint}{}", self.fresh()).into()
     }

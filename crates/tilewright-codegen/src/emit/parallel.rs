@@ -114,7 +114,6 @@ impl Func<'_> {
         c.begin(after);
     }
 
-    /// The function with the loop.
     fn loop_function(&mut self, name: &str, l: &Loop<'_>, captured: &[Var]) -> Result<()> {
         let shared = self.code.shared;
         let mut inner = Func::new(shared, self.aliases.clone(), self.assertions.clone());

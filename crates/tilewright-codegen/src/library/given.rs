@@ -41,6 +41,5 @@ pub struct Program<'a> {
 pub struct Control<'a> {
     /// Which pieces run in which order.
     pub program: &'a program::Program,
-    /// The pieces.
     pub pieces: &'a [Program<'a>],
 }

@@ -35,7 +35,6 @@ impl<'a> Buffer<'a> {
         std::mem::ManuallyDrop::new(self).raw
     }
 
-    /// What is in it.
     pub fn bytes(&self) -> &[u8] {
         let f = self.llvm.functions();
         // SAFETY: the buffer is valid and does not change while it is borrowed.

@@ -27,7 +27,6 @@ impl OpenClBackend {
         Ok(OpenClBackend { device: choose(which)? })
     }
 
-    /// The device.
     pub fn device(&self) -> &DeviceInfo {
         &self.device
     }

@@ -28,9 +28,7 @@ unsafe impl Send for Object {}
 // SAFETY: as above.
 unsafe impl Sync for Object {}
 
-/// A device that is open.
 pub struct OpenDevice {
-    /// What it is.
     pub info: DeviceInfo,
     context: Object,
     queue: Object,

@@ -31,7 +31,6 @@ type Axes = HashMap<Buffer, Vec<Growth>>;
 
 /// What an index is.
 enum Form {
-    /// A number.
     Number(i64),
     /// `v + c`.
     Shifted(Var, i64),

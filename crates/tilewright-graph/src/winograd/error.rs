@@ -26,7 +26,6 @@ const ROUNDING: f64 = 0.9;
 
 /// Where the weights of a convolution lie in memory.
 struct Places {
-    /// The first of them.
     first: i128,
     /// By how many cells they move along each axis of the results, and its extent.
     channels: Vec<(i128, i128)>,

@@ -119,7 +119,7 @@ struct State<'f, 'm, 'a> {
 }
 
 /// What a call becomes.
-struct Made {
+struct Replacement {
     winograd: Winograd,
     weights: Tensor,
     chosen: Chosen,
@@ -149,7 +149,7 @@ impl State<'_, '_, '_> {
     }
 
     /// What a call becomes; `None` where it stays.
-    fn call(&mut self, b: &Binding) -> Option<(Arc<str>, Made)> {
+    fn call(&mut self, b: &Binding) -> Option<(Arc<str>, Replacement)> {
         let GraphExpr::CallTir { func: name, args, outs, .. } = &b.value else { return None };
         let func = self.functions.get(name)?.clone();
         let conv = self.convolution(name, &func)?;
@@ -196,14 +196,14 @@ impl State<'_, '_, '_> {
         (func, conv): (&TensorFunc, &Convolution),
         free: &[bool],
         weights: &Tensor,
-    ) -> std::result::Result<Made, String> {
+    ) -> std::result::Result<Replacement, String> {
         if conv.depth().is_none_or(|n| n < 2) {
             return Err("its results are sums over one channel, or an open number".to_owned());
         }
         let bytes = self.constants.bytes();
         let price = |func: &TensorFunc, free: &[bool]| (self.asked.price)(func, free, bytes);
         let direct = price(func, free);
-        let mut best: Option<(f64, Made)> = None;
+        let mut best: Option<(f64, Replacement)> = None;
         let mut reason = None;
         for tile in TILES.into_iter().filter(|t| self.asked.tile.is_none_or(|own| own == *t)) {
             let f = Matrices::of_three(tile);
@@ -234,7 +234,7 @@ impl State<'_, '_, '_> {
             let Some(weights) = tiles.transform(weights) else { continue };
             let Some(limit) = error::limit(conv, &f, &weights, &others) else { continue };
             let chosen = Chosen { value: b.var.name().clone(), tile, error, limit };
-            best = Some((cost, Made { winograd, weights, chosen }));
+            best = Some((cost, Replacement { winograd, weights, chosen }));
         }
         best.map(|b| b.1).ok_or_else(|| reason.unwrap_or_else(|| "it has another form".to_owned()))
     }
@@ -245,7 +245,7 @@ impl State<'_, '_, '_> {
         bindings: &mut Vec<Binding>,
         b: &Binding,
         name: &str,
-        made: &Made,
+        made: &Replacement,
     ) -> Result<()> {
         let GraphExpr::CallTir { args, .. } = &b.value else {
             return Err(Error::internal("no call"));

@@ -16,7 +16,6 @@ pub(super) struct Window {
     pub pixel: Var,
     /// How many there are.
     pub extent: i64,
-    /// The tap.
     pub tap: Var,
     /// The index of the data, and what it is for pixel and tap zero.
     pub data: usize,

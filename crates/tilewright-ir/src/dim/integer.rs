@@ -14,7 +14,6 @@ use crate::expr::Expr;
 /// negative: a bound that counts from the end, a difference of sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Integer {
-    /// A number.
     Number(i64),
     /// An expression of open sizes, in the normal form of sizes.
     Open(Dim),

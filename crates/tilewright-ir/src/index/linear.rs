@@ -59,7 +59,6 @@ impl Linear {
         }
     }
 
-    /// A constant.
     pub fn constant(value: i128, dtype: DType) -> Linear {
         Linear { terms: Vec::new(), constant: value, dtype }
     }

@@ -86,7 +86,6 @@ impl Memory {
         Some(Memory::Small(lines))
     }
 
-    /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Memory::Small(lines) => bytemuck::cast_slice(lines),

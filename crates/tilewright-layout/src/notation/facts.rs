@@ -50,7 +50,6 @@ fn fits_vector(v: i64, offsets: &[i64], step: i64, extent: i64) -> bool {
 pub struct Banks {
     /// Lanes of a warp.
     pub lanes: i64,
-    /// Banks.
     pub banks: i64,
     /// Bytes of a word of a bank.
     pub word: i64,

@@ -106,7 +106,6 @@ pub(super) fn read(source: &Arc<Source>, rank: Option<usize>) -> Result<Spec> {
     Ok(spec)
 }
 
-/// The end of a list.
 fn list_end(source: &Source, start: usize) -> usize {
     let rest = source.text.get(start..).unwrap_or("");
     start + rest.find(']').map_or(rest.len(), |k| k + 1)

@@ -61,7 +61,6 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// All of them.
     pub const ALL: [Notation; 6] = [
         Notation::Script,
         Notation::Cute,
@@ -83,7 +82,6 @@ impl Notation {
         }
     }
 
-    /// The one of a name.
     pub fn of_name(name: &str) -> Option<Notation> {
         Notation::ALL.into_iter().find(|n| n.name() == name)
     }

@@ -128,9 +128,9 @@ fn plus(a: Entry, b: Entry) -> Entry {
     if a == FORBIDDEN || b == FORBIDDEN { FORBIDDEN } else { a + b }
 }
 
-/// The machine: tables by their variables. Tables have a place for every value, live or not.
+/// Tables by their variables. Tables have a place for every value, live or not.
 #[derive(Clone, Default)]
-struct Machine {
+struct TableSet {
     /// For each variable that is left, which of its values are live.
     live: BTreeMap<usize, Vec<bool>>,
     sizes: Vec<usize>,
@@ -145,8 +145,8 @@ struct Machine {
 }
 
 /// The machine before the first step.
-fn first(problem: &Problem) -> Machine {
-    let mut machine = Machine::default();
+fn first(problem: &Problem) -> TableSet {
+    let mut machine = TableSet::default();
     let mut producer = vec![None; problem.tensors.len()];
     for (c, call) in problem.calls.iter().enumerate() {
         machine.sizes.push(call.alternatives.len());
@@ -212,7 +212,7 @@ fn needs_layout(a: &crate::solver::Alternative, t: usize, layout: usize) -> bool
     a.reads.iter().any(|used| used.tensor == t && used.layout == layout)
 }
 
-impl Machine {
+impl TableSet {
     /// Adds a table to the one of the same variables.
     fn put(&mut self, scope: Vec<usize>, entries: Vec<Entry>) {
         for &v in &scope {
@@ -453,8 +453,8 @@ impl Machine {
     }
 
     /// The tables of some variables alone.
-    fn part(&self, variables: &BTreeSet<usize>) -> Checked<Machine> {
-        let mut part = Machine { sizes: self.sizes.clone(), ..Machine::default() };
+    fn part(&self, variables: &BTreeSet<usize>) -> Checked<TableSet> {
+        let mut part = TableSet { sizes: self.sizes.clone(), ..TableSet::default() };
         for &v in variables {
             let Some(live) = self.live.get(&v) else {
                 return proof(format!("variable {v} of a part is not there"));
@@ -487,7 +487,7 @@ struct Run<'c> {
 
 impl Run<'_> {
     /// The lower bound that a list of steps shows, as far as it does not exceed the target.
-    fn list(&mut self, list: usize, mut machine: Machine, target: Entry) -> Checked<Entry> {
+    fn list(&mut self, list: usize, mut machine: TableSet, target: Entry) -> Checked<Entry> {
         // Each list is used once, so that the proof is a tree and its run ends.
         if !self.used.insert(list) {
             return proof(format!("list {list} is used twice"));

@@ -84,7 +84,6 @@ pub struct PlannedTensor {
     pub name: String,
     /// The index of the layout in which it is produced.
     pub layout: usize,
-    /// Its name.
     pub layout_name: String,
 }
 
@@ -98,7 +97,6 @@ pub struct Conversion {
     pub from: usize,
     /// The layout that it is converted to, by index.
     pub to: usize,
-    /// What that costs.
     pub cost: u64,
 }
 

@@ -112,7 +112,6 @@ impl Control {
     }
 }
 
-/// What a loop is given.
 pub(crate) struct LoopGiven {
     pub(crate) trip: Option<Imported>,
     pub(crate) cond: Option<Imported>,

@@ -467,7 +467,6 @@ struct Scan<'a> {
     out_backward: Vec<i64>,
 }
 
-/// `Scan`.
 fn scan<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
     let graph = node.graph("body")?;
     // The oldest form has the lengths of the sequences first.

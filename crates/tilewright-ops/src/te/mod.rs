@@ -93,7 +93,6 @@ impl Tensor {
         Some(Tensor { buffer: buffer.clone(), node: buffer.producer()? })
     }
 
-    /// The name.
     pub fn name(&self) -> &Arc<str> {
         &self.buffer.name
     }

@@ -40,7 +40,6 @@ pub struct Program {
 /// Operations in order, and the values that are left after them.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// The operations.
     pub operations: Vec<Operation>,
     /// The values.
     pub results: Vec<Register>,

@@ -84,7 +84,6 @@ struct Compact<'a> {
 
 /// What is around a place.
 enum Around {
-    /// A loop.
     Loop(Var, Range),
     /// A condition that holds, or the value of a binding.
     Holds(Expr),

@@ -84,7 +84,6 @@ impl<'a> Relations<'a> {
 /// A linear index as the sum of what is known outside of a statement, a multiple of one variable,
 /// and what differs inside.
 pub(super) struct IndexTerms {
-    /// All of it.
     pub all: Linear,
     pub outer: Linear,
     pub step: i128,

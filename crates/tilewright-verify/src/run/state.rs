@@ -70,13 +70,11 @@ impl Cells {
 pub enum Argument {
     /// A tensor.
     Cells(Cells),
-    /// A scalar.
     Scalar(Val),
 }
 
 /// What the runs of both sides share.
 pub struct Shared {
-    /// The terms.
     pub terms: Terms,
     /// What is asked about integers.
     pub integers: Integers,

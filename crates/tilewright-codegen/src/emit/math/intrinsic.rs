@@ -26,16 +26,16 @@ enum Floats {
 type Ints = fn(&mut Code<'_>, &Whole) -> Val;
 
 /// How a function is made of what it takes.
-enum Made {
+enum Lowering {
     Floating(Floats),
     Integral(Ints),
     Either(Floats, Ints),
 }
 
 /// How a function is made.
-fn made(op: Intrin) -> Made {
+fn made(op: Intrin) -> Lowering {
     use Floats::{Both, Code, Library, Own};
-    use Made::{Either, Floating, Integral};
+    use Lowering::{Either, Floating, Integral};
     match op {
         Intrin::Exp => Floating(Own(|c, x| single::exp(c, &x[0]))),
         Intrin::Exp2 => Floating(Own(|c, x| wide::exp2(c, &x[0]))),
@@ -151,14 +151,14 @@ fn shift_out(c: &mut Code<'_>, op: &str, w: &Whole) -> Val {
 /// The value of a function of integers or `bool`; `None` where it takes none.
 pub(in super::super) fn of_ints(c: &mut Code<'_>, op: Intrin, args: &Whole) -> Option<Val> {
     match made(op) {
-        Made::Integral(build) | Made::Either(_, build) => Some(build(c, args)),
-        Made::Floating(_) => None,
+        Lowering::Integral(build) | Lowering::Either(_, build) => Some(build(c, args)),
+        Lowering::Floating(_) => None,
     }
 }
 
 /// The value of a function of floats, in the register type; `None` where it takes none.
 pub(in super::super) fn of_floats(c: &mut Code<'_>, op: Intrin, args: &[Val]) -> Option<Val> {
-    let (Made::Floating(how) | Made::Either(how, _)) = made(op) else { return None };
+    let (Lowering::Floating(how) | Lowering::Either(how, _)) = made(op) else { return None };
     let single = args.first()?.ty.scalar == Scalar::F32;
     let all: Vec<&Val> = args.iter().collect();
     Some(match (how, single) {

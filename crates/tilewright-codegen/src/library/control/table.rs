@@ -33,7 +33,6 @@ impl Messages {
     }
 }
 
-/// The table.
 pub(super) struct Table {
     /// Numbers, and names of `machine.c` for some.
     pub numbers: Vec<String>,
