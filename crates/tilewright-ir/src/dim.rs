@@ -19,7 +19,7 @@ mod integer;
 mod order;
 mod range;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::{Add, Mul, Sub};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -175,8 +175,29 @@ impl Dim {
     /// The open sizes that it is made of, each once.
     pub fn vars(self) -> Vec<Var> {
         let mut found = Vec::new();
-        self.collect(&mut found);
+        self.parts(&mut |atom| match atom {
+            Atom::Var(v) if !found.contains(v) => found.push(v.clone()),
+            _ => {}
+        });
         found
+    }
+
+    /// Shows the atoms of it and of all its parts, those of a part that it has several times once.
+    fn parts(self, visit: &mut dyn FnMut(&Atom)) {
+        self.parts_unseen(&mut HashSet::new(), visit);
+    }
+
+    fn parts_unseen(self, seen: &mut HashSet<Dim>, visit: &mut dyn FnMut(&Atom)) {
+        if self.known().is_some() || !seen.insert(self) {
+            return;
+        }
+        for atom in self.form().0.iter().flat_map(|t| &t.0) {
+            visit(atom);
+            if let Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) = atom {
+                a.parts_unseen(seen, visit);
+                b.parts_unseen(seen, visit);
+            }
+        }
     }
 
     /// The products of several factors that are terms of it, without their numbers; none where a term is taken
@@ -197,19 +218,6 @@ impl Dim {
         SizeRange::new(size(low), size(high)).unwrap_or(SizeRange::WITH_ZERO)
     }
 
-    fn collect(self, found: &mut Vec<Var>) {
-        for atom in self.form().0.iter().flat_map(|t| &t.0) {
-            match atom {
-                Atom::Var(v) if found.contains(v) => {}
-                Atom::Var(v) => found.push(v.clone()),
-                Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
-                    a.collect(found);
-                    b.collect(found);
-                }
-            }
-        }
-    }
-
     /// What must be at least so much for the size to have a value, innermost first: the size
     /// itself, and what quotients, remainders and minima are taken of. Numbers are left out.
     pub fn demands(self) -> Vec<(Dim, usize)> {
@@ -219,7 +227,7 @@ impl Dim {
     }
 
     fn collect_demands(self, least: usize, found: &mut Vec<(Dim, usize)>) {
-        if self.known().is_some() {
+        if self.known().is_some() || found.contains(&(self, least)) {
             return;
         }
         for atom in self.form().0.iter().flat_map(|t| &t.0) {
@@ -244,9 +252,7 @@ impl Dim {
                 }
             }
         }
-        if !found.contains(&(self, least)) {
-            found.push((self, least));
-        }
+        found.push((self, least));
     }
 
     /// For each open size the most that it can be where this one is at most `limit`; nothing where
@@ -307,7 +313,7 @@ impl Dim {
             Repr::Known(_) => return self,
             Repr::Open(_) => self.form(),
         };
-        form.mapped_atoms(of).dim()
+        form.mapped_atoms(of, &mut HashMap::new()).dim()
     }
 
     /// A number for decisions about speed, and nothing else: the size where all open ones are 240,
@@ -335,24 +341,37 @@ impl Dim {
 }
 
 impl Form {
-    /// The form with others in the place of atoms; of those that `of` does not know, the parts.
-    fn mapped_atoms(&self, of: &dyn Fn(&Atom) -> Option<Dim>) -> Form {
-        let at = |d: &Dim| d.form().mapped_atoms(of);
+    /// The form with others in the place of atoms; of those that `of` does not know, the parts. Parts are shared:
+    /// each is looked at once, and then `known`.
+    fn mapped_atoms(
+        &self,
+        of: &dyn Fn(&Atom) -> Option<Dim>,
+        known: &mut HashMap<Dim, Form>,
+    ) -> Form {
         let mut sum = Form::default();
         for (atoms, c) in &self.0 {
-            let product = atoms.iter().fold(Form::number(*c), |product, atom| {
+            let mut product = Form::number(*c);
+            for atom in atoms {
+                let mut at = |d: &Dim| match known.get(d) {
+                    Some(form) => form.clone(),
+                    None => {
+                        let form = d.form().mapped_atoms(of, known);
+                        known.insert(*d, form.clone());
+                        form
+                    }
+                };
                 let value = match (of(atom), atom) {
                     (Some(d), _) => d.form().as_ref().clone(),
                     (None, Atom::Var(_)) => Form::atom(atom.clone()),
-                    (None, Atom::Div(a, b)) => match at(b) {
-                        by if by.as_number() == Some(0) => at(a),
-                        by => at(a).floordiv(&by),
+                    (None, Atom::Div(a, b)) => match (at(a), at(b)) {
+                        (a, by) if by.as_number() == Some(0) => a,
+                        (a, by) => a.floordiv(&by),
                     },
                     (None, Atom::Max(a, b)) => at(a).choice(&at(b), true),
                     (None, Atom::Min(a, b)) => at(a).choice(&at(b), false),
                 };
-                product.times(&value)
-            });
+                product = product.times(&value);
+            }
             sum = sum.plus(&product, 1);
         }
         sum

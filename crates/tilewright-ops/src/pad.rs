@@ -168,7 +168,7 @@ impl Padding {
             }
         };
         let inner = if self.kept.number().is_none() && !(self.lead == zero && self.after == zero) {
-            // Between the ends it is the element itself, which numbers alone would tell.
+            // Between the ends it is the element itself; where extents are numbers, that follows.
             Expr::select(self.inside(i), i - self.lead.expr(), inner)
         } else {
             inner

@@ -36,7 +36,7 @@ class Module:
         A = T.match_buffer(a, (n, m), "float32")
         B = T.match_buffer(b, (n, m), "float32")
         C = T.match_buffer(C_handle, (m * n,), "float32", scope="local")
-        T.func_attr({"tilewright.workspace": 1})
+        T.func_attr({"tilewright.in_memory": ["`C`: axis 0: its extent has no constant bound"], "tilewright.workspace": 1})
         A_1 = T.decl_buffer((n * m,), "float32", data=A.data)
         B_1 = T.decl_buffer((n * m,), "float32", data=B.data)
         for i in T.parallel(n):

@@ -41,16 +41,18 @@ impl Piece {
     }
 }
 
-/// Tiles of a width along an open axis of vectors, then vectors, of which one is not full. Many whole ones among
-/// these have loops of their own.
-fn vectors_and_rest(extent: Dim, width: i64, lanes: i64) -> Vec<Piece> {
+/// Tiles of a width along an open axis of vectors, then one that is not full: in it an operation waits for as many
+/// others as in a whole one. Where rows have that already, there are vectors, of which one is not full; many whole
+/// ones among these have loops of their own.
+fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, rows: bool) -> Vec<Piece> {
     let mut all = vec![whole_piece(extent, width)];
     let mut rest = extent.modulo(width.dim());
-    if width > 2 * lanes {
+    if rows && width > 2 * lanes {
         all.push(whole_piece(rest, lanes));
         rest = extent.modulo(lanes.dim());
     }
-    all.push(Piece { count: rest.ceildiv(lanes.dim()), size: lanes, masked: true });
+    let size = if rows { lanes } else { width };
+    all.push(Piece { count: rest.ceildiv(size.dim()), size, masked: true });
     all.retain(|p| p.count != 0);
     all
 }
@@ -162,7 +164,8 @@ impl Reduction<'_> {
             let size = extent.number().map_or(size, |n| size.min(n));
             let pieces = match level {
                 Level::Vectors if extent.known().is_none() && self.masks() => {
-                    vectors_and_rest(extent, size, tiling.lanes)
+                    let rows = tiling.overlap.is_some() || tiling.rows > 1;
+                    vectors_and_rest(extent, size, tiling.lanes, rows)
                 }
                 _ => pieces(extent, size, &smaller),
             };

@@ -4,6 +4,7 @@
 use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_interp::run_module;
 use tilewright_ir::control::NEEDS_ELEMENTS;
+use tilewright_ir::index::Affine;
 use tilewright_ir::visit::{Subst, Visit, walk_stmt};
 use tilewright_ir::{
     Attr, BinOp, DType, Dim, Expr, ExprKind, Fold, ForKind, Module, Remarks, Stmt, StmtKind,
@@ -281,4 +282,27 @@ fn moves_of_open_tensors_have_vectors() {
     let (before, after) = ([0, 0, 2, 3], [0, 0, 1, 2]);
     let f = pad(&x, &before, &after, PadMode::Constant(0.0.into())).expect("a pad");
     check_vectors("pad", &f, &sizes);
+    // Also of images that are smaller than what is put beside them.
+    for mode in [PadMode::Edge, PadMode::Reflect, PadMode::Wrap] {
+        let f = pad(&x, &before, &after, mode).expect("a pad");
+        check(&format!("pad {mode:?}"), &f, false, &sizes);
+        let lowered = lower(&scheduled("pad", &f, &targets()[0])).expect("lowers");
+        assert_eq!((copies_rows(&lowered), bounds::count(&lowered)), (true, 0), "pad {mode:?}");
+    }
+}
+
+/// Whether a loop copies neighbours, as many as there are: what moves through it does so one by one.
+fn copies_rows(func: &TensorFunc) -> bool {
+    let mut found = false;
+    func.body.for_each(|s| {
+        if let StmtKind::For { var, range, body, .. } = s.kind()
+            && range.extent.as_int().is_none()
+            && let StmtKind::Store { value, .. } = body.kind()
+            && let ExprKind::Load(_, at) = value.kind()
+        {
+            let step = |i: &Expr| Affine::from_expr(i).and_then(|i| i.coefficient(var));
+            found |= at.iter().all(|i| step(i) == Some(1));
+        }
+    });
+    found
 }

@@ -128,37 +128,25 @@ fn substituted(d: Dim, n: usize, more: usize, v: &Var) -> Dim {
 impl Dim {
     /// The pairs of which it has the larger or smaller one.
     fn collect_orders(self, found: &mut Vec<(Dim, Dim)>) {
-        for atom in self.form().0.iter().flat_map(|t| &t.0) {
-            match atom {
-                Atom::Var(_) => {}
-                Atom::Div(a, b) => {
-                    a.collect_orders(found);
-                    b.collect_orders(found);
-                }
-                Atom::Max(a, b) | Atom::Min(a, b) => {
-                    if !found.contains(&(*a, *b)) {
-                        found.push((*a, *b));
-                    }
-                    a.collect_orders(found);
-                    b.collect_orders(found);
-                }
+        self.parts(&mut |atom| {
+            if let Atom::Max(a, b) | Atom::Min(a, b) = atom
+                && !found.contains(&(*a, *b))
+            {
+                found.push((*a, *b));
             }
-        }
+        });
     }
 
     /// Multiplies a number by the numbers by which it, or a part of it, is divided; by no more where that would
     /// be large.
     fn collect_divisors(self, product: &mut usize) {
-        for atom in self.form().0.iter().flat_map(|t| &t.0) {
-            let parts = match atom {
-                Atom::Var(_) => continue,
-                Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => [*a, *b],
-            };
-            if let (Atom::Div(..), Some(by)) = (atom, parts[1].known()) {
+        self.parts(&mut |atom| {
+            if let Atom::Div(_, by) = atom
+                && let Some(by) = by.known()
+            {
                 *product = product.checked_mul(by.max(1)).unwrap_or(*product);
             }
-            parts.into_iter().for_each(|d| d.collect_divisors(product));
-        }
+        });
     }
 
     /// The size where one is at most another one.

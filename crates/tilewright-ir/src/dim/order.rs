@@ -1,6 +1,8 @@
 //! Which of two sizes is larger for all values of open ones: proofs from the ranges of these, and from
 //! what quotients, larger and smaller ones are between.
 
+use std::collections::HashMap;
+
 use crate::dim::range::SizeRange;
 
 use super::form::{Atom, Form, Term, without};
@@ -54,7 +56,7 @@ impl Form {
         if !self.0.iter().flat_map(|t| &t.0).any(|atom| stands_for(atom).is_some()) {
             return false;
         }
-        let form = self.mapped_atoms(&stands_for);
+        let form = self.mapped_atoms(&stands_for, &mut HashMap::new());
         form != *self && form.is_never_negative()
     }
 
@@ -214,5 +216,38 @@ impl Atom {
                 (a.min(c), b.min(d))
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::DType;
+    use crate::expr::Var;
+
+    use super::*;
+
+    #[test]
+    fn what_variables_stand_for_is_known_of_them() {
+        let n = Dim::open(&Var::index("n"));
+        let half = (n + 1).floordiv(2usize);
+        let q = Dim::open(&Var::standing_for("q", DType::I32, half));
+        assert!((q * 2usize).at_least(n) && (n + 1).at_least(q * 2usize));
+        assert!(!n.at_least(q * 2usize) && !(q * 2usize).at_least(n + 1));
+        assert_eq!((q * 2usize + 1usize).min(n + 1), n + 1);
+        let other = Dim::open(&Var::index("q"));
+        assert!(!(other * 2usize).at_least(n));
+    }
+
+    #[test]
+    fn shared_parts_are_looked_at_once() {
+        let [n, m] = ["n", "m"].map(Var::index);
+        let mut deep = Dim::open(&n);
+        // Twice in each level: 2^60 paths.
+        for k in 0..60usize {
+            deep = deep.max(Dim::open(&m) * k).floordiv(2usize) + deep.min(k + 900);
+        }
+        assert_eq!(deep.vars().len(), 2);
+        let at = deep.substitute(&|v| (*v == n).then(|| Dim::from(7)));
+        assert_eq!(at.vars(), std::slice::from_ref(&m));
     }
 }

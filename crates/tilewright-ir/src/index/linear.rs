@@ -677,4 +677,25 @@ mod tests {
         assert_eq!(far.fits(&ranges), None);
         assert!(Linear::from_expr(&(&i * 32767)).and_then(|l| l.fits(&ranges)).is_some());
     }
+
+    #[test]
+    fn loops_know_their_open_ends() {
+        let [n, i, j] = ["n", "i", "j"].map(Var::index);
+        let mut ranges = Ranges::default();
+        ranges.bind_size(&n);
+        let values = |e: Expr, ranges: &Ranges| {
+            let form = Linear::from_expr(&e).expect("a form");
+            form.values(ranges).map(|i| (i.lo, i.hi)).expect("values")
+        };
+        // `for i in range(n): for j in range(i, n)`.
+        ranges.bind_loop(&i, &Range::upto(n.expr()));
+        assert_eq!(values(n.expr() - &i, &ranges).0, 1);
+        assert_eq!(values(i.expr() - &n + 3, &ranges).1, 2);
+        ranges.bind_loop(&j, &Range { min: i.expr(), extent: n.expr() - &i });
+        assert_eq!(values(j.expr() - &i, &ranges).0, 0);
+        assert_eq!(values(n.expr() - &j, &ranges).0, 1);
+        // Another loop over the same variable, of which the ends are numbers.
+        ranges.bind_loop(&i, &Range::upto(Expr::i32(5)));
+        assert!(values(n.expr() - &i, &ranges).0 < 0);
+    }
 }
