@@ -200,9 +200,9 @@ class SessionOptions(_Options):
     the session is made, for all sizes; ``background``, on another thread from then on, so that the first run
     waits for what is left; ``first_run``, for the sizes of the first run, and for all sizes where others
     come. What is compiled for all sizes may take half as long again as what is compiled for its own: where
-    they do not change, ``first_run`` or sizes by name are faster. With ``tilewright.quick`` as ``1``, the first runs are those of a compilation that takes a tenth of
-    the time, and whose runs take some ten times as long, until the better one is ready on another thread; a
-    message says when.
+    they do not change, ``first_run`` or sizes by name are faster. With ``tilewright.quick`` as ``1``, the
+    first runs are those of a compilation that takes a tenth of the time, and whose runs take some ten times
+    as long, until the better one is ready on another thread; a message says when.
     """
 
     intra_op_num_threads: int

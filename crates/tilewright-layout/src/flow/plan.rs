@@ -201,7 +201,7 @@ struct Asked {
 }
 
 /// The layouts of values, and the calls, as the solver takes them. Where the layouts of inputs and
-/// outputs are free, a call without a price makes each input.
+/// outputs are free, a call without a price makes each input. `as_is` says where a value is as the model has it.
 fn problem(
     func: &GraphFunc,
     nodes: &[Node],
