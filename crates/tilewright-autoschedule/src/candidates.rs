@@ -53,7 +53,7 @@ struct Way {
 }
 
 impl Way {
-    fn of(c: &Contraction, t: &Tile) -> Way {
+    fn new(c: &Contraction, t: &Tile) -> Way {
         let rows = t.row_axis.map(|r| &c.axes[r]);
         Way {
             vector: t.vector,
@@ -109,7 +109,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
             for source in sources(c, target, vector, v) {
                 for &r in &rows {
                     for tile in tiles(c, target, vector, v, r, source) {
-                        let way = Way::of(c, &tile);
+                        let way = Way::new(c, &tile);
                         match found.iter_mut().find(|(other, _)| *other == way) {
                             Some((_, best)) if tile_key(&tile, c) < tile_key(best, c) => {
                                 *best = tile

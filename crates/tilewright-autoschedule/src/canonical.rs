@@ -30,7 +30,7 @@ impl Stages {
     /// `None` for a function that stays as it is: one with a loop of more iterations than `int32` counts,
     /// and one with a buffer of several physical axes, since the loops are for flat memory. Whether the
     /// target has other memory is for its backend to say.
-    pub(crate) fn of(func: &TensorFunc) -> Option<Self> {
+    pub(crate) fn from_func(func: &TensorFunc) -> Option<Self> {
         let (allocs, body) = func.root_parts();
         if func.root().is_some_and(|r| !r.is_plain_root()) {
             return None;

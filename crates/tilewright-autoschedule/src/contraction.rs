@@ -119,7 +119,7 @@ pub struct Contraction {
 
 impl Contraction {
     /// The contraction that a stage is, if it is one. `is_free` says which buffers have a free layout.
-    pub fn of(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
+    pub fn recognise(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
         let [a, b] = stage.factors()?;
         let dtype = stage.buffer.dtype();
         stage.init.as_ref().filter(|e| is_zero(e, dtype))?;

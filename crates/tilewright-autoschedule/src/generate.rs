@@ -66,7 +66,7 @@ pub fn tiled(
 ) -> Result<()> {
     let block = sch.get_block(&c.block, func)?;
     let finish = pack(sch, &block, c, tile, epilogue, apart)?;
-    let order = Order::of(c, tile, target);
+    let order = Order::choose(c, tile, target);
     let sums = digits(
         c,
         tile,

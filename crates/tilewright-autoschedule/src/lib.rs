@@ -112,11 +112,11 @@ pub fn auto_schedule(
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
     each(module, why, |name, func| {
-        let Tiled { schedule, mut said, .. } = function(name, func, target);
+        let Tiled { schedule, mut remarks, .. } = function(name, func, target);
         let mut sch = schedule.unwrap_or_else(|| alone(name, func));
-        said.extend(reduction::schedule(&mut sch, name, target).0);
-        said.extend(spatial::schedule(&mut sch, name, false, target));
-        Tiled { schedule: Some(sch), said, untiled: Vec::new() }
+        remarks.extend(reduction::schedule(&mut sch, name, target).0);
+        remarks.extend(spatial::schedule(&mut sch, name, false, target));
+        Tiled { schedule: Some(sch), remarks, untiled: Vec::new() }
     })
 }
 
@@ -147,8 +147,8 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let name: Arc<str> = "f".into();
     // Primitives find blocks by their names.
     let mut sch = alone(&name, &unique_blocks(func));
-    let (said, plain) = reduction::schedule(&mut sch, &name, target);
-    why.extend(said);
+    let (remarks, plain) = reduction::schedule(&mut sch, &name, target);
+    why.extend(remarks);
     why.extend(spatial::schedule(&mut sch, &name, true, target));
     let mut made = (**sch.func(&name)?).clone();
     say_untiled(&mut made, plain);
@@ -173,8 +173,8 @@ fn each(
     let mut out = module.clone();
     let mut trace = Trace::default();
     for (name, func) in module.tensors() {
-        let Tiled { schedule, said, untiled } = schedule(name, func);
-        why.extend(said);
+        let Tiled { schedule, remarks, untiled } = schedule(name, func);
+        why.extend(remarks);
         let sch = schedule.filter(|s| !s.trace().instructions.is_empty());
         let mut made = match &sch {
             Some(sch) => (**sch.func(name)?).clone(),
@@ -207,7 +207,7 @@ struct Tiled {
     /// The schedule; `None` where there is nothing to do.
     schedule: Option<Schedule>,
     /// What was refused.
-    said: Vec<Error>,
+    remarks: Vec<Error>,
     /// The contractions of which every tile was refused, and the reason.
     untiled: Vec<String>,
 }
@@ -217,11 +217,13 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
     if func.buffers().any(|b| !b.axis_separators.is_empty()) {
         return Tiled::default();
     }
-    let mut said = Vec::new();
+    let mut remarks = Vec::new();
     let plain = Apart::none(name, func);
     match blocks::schedule::schedule(&plain.schedule, name, func, target) {
-        Some(Ok(schedule)) => return Tiled { schedule: Some(schedule), said, untiled: Vec::new() },
-        Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),
+        Some(Ok(schedule)) => {
+            return Tiled { schedule: Some(schedule), remarks, untiled: Vec::new() };
+        }
+        Some(Err(e)) => remarks.push(e.context(format_args!("function `{name}`"))),
         None => {}
     }
     // Groups stay together where one of them gets no tiles.
@@ -230,16 +232,18 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
         if found.schedule.is_some() {
             return found;
         }
-        said.extend(found.said);
+        remarks.extend(found.remarks);
     }
     let apart = plain;
     match transforms::schedule(&apart.schedule, name, func, target) {
-        Some(Ok(schedule)) => return Tiled { schedule: Some(schedule), said, untiled: Vec::new() },
-        Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),
+        Some(Ok(schedule)) => {
+            return Tiled { schedule: Some(schedule), remarks, untiled: Vec::new() };
+        }
+        Some(Err(e)) => remarks.push(e.context(format_args!("function `{name}`"))),
         None => {}
     }
     let mut found = tiles(name, apart, target);
-    found.said.splice(0..0, said);
+    found.remarks.splice(0..0, remarks);
     found
 }
 
@@ -257,7 +261,7 @@ fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> Tiled {
             tiled.untiled.push(refusal(stage.name(), first));
         }
         let refused = refused.into_iter();
-        tiled.said.extend(refused.map(|e| e.context(format_args!("function `{name}`"))));
+        tiled.remarks.extend(refused.map(|e| e.context(format_args!("function `{name}`"))));
         match made {
             Some(trial) => (sch, changed) = (trial, true),
             None if apart.blocks.contains(stage.name()) => return tiled,
@@ -336,7 +340,7 @@ fn contraction<'a>(
     k: usize,
     is_free: impl Fn(&Buffer) -> bool,
 ) -> Option<(Contraction, Option<&'a Stage>)> {
-    let mut c = Contraction::of(&stages[k], is_free)?;
+    let mut c = Contraction::recognise(&stages[k], is_free)?;
     let (allocs, _) = func.root_parts();
     for o in &mut c.operands {
         // What only moves is read where it comes from.

@@ -29,7 +29,7 @@ pub(crate) struct Order {
 impl Order {
     /// Axes that move both operands, then those along which the vector operand stays, inside of its
     /// tiles where it does not fit the cache as a whole.
-    pub(crate) fn of(c: &Contraction, tile: &Tile, target: &Target) -> Order {
+    pub(crate) fn choose(c: &Contraction, tile: &Tile, target: &Target) -> Order {
         let vector = &c.operands[tile.vector];
         let broadcast = &c.operands[1 - tile.vector];
         let of = |in_vector: bool, in_broadcast: bool| -> Vec<Outer> {

@@ -81,7 +81,7 @@ pub struct Beside<'a> {
 /// What a call of a function costs. `free` says for each argument whether it is the same in every run;
 /// `constants` are the bytes of all constants that a run reads.
 pub fn price(func: &TensorFunc, free: &[bool], constants: u64, target: &Target) -> Price {
-    let form = Form::of(func, &Beside { free, ..Beside::default() }, target);
+    let form = Form::from_func(func, &Beside { free, ..Beside::default() }, target);
     Price { cycles: form.cycles(constants, target), tiled: form.is_tiled() }
 }
 
@@ -111,7 +111,7 @@ enum Component {
 
 impl Form {
     /// The loops that a function gets on a target.
-    pub fn of(func: &TensorFunc, beside: &Beside<'_>, target: &Target) -> Form {
+    pub fn from_func(func: &TensorFunc, beside: &Beside<'_>, target: &Target) -> Form {
         let Beside { free, joined, cold, reduced, further } = *beside;
         let is_free = |b: &Buffer| {
             let at = func.params.iter().position(|p| p.buffer() == Some(b));

@@ -47,8 +47,10 @@ pub(crate) fn schedule(
     marked: bool,
     target: &Target,
 ) -> Vec<Error> {
-    let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return Vec::new() };
-    let mut said = Vec::new();
+    let Some(all) = sch.func(func).ok().and_then(|f| Stages::from_func(f)) else {
+        return Vec::new();
+    };
+    let mut remarks = Vec::new();
     for (_, stage) in all.each(false) {
         let is_marked = [PRE, POST].iter().any(|key| stage.block.annotations.contains_key(*key));
         if stage.dims().any(|d| d.1 == 0) || (is_marked && !marked) {
@@ -66,11 +68,11 @@ pub(crate) fn schedule(
                     }
                     break;
                 }
-                Err(e) => said.push(e.context(format_args!("function `{func}`"))),
+                Err(e) => remarks.push(e.context(format_args!("function `{func}`"))),
             }
         }
     }
-    said
+    remarks
 }
 
 /// A stage without reduction.
@@ -182,8 +184,8 @@ impl Spatial<'_> {
             rest = behind;
         }
         if self.cut {
-            let tile = Tile::of(self.stage, &value, &axes, &accesses, self.target);
-            let weave = Weave::of(self.stage, &value, &axes, &accesses, self.target);
+            let tile = Tile::recognise(self.stage, &value, &axes, &accesses, self.target);
+            let weave = Weave::recognise(self.stage, &value, &axes, &accesses, self.target);
             if tile.is_some() {
                 let last = own.pop().map_or(0, |last| last.len()) + rest.len();
                 own.push(&loops[loops.len() - last..]);

@@ -258,7 +258,7 @@ pub(crate) fn rows_at_once(rows: i64, columns: i64, registers: i64) -> Option<i6
 /// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where
 /// registers do not hold the columns that are left over.
 pub(crate) fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
-    let price = Pricing::of(c, target, t);
+    let price = Pricing::new(c, target, t);
     let spatial = c.axes_where(IterKind::Spatial, |k| k != t.vector_axis && Some(k) != t.row_axis);
     let (longer, packed) = (price.longer(), price.packed());
     let all = c.count(&spatial) as f64 * price.strips()?;
@@ -287,7 +287,7 @@ struct Pricing<'a> {
 }
 
 impl<'a> Pricing<'a> {
-    fn of(c: &'a Contraction, target: &'a Target, t: &'a Tile) -> Self {
+    fn new(c: &'a Contraction, target: &'a Target, t: &'a Tile) -> Self {
         let costs = &target.costs;
         let lanes = target.vectors.lanes(c.bytes);
         let reduce = c.axes_where(IterKind::Reduce, |_| true);

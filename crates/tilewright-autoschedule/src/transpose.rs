@@ -37,7 +37,7 @@ pub struct Tile {
 
 impl Tile {
     /// The tile of a stage over axes, where it copies across; `accesses` are its loads and, last, its store.
-    pub fn of(
+    pub fn recognise(
         stage: &Stage,
         value: &Expr,
         axes: &[Axis],

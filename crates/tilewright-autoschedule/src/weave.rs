@@ -32,7 +32,7 @@ pub struct Weave {
 
 impl Weave {
     /// The vectors of a stage over axes, where it weaves; `accesses` are its loads and, last, its store.
-    pub fn of(
+    pub fn recognise(
         stage: &Stage,
         value: &Expr,
         axes: &[Axis],

@@ -188,9 +188,9 @@ fn probes_of(
     let mut times = runs.executable.plan().steps.iter().zip(times).enumerate().peekable();
     let (mut probes, mut calls, constants) = (Vec::new(), Vec::new(), constants_of(model));
     for Called { name, func, free, around } in called(model, &Timings::estimated(target, 1)) {
-        calls.push(
-            func.map(|func| Form::of(&func, &beside(&around.priced(&name, &func, &free)), target)),
-        );
+        calls.push(func.map(|func| {
+            Form::from_func(&func, &beside(&around.priced(&name, &func, &free)), target)
+        }));
         let next = times.next_if(|(_, (step, _))| step.value == name);
         let Some((k, (step, nanoseconds))) = next else { continue };
         let (nanoseconds, at) = (*nanoseconds, [number, k]);
@@ -345,8 +345,11 @@ mod tests {
                 called(&model, &Timings::estimated(target, 1))
             {
                 let Some(func) = func else { continue };
-                let calls =
-                    vec![Form::of(&func, &beside(&around.priced(&name, &func, &free)), target)];
+                let calls = vec![Form::from_func(
+                    &func,
+                    &beside(&around.priced(&name, &func, &free)),
+                    target,
+                )];
                 let what = name.to_string();
                 let mut probe = Probe { what, calls, constants, nanoseconds: 1.0, at: [0, 0] };
                 probe.nanoseconds = probe.cycles(&other) * costs.cycle.unwrap_or(1.0);

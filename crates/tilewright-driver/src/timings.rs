@@ -202,7 +202,7 @@ impl Timings {
     }
 
     fn price(&self, call: &Priced<'_>) -> Price {
-        let form = Form::of(call.func, &beside(call), &self.target);
+        let form = Form::from_func(call.func, &beside(call), &self.target);
         Price { cycles: form.cycles(call.constants, &self.target), tiled: form.is_tiled() }
     }
 

@@ -16,7 +16,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    fn of(dims: &[(Var, Dim, IterKind)], var: &Var) -> Option<Axis> {
+    fn find(dims: &[(Var, Dim, IterKind)], var: &Var) -> Option<Axis> {
         let found = dims.iter().find(|d| d.0 == *var)?;
         Some(Axis { var: var.clone(), extent: found.1.number()? })
     }
@@ -156,9 +156,9 @@ impl Form {
         Some(Form {
             stages: vec![k, at],
             row: (row, rows),
-            column: Axis::of(&given, &column)?,
-            block: Axis::of(&given, &block.0)?,
-            inner: Axis::of(&reduced, &inner.0)?,
+            column: Axis::find(&given, &column)?,
+            block: Axis::find(&given, &block.0)?,
+            inner: Axis::find(&reduced, &inner.0)?,
             at: at_result,
             weight,
             low,
@@ -184,7 +184,7 @@ impl Form {
                 other.effects().loads && !other.loaded_buffers().into_iter().any(|b| free(&b));
             loads && is_constant(factor, free)
         })?;
-        let weight = Weights { inner: &inner.0, ranges: stage.ranges() }.of(&factor)?;
+        let weight = Weights { inner: &inner.0, ranges: stage.ranges() }.element(&factor)?;
         let (low, bits) = bits_of(&stage.ranges(), &weight)?;
         // All else is the same for a block.
         let rest = factor.replace(|e| same(e, &weight).then(|| Expr::int(0, e.dtype())));
@@ -193,9 +193,9 @@ impl Form {
         (!rest.mentions(&inner.0)).then_some(Form {
             stages: vec![k],
             row: (row, rows),
-            column: Axis::of(&given, &column)?,
-            block: Axis::of(&given, &block.0)?,
-            inner: Axis::of(&given, &inner.0)?,
+            column: Axis::find(&given, &column)?,
+            block: Axis::find(&given, &block.0)?,
+            inner: Axis::find(&given, &inner.0)?,
             at,
             weight,
             low,
@@ -218,7 +218,7 @@ struct Weights<'a> {
 }
 
 impl Weights<'_> {
-    fn of(&self, factor: &Expr) -> Option<Expr> {
+    fn element(&self, factor: &Expr) -> Option<Expr> {
         let mut found: Option<Expr> = None;
         factor.any(|e: &Expr| {
             let fits = e.dtype().is_int()

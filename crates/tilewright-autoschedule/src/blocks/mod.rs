@@ -46,7 +46,7 @@ pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
         let form = Form::integers(allocs, &stages, k, &free);
         form.or_else(|| Form::numbers(&stages[k], k, &free))
     })?;
-    let tiles = Tiles::of(&form, target)?;
+    let tiles = Tiles::choose(&form, target)?;
     let made = Made { allocs: allocs.to_vec(), ..Made::default() };
     made.product(func, &stages, &form, &tiles)
 }

@@ -44,7 +44,7 @@ pub(super) struct Part {
 }
 
 impl Tiles {
-    pub(super) fn of(form: &Form, target: &Target) -> Option<Tiles> {
+    pub(super) fn choose(form: &Form, target: &Target) -> Option<Tiles> {
         let lanes = target.vectors.lanes(DType::F32.bytes());
         let wide = target.vectors.registers >= 32;
         let dot = match &form.kind {

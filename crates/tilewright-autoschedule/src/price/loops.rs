@@ -23,7 +23,7 @@ use crate::transpose::Tile as Square;
 
 /// Cycles of a stage without tiles, of which so many of the steps of a reduction run.
 pub(super) fn untiled(stage: &Stage, run: f64, target: &Target, operands: &Operands) -> f64 {
-    Loops::of(stage, target).cycles(run, operands)
+    Loops::new(stage, target).cycles(run, operands)
 }
 
 /// A stage as its loops have it.
@@ -57,7 +57,7 @@ struct Far {
 }
 
 impl<'a> Loops<'a> {
-    fn of(stage: &'a Stage, target: &'a Target) -> Self {
+    fn new(stage: &'a Stage, target: &'a Target) -> Self {
         let reduction = stage.reduction();
         let op = reduction.as_ref().map(|r| r.op);
         let iters = iters(stage);
@@ -230,8 +230,14 @@ impl<'a> Loops<'a> {
         };
         self.op.is_none()
             && (interleaved
-                || Square::of(self.stage, &self.value, &self.axes, &self.accesses, self.target)
-                    .is_some())
+                || Square::recognise(
+                    self.stage,
+                    &self.value,
+                    &self.axes,
+                    &self.accesses,
+                    self.target,
+                )
+                .is_some())
     }
 }
 

@@ -63,7 +63,7 @@ impl Windows<'_> {
         });
 
         // Axes of which bands have one value are outside, then bands of rows, then what a band has.
-        let places = Places::of(&r, sch, func)?;
+        let places = Places::prepare(&r, sch, func)?;
         let rows = band.map(|b| b.axis);
         let own = in_tiles.into_iter().filter(|k| Some(*k) != rows);
         let levels: Vec<usize> = alone.iter().copied().chain(rows).chain(own).collect();

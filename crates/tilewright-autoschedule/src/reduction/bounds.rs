@@ -36,7 +36,7 @@ impl Windows<'_> {
     ) -> Result<()> {
         let pad = sch.get_block(self.pad.name(), func)?;
         sch.compute_inline(&pad)?;
-        let places = Places::of(r, sch, func)?;
+        let places = Places::prepare(r, sch, func)?;
         let tiling = r.tiling(v);
         let mut made = r.tiled(sch, &places, &tiling)?;
         let mut parts = vec![made.blocks.concat()];

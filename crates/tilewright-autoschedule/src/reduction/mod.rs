@@ -57,10 +57,14 @@ pub(crate) fn schedule(
     func: &Arc<str>,
     target: &Target,
 ) -> (Vec<Error>, Vec<String>) {
-    let (mut said, mut plain) = (Vec::new(), Vec::new());
-    let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return (said, plain) };
+    let (mut remarks, mut plain) = (Vec::new(), Vec::new());
+    let Some(all) = sch.func(func).ok().and_then(|f| Stages::from_func(f)) else {
+        return (remarks, plain);
+    };
     for (k, stage) in all.each(true) {
-        let Some(reduction) = Reduction::of(stage, all.epilogue(k), target) else { continue };
+        let Some(reduction) = Reduction::recognise(stage, all.epilogue(k), target) else {
+            continue;
+        };
         let windows = window::of(&all, k, target);
         let pad = all.pairs().into_iter().find(|(_, reader)| *reader == k);
         let pad = pad.and_then(|(pad, _)| all.get(pad)).filter(|_| !stage.is_fixed());
@@ -77,13 +81,13 @@ pub(crate) fn schedule(
                 Ok(false) => {}
                 Err(e) => {
                     refused = Some(refusal(stage.name(), &e));
-                    said.push(e.context(format_args!("function `{func}`")));
+                    remarks.push(e.context(format_args!("function `{func}`")));
                 }
             }
         }
         plain.extend(refused);
     }
-    (said, plain)
+    (remarks, plain)
 }
 
 impl<'a> Reduction<'a> {
@@ -104,7 +108,7 @@ impl<'a> Reduction<'a> {
         }
         match self.vector_axis() {
             Some(v) if self.axes[v].kind == IterKind::Spatial => {
-                let places = Places::of(self, sch, func)?;
+                let places = Places::prepare(self, sch, func)?;
                 let tiling = self.tiling(v);
                 let made = self.tiled(sch, &places, &tiling)?;
                 if let Some(pad) = pad {
@@ -113,7 +117,7 @@ impl<'a> Reduction<'a> {
                 self.parallel(sch, &places, &tiling, &made)?;
             }
             v => {
-                let places = Places::of(self, sch, func)?;
+                let places = Places::prepare(self, sch, func)?;
                 self.one_by_one(sch, &places, v)?;
             }
         }
@@ -239,7 +243,7 @@ struct Places {
 
 impl Places {
     /// Puts the sums of a reduction into registers, and what is made of them into a block of its own.
-    fn of(r: &Reduction<'_>, sch: &mut Schedule, func: &Arc<str>) -> Result<Places> {
+    fn prepare(r: &Reduction<'_>, sch: &mut Schedule, func: &Arc<str>) -> Result<Places> {
         let block = sch.get_block(r.stage.name(), func)?;
         let spatial = r.stage.dims().filter(|d| d.2 == IterKind::Spatial).map(|d| d.0.clone());
         let spatial: Vec<Var> = spatial.collect();

@@ -35,7 +35,7 @@ pub(crate) struct Reduction<'a> {
 
 impl<'a> Reduction<'a> {
     /// `None` if the stage is not of the form `acc = op(acc, value)`, or what it starts from depends on the step.
-    pub(super) fn of(
+    pub(super) fn recognise(
         stage: &'a Stage,
         epilogue: Option<&'a Stage>,
         target: &'a Target,

@@ -153,17 +153,17 @@ pub(super) struct Rows {
 /// The windows that a reduction reads, if what it reads is padded for it alone.
 pub(crate) fn of<'a>(all: &'a Stages, reader: usize, target: &'a Target) -> Option<Windows<'a>> {
     let (pad, _) = all.pairs().into_iter().find(|pair| pair.1 == reader)?;
-    Windows::of(all.get(pad)?, all.get(reader)?, all.epilogue(reader), target)
+    Windows::recognise(all.get(pad)?, all.get(reader)?, all.epilogue(reader), target)
 }
 
 /// The stages of a function that pad what one reduction reads, with the number of that reduction and how it
 /// does without all of the padded image. Stages after the reduction are not looked at.
 pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize, Way)> {
-    let Some(all) = Stages::of(func) else { return HashMap::new() };
+    let Some(all) = Stages::from_func(func) else { return HashMap::new() };
     all.pairs()
         .into_iter()
         .filter_map(|(pad, reader)| {
-            let windows = Windows::of(all.get(pad)?, all.get(reader)?, None, target)?;
+            let windows = Windows::recognise(all.get(pad)?, all.get(reader)?, None, target)?;
             Some((pad, (reader, windows.way()?)))
         })
         .collect()
@@ -171,7 +171,7 @@ pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize,
 
 impl<'a> Windows<'a> {
     /// `None` where one of the stages is of another form, or has an extent that is open or zero.
-    fn of(
+    fn recognise(
         pad: &'a Stage,
         reader: &'a Stage,
         epilogue: Option<&'a Stage>,
@@ -228,7 +228,7 @@ impl<'a> Windows<'a> {
     }
 
     fn way(&self) -> Option<Way> {
-        let padded = Reduction::of(self.reader, self.epilogue, self.target)?;
+        let padded = Reduction::recognise(self.reader, self.epilogue, self.target)?;
         Some(match self.plan(&padded)? {
             Plan::Bounds { guards, .. } => Way::Bounds { inside: self.inside(&guards) },
             Plan::Bands(_) => Way::Bands,

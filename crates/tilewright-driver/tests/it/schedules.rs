@@ -511,7 +511,7 @@ fn prices_count_work_and_packing() {
     let double = binary(Binary::Add, &shape, &Operand::f32(&[1, 64, 1, 1])).expect("a sum");
     let cost = |f: &TensorFunc, joined: [bool; 2]| {
         let beside = Beside { joined: &joined, ..Beside::default() };
-        Form::of(f, &beside, &target).cycles(0, &target)
+        Form::from_func(f, &beside, &target).cycles(0, &target)
     };
     let [apart, joined] = [[false; 2], [true, false]];
     assert!(cost(&double, joined) < 0.5 * cost(&double, apart));
@@ -519,6 +519,6 @@ fn prices_count_work_and_packing() {
     assert!(cost(&sum, [true; 2]) < cost(&sum, joined) && cost(&sum, joined) < cost(&sum, apart));
     // A kernel begins once, and stores its result once.
     let beside = Beside { further: true, reduced: true, ..Beside::default() };
-    let further = Form::of(&sum, &beside, &target).cycles(0, &target);
+    let further = Form::from_func(&sum, &beside, &target).cycles(0, &target);
     assert!(further < 0.8 * cost(&sum, apart) && further > 0.5 * cost(&sum, apart));
 }

@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    fn of(e: &Expr) -> Linear {
+    fn linear(e: &Expr) -> Linear {
         Linear::from_expr(e).expect("small")
     }
 
@@ -76,10 +76,10 @@ mod tests {
             (i.clone(), Range::upto(w.expr().floordiv(6))),
             (j.clone(), Range::upto(Expr::i32(6))),
         ];
-        let index = of(&(&i * 6 + &j));
+        let index = linear(&(&i * 6 + &j));
         let (least, greatest) = ends(&index, &loops, &ranges).expect("linear");
         assert_eq!(least.as_constant(), Some(0));
-        let left = of(&w.expr()).plus(&greatest, -1).expect("small");
+        let left = linear(&w.expr()).plus(&greatest, -1).expect("small");
         assert_eq!(left.span(&ranges), Some(Interval::new(1, 6)));
     }
 }

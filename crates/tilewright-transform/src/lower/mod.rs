@@ -65,33 +65,34 @@ pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
 }
 
 fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut said = Remarks::new();
+    let mut remarks = Remarks::new();
     let mut lowered = with_products_as_sizes(func, |f| {
-        let derived = derived(f, &mut said)?;
+        let derived = derived(f, &mut remarks)?;
         let checked = if unchecked { derived } else { bounds::check_bounds(&derived)? };
-        use_border(&flat(&checked)?, &mut said)
+        use_border(&flat(&checked)?, &mut remarks)
     })?;
-    let in_memory = sums_in_memory(&lowered, &said);
+    let in_memory = sums_in_memory(&lowered, &remarks);
     if !in_memory.is_empty() {
         lowered.attrs.insert(IN_MEMORY.into(), Attr::List(in_memory));
     }
-    why.extend(said);
+    why.extend(remarks);
     Ok(bind_sizes(&lowered))
 }
 
-/// The buffers that were to be registers and became parameters, with what was said of them.
-fn sums_in_memory(func: &TensorFunc, said: &Remarks) -> Vec<Attr> {
+/// The buffers of open size that were to be registers and became parameters, with what was said of them. LLVM
+/// keeps those of known size in registers where they fit.
+fn sums_in_memory(func: &TensorFunc, remarks: &Remarks) -> Vec<Attr> {
     let scratch = func.params.iter().rev().take(func.scratch_count()).rev();
     let local = scratch.filter_map(Param::buffer).filter(|b| &*b.scope == "local");
     let text = |b: &Buffer| {
         let name = format!("`{}`", b.name);
-        let own = said.iter().map(Error::diagnostic).filter(|d| d.message.contains(&name));
+        let own = remarks.iter().map(Error::diagnostic).filter(|d| d.message.contains(&name));
         let mut notes: Vec<&str> = own.flat_map(|d| &d.notes).map(String::as_str).collect();
         notes.dedup();
-        let why = if notes.is_empty() { "it is too large" } else { &notes.join("; ") };
+        let why = if notes.is_empty() { "its size is open" } else { &notes.join("; ") };
         Attr::Str(format!("{name}: {why}").into())
     };
-    local.map(text).collect()
+    local.filter(|b| b.const_shape().is_none()).map(text).collect()
 }
 
 /// A function without blocks, and what was only said for passes.

@@ -44,11 +44,11 @@ pub const PASS: Pass = Pass {
 /// `Refused` for an assumption that is provably false.
 pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     let unrolled = unroll_conditions(func);
-    let mut func = fold_func(&mut Settle::of(func), unrolled.as_ref().unwrap_or(func));
+    let mut func = fold_func(&mut Settle::new(func), unrolled.as_ref().unwrap_or(func));
     if unrolled.is_some() {
         func.body = prune(&func.body);
     }
-    if Wraps::of(&func) {
+    if Wraps::occur_in(&func) {
         return Ok(func);
     }
     let func = match by_sets(&func, why) {
@@ -63,7 +63,7 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 /// only together make one index, as `x // 28 * 28 + x % 28` makes `x`, are one there.
 pub(super) fn simplify_flat(func: &TensorFunc) -> TensorFunc {
     if func.body.any_expr(is_division) {
-        fold_func(&mut Settle::of(func), func)
+        fold_func(&mut Settle::new(func), func)
     } else {
         func.clone()
     }
@@ -75,7 +75,7 @@ fn is_division(e: &Expr) -> bool {
 
 fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     let mut func = func.clone();
-    let mut left = Left::of(&func);
+    let mut left = Left::collect(&func);
     if left.guards {
         let options = overcompute::OvercomputeOptions {
             tails: true,
@@ -83,7 +83,7 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         };
         func = overcompute::remove_branching(&func, &options, why)?;
         func = extents::reduce_loop_extents(&func, None, why);
-        left = Left::of(&func);
+        left = Left::collect(&func);
     }
     let options = simplify::SimplifyOptions { values: false, conditions: false };
     if left.divisions { simplify::simplify(&func, options, why) } else { Ok(func) }
@@ -95,7 +95,7 @@ struct Settle {
 }
 
 impl Settle {
-    fn of(func: &TensorFunc) -> Settle {
+    fn new(func: &TensorFunc) -> Settle {
         let mut ranges = Ranges::default();
         ranges.bind_sizes(func);
         Settle { ranges }
@@ -163,7 +163,7 @@ struct Wraps {
 }
 
 impl Wraps {
-    fn of(func: &TensorFunc) -> bool {
+    fn occur_in(func: &TensorFunc) -> bool {
         let mut wraps = Wraps::default();
         wraps.known.bind_sizes(func);
         wraps.stmt(&func.body);
@@ -195,7 +195,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(func: &TensorFunc) -> Left {
+    fn collect(func: &TensorFunc) -> Left {
         let mut left = Left::default();
         left.stmt(&func.body);
         left

@@ -45,7 +45,7 @@ struct Barrier {
 }
 
 impl Barrier {
-    fn of(s: &Stmt) -> Barrier {
+    fn from_stmt(s: &Stmt) -> Barrier {
         let effects = s.effects();
         Barrier {
             writes: accessed(s).1.into_iter().map(|b| b.data.clone()).collect(),
@@ -79,7 +79,7 @@ pub(super) fn out_of_loop(
     if checks.is_empty() {
         return (body, checks);
     }
-    let barrier = Barrier::of(&body);
+    let barrier = Barrier::from_stmt(&body);
     let head = range.min.effects().impure() || range.extent.effects().impure();
     let (stay, leave) = part(checks, |c| !head && barrier.lets(c));
     let kind = if *kind == ForKind::Parallel { ForKind::Parallel } else { ForKind::Serial };
@@ -163,7 +163,7 @@ pub(super) fn to_the_front(out: &mut Vec<Stmt>, movable: bool, checks: Vec<Check
     if checks.is_empty() {
         return checks;
     }
-    let barriers: Vec<Barrier> = out.iter().map(Barrier::of).collect();
+    let barriers: Vec<Barrier> = out.iter().map(Barrier::from_stmt).collect();
     let (stay, leave) = part(checks, |c| movable && barriers.iter().all(|b| b.lets(c)));
     out.extend(stay.into_iter().map(|c| c.stmt));
     leave
