@@ -441,6 +441,10 @@ fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
             writeln!(out, "  {name}: {layout}")?
         }
     }
+    for turned in &planned.turned {
+        let (name, of) = (visible(&turned.name), visible(&turned.of));
+        writeln!(out, "  {name}: as `{of}` by {}", turned.layout)?;
+    }
     Ok(())
 }
 

@@ -245,6 +245,21 @@ fn a_plan_lists_the_conversions_that_are_left_with_their_reasons() {
 }
 
 /// Each piece of a model with control flow is planned by itself, as it is compiled.
+/// Transposes are layouts of what they read: a plan says of each what it is.
+#[test]
+fn a_plan_says_what_a_transposed_value_is() {
+    let case = include_str!("../../../../tests/cases/layout/flow_turned.py");
+    let scratch = Scratch::new();
+    let path = scratch.path("turned.py");
+    let module = case.split("# ---- expected").next().unwrap_or_default();
+    std::fs::write(&path, module).expect("it is written");
+    let plan = tilewright(&["plan", &path]).code(0);
+    let plan = plan.says("  a: as `x` by lambda i0, i1, i2, i3: [i0, i3, i1, i2]");
+    let plan = plan.says("  c: as `b` by lambda i0, i1, i2, i3: [i0, i2, i3, i1]");
+    // Nothing but the weights is converted.
+    assert_eq!(plan.out.matches("  from lambda").count(), 1, "{}", plan.out);
+}
+
 #[test]
 fn a_model_with_control_flow_has_a_plan_for_each_piece() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/control/run_if.py");

@@ -95,7 +95,7 @@ impl Open {
         match self.turned.get(k) {
             Some(Some(turned)) => {
                 let logical = TiledLayout::identity(&turned.logical);
-                let all = known.iter().chain([&logical]).map(|l| turned.from_root(l));
+                let all = known.iter().chain([&logical]).map(|l| turned.as_value(l));
                 all.filter(|l| !l.is_identity()).collect()
             }
             _ => known.to_vec(),

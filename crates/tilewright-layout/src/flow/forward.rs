@@ -129,7 +129,7 @@ impl Flow<'_, '_> {
                 let root = turned.as_ref().map_or(v, |t| &t.root);
                 let versions = self.versions.get(&root.id()).into_iter().flatten();
                 let layouts = versions.map(|version| match &turned {
-                    Some(turned) => turned.from_root(&version.layout),
+                    Some(turned) => turned.as_value(&version.layout),
                     None => version.layout.clone(),
                 });
                 come.extend(layouts.filter(|l| !l.is_identity()).map(|l| (k, l)));

@@ -32,7 +32,7 @@ mod plan;
 mod surroundings;
 mod versions;
 
-pub use plan::{PlanOptions, Planned, plan_layout};
+pub use plan::{PlanOptions, Planned, TurnedValue, plan_layout};
 pub use surroundings::{Costs, Moved, Priced, Surrounding, Surroundings};
 pub use versions::conversion;
 
@@ -257,7 +257,7 @@ impl Turned {
     }
 
     /// A layout of the root, as one of the value.
-    fn from_root(&self, layout: &TiledLayout) -> TiledLayout {
+    fn as_value(&self, layout: &TiledLayout) -> TiledLayout {
         let mut back = vec![0; self.axes.len()];
         self.axes.iter().enumerate().for_each(|(k, d)| back[*d] = k);
         layout.with_axes(&back)

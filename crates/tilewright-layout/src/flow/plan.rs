@@ -15,6 +15,7 @@ use super::candidates::{Node, Place, Way};
 use super::surroundings::{Costs, Moved, Surroundings};
 use super::versions::{moved, touched};
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Left, TiledLayout, extents};
+use crate::free::constants;
 use crate::policy::ConvLayout;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::functions::Functions;
@@ -57,6 +58,18 @@ pub struct Planned {
     pub free_inputs: usize,
     /// The tensors of the problem that are results whose layout was to be chosen.
     pub free_results: Vec<usize>,
+    /// The values that are others with their axes in another order: no kernel makes them.
+    pub turned: Vec<TurnedValue>,
+}
+
+/// A value that is another one with its axes in another order, and shares its versions.
+pub struct TurnedValue {
+    /// Its name.
+    pub name: Arc<str>,
+    /// That of the other one.
+    pub of: Arc<str>,
+    /// The layout of the other one in which both are the same memory.
+    pub layout: TiledLayout,
 }
 
 impl Planned {
@@ -98,6 +111,7 @@ pub fn plan_layout(
         let costs = options.costs;
         let asked = problem(normal, &nodes, costs, &around, is_free, &|v| trial.logical(v));
         let Asked { problem, layouts, tensors } = asked;
+        let turned = turned_values(&trial, normal);
         let decided = (options.decided)(graph, &problem);
         let plan = solved(&problem, &nodes, options, decided)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
@@ -142,10 +156,24 @@ pub fn plan_layout(
             results,
             free_inputs,
             free_results,
+            turned,
         });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
+}
+
+/// The values of a graph that are others turned, but for constants.
+fn turned_values(flow: &Flow<'_, '_>, func: &GraphFunc) -> Vec<TurnedValue> {
+    let constant = constants(func, true);
+    let all = func.bindings().filter(|b| !constant.contains(&b.var.id()));
+    let turned = all.filter_map(|b| {
+        let turned = flow.turned(&b.var)?;
+        let own = TiledLayout::identity(&extents(&b.var)?);
+        let (name, of) = (b.var.name().clone(), turned.root.name().clone());
+        Some(TurnedValue { name, of, layout: turned.to_root(&own) })
+    });
+    turned.collect()
 }
 
 /// Whether an input or result may be stored in another layout than the model's own: its size is not
