@@ -18,7 +18,7 @@
 //! else the call that made it gets a selection, or, where its padding is already relied on, the
 //! value is padded anew.
 //!
-//! A value whose axes are those of another one in another order is no value of its own here ([`Turned`]): its
+//! A value whose axes are those of another one in another order is no value of its own here (`Turned`): its
 //! versions are those of the other. So a call that reads a transposed tensor, or whose result is transposed,
 //! has the same choice as any other.
 //!
