@@ -243,6 +243,17 @@ fn vectors_of_pixels_end_behind_their_row() {
     }
 }
 
+/// The interpreter runs both modules on some inputs, which should give the same.
+fn compute_the_same(scheduled: &Module, module: &Module, given: &[Tensor], cpu: &str) {
+    let run =
+        |module: &Module| interp::run_module(module, "main", given).expect("it runs").remove(0);
+    let (found, expected) = (run(scheduled), run(module));
+    for k in 0..expected.len() {
+        let (a, b) = (found.get_f64(k), expected.get_f64(k));
+        assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "{cpu}: {k} is {a}, not {b}");
+    }
+}
+
 /// Few columns that whole vectors leave over are vectors along the reduction, of every number of rows,
 /// whatever is left over of the reduction, and with each of both operands.
 #[test]
@@ -277,14 +288,7 @@ fn few_columns_are_vectors_along_the_reduction() {
                     random.tensor(DType::F32, &shape).expect("a tensor")
                 })
                 .collect();
-            let run = |module: &Module| {
-                interp::run_module(module, "main", &given).expect("it runs").remove(0)
-            };
-            let (found, expected) = (run(&scheduled), run(&module));
-            for k in 0..expected.len() {
-                let (a, b) = (found.get_f64(k), expected.get_f64(k));
-                assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "{cpu}: {k} is {a}, not {b}");
-            }
+            compute_the_same(&scheduled, &module, &given, cpu);
         }
         assert!(narrow > 0, "{cpu}");
     }
@@ -331,14 +335,7 @@ fn long_epilogues_are_loops() {
             copied += usize::from(trace.lines().any(of_sums));
             let mut tensor = |shape: &[usize]| random.tensor(DType::F32, shape).expect("a tensor");
             let given = [tensor(&[m, k]), tensor(&[k, n])];
-            let run = |module: &Module| {
-                interp::run_module(module, "main", &given).expect("it runs").remove(0)
-            };
-            let (found, expected) = (run(&scheduled), run(&module));
-            for k in 0..expected.len() {
-                let (a, b) = (found.get_f64(k), expected.get_f64(k));
-                assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "{cpu}: {k} is {a}, not {b}");
-            }
+            compute_the_same(&scheduled, &module, &given, cpu);
         }
         assert!(copied >= 3, "{cpu}: {copied}");
     }
