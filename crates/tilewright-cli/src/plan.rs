@@ -441,9 +441,9 @@ fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
             writeln!(out, "  {name}: {layout}")?
         }
     }
-    for turned in &planned.turned {
-        let (name, of) = (visible(&turned.name), visible(&turned.of));
-        writeln!(out, "  {name}: as `{of}` by {}", turned.layout)?;
+    for permuted in &planned.permuted {
+        let (name, of) = (visible(&permuted.name), visible(&permuted.of));
+        writeln!(out, "  {name}: as `{of}` by {}", permuted.layout)?;
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ fn planned(name: &str) -> Planned {
         results: Vec::new(),
         free_inputs: 0,
         free_results: Vec::new(),
-        turned: Vec::new(),
+        permuted: Vec::new(),
     }
 }
 

@@ -248,9 +248,9 @@ fn a_plan_lists_the_conversions_that_are_left_with_their_reasons() {
 /// Transposes are layouts of what they read: a plan says of each what it is.
 #[test]
 fn a_plan_says_what_a_transposed_value_is() {
-    let case = include_str!("../../../../tests/cases/layout/flow_turned.py");
+    let case = include_str!("../../../../tests/cases/layout/flow_permuted.py");
     let scratch = Scratch::new();
-    let path = scratch.path("turned.py");
+    let path = scratch.path("permuted.py");
     let module = case.split("# ---- expected").next().unwrap_or_default();
     std::fs::write(&path, module).expect("it is written");
     let plan = tilewright(&["plan", &path]).code(0);

@@ -38,7 +38,7 @@ impl Flow<'_, '_> {
         let bindings: Vec<&Binding> = func.bindings().collect();
         for b in bindings.into_iter().rev() {
             if let Some((from, layout, ..)) = self.packs.get(&b.var.id()).cloned() {
-                // What is only turned is wanted as its readers want it.
+                // What is only permuted is wanted as its readers want it.
                 if self.is_converted(&b.var) {
                     self.want(&from, layout);
                 }

@@ -13,7 +13,7 @@ use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, Tenso
 use tilewright_runtime::parallel;
 
 use super::surroundings::{Costs, Surrounding, Surroundings};
-use super::{Flow, TiledLayout, Turned, extents, missing};
+use super::{Flow, Permuted, TiledLayout, extents, missing};
 use crate::free::{constants, is_constant};
 use crate::policy::ConvLayout;
 use crate::propagate::Propagation;
@@ -62,7 +62,7 @@ struct Open {
     /// Which arguments are constant.
     free: Vec<bool>,
     /// How arguments are other values with their axes in another order.
-    turned: Vec<Option<Turned>>,
+    permuted: Vec<Option<Permuted>>,
     around: Surrounding,
     found: Vec<(Vec<TiledLayout>, Option<ConvLayout>, Arc<Propagation>)>,
     /// Layouts of arguments and results whose propagation was tried.
@@ -71,11 +71,11 @@ struct Open {
 
 impl Open {
     /// The values of arguments and results that are not constant, with their positions; of an argument that is
-    /// turned, its root.
+    /// permuted, its root.
     fn values(&self) -> Vec<(usize, u64)> {
         let args = self.args.iter().zip(&self.free).enumerate().filter(|(_, (_, free))| !**free);
         let args = args.filter_map(|(k, (e, _))| match e {
-            GraphExpr::Var(v) => Some((k, self.turned[k].as_ref().map_or(v, |t| &t.root).id())),
+            GraphExpr::Var(v) => Some((k, self.permuted[k].as_ref().map_or(v, |t| &t.root).id())),
             _ => None,
         });
         let outs = self.outs.iter().enumerate().map(|(k, v)| (self.args.len() + k, v.id()));
@@ -84,18 +84,18 @@ impl Open {
 
     /// A layout of an argument or result, as one of its value.
     fn of_value(&self, k: usize, layout: &TiledLayout) -> TiledLayout {
-        match self.turned.get(k) {
-            Some(Some(turned)) => turned.to_root(layout),
+        match self.permuted.get(k) {
+            Some(Some(permuted)) => permuted.to_root(layout),
             _ => layout.clone(),
         }
     }
 
     /// The layouts that an argument or result may come in beside its own.
     fn come(&self, k: usize, known: &[TiledLayout]) -> Vec<TiledLayout> {
-        match self.turned.get(k) {
-            Some(Some(turned)) => {
-                let logical = TiledLayout::identity(&turned.logical);
-                let all = known.iter().chain([&logical]).map(|l| turned.as_value(l));
+        match self.permuted.get(k) {
+            Some(Some(permuted)) => {
+                let logical = TiledLayout::identity(&permuted.logical);
+                let all = known.iter().chain([&logical]).map(|l| permuted.as_value(l));
                 all.filter(|l| !l.is_identity()).collect()
             }
             _ => known.to_vec(),
@@ -151,9 +151,9 @@ impl Flow<'_, '_> {
             if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
                 continue;
             }
-            if let Some(turned) = self.turned(&b.var) {
+            if let Some(permuted) = self.permuted(&b.var) {
                 let own = TiledLayout::identity(&extents(&b.var).unwrap_or_default());
-                layouts.add(turned.root.id(), &turned.to_root(&own));
+                layouts.add(permuted.root.id(), &permuted.to_root(&own));
                 continue;
             }
             let mut ways = self.fixed(b, &constant, &mut layouts);
@@ -256,7 +256,7 @@ impl Flow<'_, '_> {
             buffers: func.buffers().cloned().collect(),
             func,
             free: free.collect(),
-            turned: args.iter().map(|a| self.turned(var(a)?)).collect(),
+            permuted: args.iter().map(|a| self.permuted(var(a)?)).collect(),
             around: around(),
             args: args.clone(),
             outs,

@@ -125,11 +125,11 @@ impl Flow<'_, '_> {
         let mut come = Vec::new();
         for (k, arg) in args.iter().enumerate() {
             if let GraphExpr::Var(v) = arg {
-                let turned = self.turned(v);
-                let root = turned.as_ref().map_or(v, |t| &t.root);
+                let permuted = self.permuted(v);
+                let root = permuted.as_ref().map_or(v, |t| &t.root);
                 let versions = self.versions.get(&root.id()).into_iter().flatten();
-                let layouts = versions.map(|version| match &turned {
-                    Some(turned) => turned.as_value(&version.layout),
+                let layouts = versions.map(|version| match &permuted {
+                    Some(permuted) => permuted.as_value(&version.layout),
                     None => version.layout.clone(),
                 });
                 come.extend(layouts.filter(|l| !l.is_identity()).map(|l| (k, l)));

@@ -18,7 +18,7 @@
 //! else the call that made it gets a selection, or, where its padding is already relied on, the
 //! value is padded anew.
 //!
-//! A value whose axes are those of another one in another order is no value of its own here (`Turned`): its
+//! A value whose axes are those of another one in another order is no value of its own here (`Permuted`): its
 //! versions are those of the other. So a call that reads a transposed tensor, or whose result is transposed,
 //! has the same choice as any other.
 //!
@@ -32,7 +32,7 @@ mod plan;
 mod surroundings;
 mod versions;
 
-pub use plan::{PlanOptions, Planned, TurnedValue, plan_layout};
+pub use plan::{PermutedValue, PlanOptions, Planned, plan_layout};
 pub use surroundings::{Costs, Moved, Priced, Surrounding, Surroundings};
 pub use versions::conversion;
 
@@ -242,7 +242,7 @@ pub fn flow_layout(
 
 /// A value that has the axes of another one, the root, in another order.
 #[derive(Clone)]
-struct Turned {
+struct Permuted {
     root: GraphVar,
     /// The root's extents.
     logical: Vec<Dim>,
@@ -250,7 +250,7 @@ struct Turned {
     axes: Vec<usize>,
 }
 
-impl Turned {
+impl Permuted {
     /// A layout of the value, as one of the root.
     fn to_root(&self, layout: &TiledLayout) -> TiledLayout {
         layout.with_axes(&self.axes)
@@ -378,21 +378,21 @@ impl<'a, 'm> Flow<'a, 'm> {
     }
 
     /// How a value is another one with its axes in another order; `None` where it is not.
-    fn turned(&self, v: &GraphVar) -> Option<Turned> {
+    fn permuted(&self, v: &GraphVar) -> Option<Permuted> {
         let (root, layout, ..) = self.packs.get(&v.id())?;
         let axes = layout.axes()?;
-        Some(Turned { root: root.clone(), logical: layout.logical.clone(), axes })
+        Some(Permuted { root: root.clone(), logical: layout.logical.clone(), axes })
     }
 
-    /// Whether a value is a conversion of another one that does more than to turn it.
+    /// Whether a value is a conversion of another one that does more than permute its axes.
     fn is_converted(&self, v: &GraphVar) -> bool {
         self.packs.get(&v.id()).is_some_and(|(_, layout, ..)| layout.axes().is_none())
     }
 
     /// The value that has versions, and the layout in which it is what a value is in a layout.
     fn rooted(&self, v: &GraphVar, layout: &TiledLayout) -> (GraphVar, TiledLayout) {
-        match self.turned(v) {
-            Some(turned) => (turned.root.clone(), turned.to_root(layout)),
+        match self.permuted(v) {
+            Some(permuted) => (permuted.root.clone(), permuted.to_root(layout)),
             None => (v.clone(), layout.clone()),
         }
     }

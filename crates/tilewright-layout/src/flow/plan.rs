@@ -59,11 +59,11 @@ pub struct Planned {
     /// The tensors of the problem that are results whose layout was to be chosen.
     pub free_results: Vec<usize>,
     /// The values that are others with their axes in another order: no kernel makes them.
-    pub turned: Vec<TurnedValue>,
+    pub permuted: Vec<PermutedValue>,
 }
 
 /// A value that is another one with its axes in another order, and shares its versions.
-pub struct TurnedValue {
+pub struct PermutedValue {
     /// Its name.
     pub name: Arc<str>,
     /// That of the other one.
@@ -111,7 +111,7 @@ pub fn plan_layout(
         let costs = options.costs;
         let asked = problem(normal, &nodes, costs, &around, is_free, &|v| trial.logical(v));
         let Asked { problem, layouts, tensors } = asked;
-        let turned = turned_values(&trial, normal);
+        let permuted = permuted_values(&trial, normal);
         let decided = (options.decided)(graph, &problem);
         let plan = solved(&problem, &nodes, options, decided)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
@@ -156,24 +156,24 @@ pub fn plan_layout(
             results,
             free_inputs,
             free_results,
-            turned,
+            permuted,
         });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
 }
 
-/// The values of a graph that are others turned, but for constants.
-fn turned_values(flow: &Flow<'_, '_>, func: &GraphFunc) -> Vec<TurnedValue> {
+/// The values of a graph that are others permuted, but for constants.
+fn permuted_values(flow: &Flow<'_, '_>, func: &GraphFunc) -> Vec<PermutedValue> {
     let constant = constants(func, true);
     let all = func.bindings().filter(|b| !constant.contains(&b.var.id()));
-    let turned = all.filter_map(|b| {
-        let turned = flow.turned(&b.var)?;
+    let permuted = all.filter_map(|b| {
+        let permuted = flow.permuted(&b.var)?;
         let own = TiledLayout::identity(&extents(&b.var)?);
-        let (name, of) = (b.var.name().clone(), turned.root.name().clone());
-        Some(TurnedValue { name, of, layout: turned.to_root(&own) })
+        let (name, of) = (b.var.name().clone(), permuted.root.name().clone());
+        Some(PermutedValue { name, of, layout: permuted.to_root(&own) })
     });
-    turned.collect()
+    permuted.collect()
 }
 
 /// Whether an input or result may be stored in another layout than the model's own: its size is not
@@ -261,7 +261,7 @@ fn problem(
     let mut calls: Vec<solver::Call> = calls.collect();
     needed(&func.ret, &mut |v| {
         let place = as_is(v);
-        // An input that is also a result stays as it is, and so does what is another value turned.
+        // An input that is also a result stays as it is, and so does what is another value permuted.
         let is_own = place.value == v.id();
         if is_free && is_own && can_be_stored(v) && !func.params.contains(v) {
             return;

@@ -68,9 +68,9 @@ impl Flow<'_, '_> {
         why: &Need,
     ) -> Result<GraphExpr> {
         if let GraphExpr::Var(v) = e
-            && let Some(turned) = self.turned(v)
+            && let Some(permuted) = self.permuted(v)
         {
-            let (root, layout) = (turned.root.expr(), turned.to_root(layout));
+            let (root, layout) = (permuted.root.expr(), permuted.to_root(layout));
             return self.obtain(&root, &layout, pad, why);
         }
         let pad = pad.filter(|_| layout.is_padded());
