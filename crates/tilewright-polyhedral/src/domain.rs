@@ -21,8 +21,8 @@
 //!
 //! Terms that are not affine are unknowns, of which some things are certain (`unknowns`).
 //!
-//! A domain over variables alone is a list of conditions. Its set is made once something asks for
-//! it, from all of them together: most domains are only passed through, and most questions about
+//! A domain is a list of conditions. Its set is made once something asks for it, from all of them
+//! together, with what is certain of the terms in them that are not affine: most domains are only passed through, and most questions about
 //! the others are answered without a set (`quick`). What each condition is charged does not depend
 //! on whether the set is made ([`budget`]), nor does any answer.
 //!
@@ -65,17 +65,23 @@ pub struct Domain {
 /// The set of a domain.
 #[derive(Clone)]
 enum Points {
-    /// Where all guards hold: nothing else is known of the atoms, which are variables.
+    /// Where all guards hold.
     Guarded(Rc<OnceCell<ConjunctionSet>>),
     /// A set of the space.
     Set(Raw),
 }
 
-/// The set where guards hold.
+/// The set where guards hold, and what is certain of terms that are not affine.
 struct ConjunctionSet {
     set: Raw,
     /// Why it may be larger than that: a guard that could not be built.
     vague: Option<Unknown>,
+}
+
+impl ConjunctionSet {
+    fn exact(set: Raw) -> ConjunctionSet {
+        ConjunctionSet { set, vague: None }
+    }
 }
 
 impl Points {
@@ -166,10 +172,20 @@ impl Domain {
 
     /// The set where all guards hold. A guard that cannot be built within the quota is left out.
     fn conjunction(&self) -> ConjunctionSet {
-        if let Ok(set) = self.engine.prepare(|| self.space.all(self.guards_and_given())) {
-            return ConjunctionSet { set, vague: None };
+        let all = self.engine.prepare(|| self.space.all(self.guards_and_given()));
+        let mut made = all.map_or_else(|_| self.each_guard(), ConjunctionSet::exact);
+        if !self.space.atoms.iter().all(is_free) {
+            match self.engine.prepare(|| self.learn(made.set.clone())) {
+                Ok(set) => made.set = set,
+                Err(e) => made.vague = Some(e),
+            }
         }
-        let mut made = ConjunctionSet { set: self.space.universe(), vague: None };
+        made
+    }
+
+    /// The set where those guards hold that can be built within the quota.
+    fn each_guard(&self) -> ConjunctionSet {
+        let mut made = ConjunctionSet::exact(self.space.universe());
         for guard in self.guards_and_given() {
             match self.engine.prepare(|| made.set.intersect(&self.space.pred(guard)?)) {
                 Ok(set) => made.set = set,
@@ -199,14 +215,14 @@ impl Domain {
         let guards = || self.guards.iter().map(|g| g.renamed(&env)).collect::<Known<_>>();
         let made = match &self.points {
             // Sets know dimensions by their places, so that this is the same one.
-            Points::Guarded(_) => guards().map(|guards| {
+            Points::Guarded(_) if why.is_none() => guards().map(|guards| {
                 let new = self.guarded(atoms, self.vars, guards);
                 // What is given of sizes may hold of others under new names.
                 let is_same = self.engine.facts().is_empty();
                 if is_same { Domain { points: self.points.clone(), ..new } } else { new }
             }),
-            Points::Set(set) => self.engine.ask(|| {
-                let set = self.space.scatter(set.clone(), &kept)?;
+            _ => self.ask(|| {
+                let set = self.space.scatter(self.set()?, &kept)?;
                 let out = Domain::of_raw(&self.engine, atoms.clone(), self.vars, set);
                 Ok(Domain { guards: Rc::new(guards()?), ..out })
             }),
@@ -217,7 +233,7 @@ impl Domain {
         }
     }
 
-    /// The domain of guards over atoms, which are variables.
+    /// The domain of guards over atoms.
     fn guarded(&self, atoms: Vec<Atom>, vars: usize, guards: Vec<Pred>) -> Domain {
         let space = Rc::new(Space::new(&self.engine.ctx, atoms));
         let (points, guards) = (Points::guarded(), Rc::new(guards));
@@ -377,13 +393,12 @@ impl Domain {
         }
         let made = self.ask(|| {
             let out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
-            let set = out.set()?.intersect(&out.space.all(&preds)?)?;
-            let mut out = out.within(set);
+            let mut set = out.set()?.intersect(&out.space.all(&preds)?)?;
             // Facts about terms that are not affine rest on the guards.
             if out.space.atoms.iter().any(|a| a.as_var().is_none()) {
-                out = out.within(out.learn(&out.space.atoms)?);
+                set = out.learn(set)?;
             }
-            Ok(Domain { guards: self.guards_with(&preds), ..out })
+            Ok(Domain { guards: self.guards_with(&preds), ..out.within(set) })
         });
         made.unwrap_or_else(|e| Domain { vague: Some(e), ..self.clone() })
     }
@@ -392,38 +407,24 @@ impl Domain {
         Rc::new(self.guards.iter().chain(preds).cloned().collect())
     }
 
-    /// The domain with a place for every atom that `each` names, if it is one of guards alone and
-    /// stays one.
+    /// The domain with a place for every atom that `each` names, if it is one of guards alone.
     fn reach_guarded(&self, each: impl FnOnce(&mut dyn FnMut(&Atom))) -> Option<Domain> {
         let Points::Guarded(_) = self.points else { return None };
-        let mut new: BTreeSet<Atom> = BTreeSet::new();
-        each(&mut |a| {
-            if self.space.position(a).is_none() {
-                new.insert(a.clone());
-            }
-        });
+        let new = self.new_atoms(each);
         if new.is_empty() {
             return Some(self.clone());
         }
-        new.iter().all(|a| a.as_var().is_some() && a.narrow_range().is_none()).then(|| {
-            let space = Rc::new(self.space.extended(new.into_iter().collect()));
-            Domain { space, points: Points::guarded(), ..self.clone() }
-        })
+        let space = Rc::new(self.space.extended(new.into_iter().collect()));
+        Some(Domain { space, points: Points::guarded(), ..self.clone() })
     }
 
     /// The domain with a place for every atom that `each` names.
     pub(crate) fn reach(&self, each: impl FnOnce(&mut dyn FnMut(&Atom))) -> Known<Domain> {
-        let mut new: BTreeSet<Atom> = BTreeSet::new();
-        each(&mut |a| {
-            if self.space.position(a).is_none() {
-                close(a, &mut new);
-            }
-        });
-        new.retain(|a| self.space.position(a).is_none());
+        let new = self.new_atoms(each);
         if new.is_empty() {
             return Ok(self.clone());
         }
-        let plain = new.iter().all(|a| a.as_var().is_some() && a.narrow_range().is_none());
+        let plain = new.iter().all(is_free);
         let space = Rc::new(self.space.extended(new.into_iter().collect()));
         if let (Points::Guarded(made), true) = (&self.points, plain) {
             let is_same = self.newly_given(&space, &self.space).next().is_none();
@@ -437,7 +438,19 @@ impl Domain {
         let set = self.space.embed(self.set()?, &space)?;
         let points = Points::Set(self.given_in(&space, &self.space, set)?);
         let out = Domain { space, points, vague: self.vague(), ..self.clone() };
-        if plain { Ok(out) } else { Ok(out.within(out.learn(&out.space.atoms)?)) }
+        if plain { Ok(out) } else { Ok(out.within(out.learn(out.set()?)?)) }
+    }
+
+    /// The atoms that `each` names, and those in what is known of them, which have no place yet.
+    fn new_atoms(&self, each: impl FnOnce(&mut dyn FnMut(&Atom))) -> BTreeSet<Atom> {
+        let mut new: BTreeSet<Atom> = BTreeSet::new();
+        each(&mut |a| {
+            if self.space.position(a).is_none() {
+                close(a, &mut new);
+            }
+        });
+        new.retain(|a| self.space.position(a).is_none());
+        new
     }
 
     /// [`Domain::reach`] as a question of its own.
@@ -648,7 +661,7 @@ impl Domain {
         let d = self.reach(|f| p.atoms(f))?;
         let part = match &d.points {
             // All at once, where the set itself is not there yet.
-            Points::Guarded(made) if made.get().is_none() => {
+            Points::Guarded(made) if made.get().is_none() && d.space.atoms.iter().all(is_free) => {
                 d.space.all(d.guards_and_given().chain([p])).ok()
             }
             _ => None,
@@ -744,6 +757,11 @@ impl Domain {
         }
         d.bounds_in(&set, s)
     }
+}
+
+/// Whether nothing is certain of an atom but what conditions say: it is a variable that can be any number.
+fn is_free(a: &Atom) -> bool {
+    a.as_var().is_some() && a.narrow_range().is_none()
 }
 
 /// Whether a space has a place for every atom of a condition.

@@ -24,9 +24,10 @@ use crate::form::{Atom, Nature, Pred, Sum, Term};
 use crate::product::{is_remainder, product, split_by, times};
 
 impl Domain {
-    /// The set with the facts about those atoms that are not plain variables.
-    pub(crate) fn learn(&self, atoms: &[Atom]) -> Known<Raw> {
-        let mut learned = Learned { domain: self, atoms, set: self.set()? };
+    /// A set of the domain's space with the facts about those atoms that are not plain variables.
+    pub(crate) fn learn(&self, set: Raw) -> Known<Raw> {
+        let atoms = &self.space.atoms;
+        let mut learned = Learned { domain: self, atoms, set };
         for a in atoms {
             if let Some(ends) = a.narrow_range() {
                 learned.add(Pred::between(&Sum::atom(a.clone()), ends)?)?;

@@ -214,6 +214,21 @@ fn products_of_rows_of_several_open_axes_have_tiles() {
 }
 
 #[test]
+fn what_a_multiple_of_an_open_size_is_in_range_of_is_not_asked_again() {
+    let n = size("n", true);
+    let x = Operand::f32(&[n * Dim::from(55), 9.into()]);
+    let rows = matmul(&x, &Operand::f32(&[Dim::from(9), 16.into()])).expect("a product");
+    // The padded image is larger than the image.
+    let image = Operand::f32(&[n, 64.into(), 56.into(), 56.into()]);
+    let mut c = Conv::new(image, Operand::f32(&[Dim::from(64), 64.into(), 3.into(), 3.into()]));
+    (c.pads_begin, c.pads_end) = (vec![1; 2], vec![1; 2]);
+    for func in [rows, conv(&c).expect("a convolution")] {
+        let made = scheduled(&func.name, &func, &targets()[0]);
+        assert_eq!(bounds::count(&lower(&made).expect("lowers")), 0, "{}", func.name);
+    }
+}
+
+#[test]
 fn convolutions_of_open_images_have_vectors() {
     // Channels in and out, groups, window, stride, dilation.
     let cases = [

@@ -299,14 +299,8 @@ impl Ranges {
         }
         let extents = func.buffers().flat_map(|b| &b.shape);
         for e in extents.filter(|e| e.as_int().is_none() && e.as_var().is_none()) {
-            let most = MAX_CELLS as i128;
-            self.bind_extent(e, Interval { lo: 0, hi: most });
-            // Of a multiple of a product the product is an atom.
-            if let Some(Linear { terms, constant: 0, .. }) = Linear::from_expr(e)
-                && let [(atom, by @ 2..)] = &terms[..]
-            {
-                self.bind_extent(atom, Interval { lo: 0, hi: most / by });
-            }
+            self.bind_extent(e, Interval { lo: 0, hi: MAX_CELLS as i128 });
+            self.bind_terms(e);
         }
         let needs_elements = func.attrs.contains_key(NEEDS_ELEMENTS);
         let written = if needs_elements { accessed(&func.body).1 } else { Vec::new() };
@@ -317,6 +311,36 @@ impl Ranges {
             {
                 let hi = Interval::all(v.dtype()).hi;
                 self.narrow(&v, Interval { lo: (least - i128::from(by)).max(0), hi });
+            }
+        }
+    }
+
+    /// Says that memory of open size, which who calls a function gives, has at most [`MAX_CELLS`] cells.
+    pub fn bind_memory(&mut self, shape: &[Expr]) {
+        let product = dim::of_shape(shape).map(dim::product);
+        for (v, most) in product.into_iter().flat_map(|cells| cells.limits(MAX_CELLS)) {
+            if shape.iter().any(|e| e.as_var() == Some(&v)) {
+                self.narrow(&v, Interval { lo: 0, hi: most as i128 });
+            }
+        }
+    }
+
+    /// Says that an extent of at most [`MAX_CELLS`] cells has no larger term, where none is negative: in `n * 3`, `n`
+    /// is at most a third of them.
+    fn bind_terms(&mut self, extent: &Expr) {
+        let Some(Linear { terms, constant: constant @ 0.., .. }) = Linear::from_expr(extent) else {
+            return;
+        };
+        let grows = |(atom, by): &(Expr, i128)| *by > 0 && self.interval(atom).lo >= 0;
+        if terms.len() > 1 && !terms.iter().all(grows) {
+            return;
+        }
+        for (atom, by) in &terms {
+            let values = Interval { lo: 0, hi: (MAX_CELLS as i128 - constant).max(0) / by.max(&1) };
+            match atom.as_var() {
+                Some(v) => self.narrow(v, values),
+                // Of a multiple of a product the product is an atom.
+                None => self.bind_extent(atom, values),
             }
         }
     }
@@ -595,6 +619,24 @@ mod tests {
         assert!(ranges.interval(&cells).hi <= MAX_CELLS as i128);
         ranges.bind_loop(&i, &Range::upto(cells.floordiv(64) + 1));
         assert!(ranges.stays(&(i.expr() * 64 + 63)));
+    }
+
+    #[test]
+    fn a_term_of_an_extent_is_no_more_than_the_extent() {
+        let [n, m, k] = ["n", "m", "k"].map(Var::index);
+        let shape = vec![n.expr() * 55, m.expr() * 3 + k.expr() * 2 + 5];
+        let x = Buffer::new("x", shape.clone(), DType::F32);
+        let func = TensorFunc::new(vec![Param::tensor(&x)], Stmt::seq([]));
+        let mut ranges = Ranges::default();
+        ranges.bind_sizes(&func);
+        let most = |v: &Var| ranges.interval(&v.expr()).hi;
+        let cells = MAX_CELLS as i128;
+        assert_eq!(most(&n), cells / 55);
+        assert_eq!((most(&m), most(&k)), ((cells - 5) / 3, (cells - 5) / 2));
+        assert!(shape.iter().all(|e| ranges.stays(e)));
+        // Memory of its own may be larger than what the function is given.
+        ranges.bind_memory(&[n.expr(), Expr::i32(1000)]);
+        assert_eq!(ranges.interval(&n.expr()).hi, cells / 1000);
     }
 
     #[test]

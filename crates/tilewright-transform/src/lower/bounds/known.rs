@@ -11,8 +11,10 @@
 
 use tilewright_ir::condition::parts;
 use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear};
-use tilewright_ir::visit::walk_expr;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, Var, Visit};
+use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
+use tilewright_ir::{
+    BinOp, DType, Expr, ExprKind, ForKind, Range, Stmt, StmtKind, TensorFunc, Var, Visit,
+};
 
 use tilewright_polyhedral::scope::likely;
 
@@ -49,6 +51,9 @@ impl Known {
     /// What the shapes of a function's arguments say.
     pub fn sizes(&mut self, func: &TensorFunc) {
         self.ranges.bind_sizes(func);
+        let mut given = GivenMemory { sizes: func.sizes(), shapes: Vec::new() };
+        given.stmt(&func.body);
+        given.shapes.iter().for_each(|shape| self.ranges.bind_memory(shape));
     }
 
     /// Enters a loop.
@@ -397,6 +402,28 @@ impl Search<'_> {
             }
             _ => {}
         }
+    }
+}
+
+/// The memory of open size that becomes parameters (`scratch`): it is allocated outside of parallel loops.
+struct GivenMemory {
+    sizes: Vec<Var>,
+    shapes: Vec<Vec<Expr>>,
+}
+
+impl Visit for GivenMemory {
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::For { kind: ForKind::Parallel, .. } => return,
+            StmtKind::Allocate { buffer, .. } if buffer.const_shape().is_none() => {
+                let is_size = |v: &Var| self.sizes.contains(v);
+                if buffer.shape.iter().all(|e| free_vars(e).iter().all(is_size)) {
+                    self.shapes.push(buffer.shape.to_vec());
+                }
+            }
+            _ => {}
+        }
+        walk_stmt(self, s);
     }
 }
 
