@@ -596,14 +596,19 @@ impl Compact<'_> {
         cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.growing).is_none())
     }
 
-    /// Whether an index is in range, by what its loops reach.
+    /// Whether an index is in range, by what its loops reach: those inside of the place, and those around it.
     fn stays_inside(
         &self,
         index: &IndexTerms,
         vars: &[(Var, Range)],
         extent: &Expr,
     ) -> Option<bool> {
-        let (first, last) = reach::ends(&index.all, vars, &self.ranges)?;
+        let around = self.around.iter().filter_map(|a| match a {
+            Around::Loop(var, range) => Some((var.clone(), range.clone())),
+            Around::Holds(_) => None,
+        });
+        let loops: Vec<(Var, Range)> = around.chain(vars.iter().cloned()).collect();
+        let (first, last) = reach::ends(&index.all, &loops, &self.ranges)?;
         let behind = index::linear(extent, &self.ranges)?.plus(&last, -1)?;
         Some(first.span(&self.ranges)?.lo >= 0 && behind.span(&self.ranges)?.lo > 0)
     }
