@@ -36,7 +36,7 @@ use tilewright_ir::index;
 use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
-    Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
+    Attrs, BinOp, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
 use tilewright_polyhedral::{Domain, Engine, Set};
@@ -544,7 +544,7 @@ impl Compact<'_> {
                     && most.bounds(&self.ranges)?.hi < i128::from(extent)
             }
             None => parts.iter().zip(cells).enumerate().all(|(k, (part, c))| {
-                self.stays_inside(part, &c.vars, extent).unwrap_or(false)
+                self.stays_inside(part, c, extent).unwrap_or(false)
                     || self.is_known_inside((k, axis), extent, accesses).is_ok()
             }),
         };
@@ -596,21 +596,45 @@ impl Compact<'_> {
         cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.growing).is_none())
     }
 
-    /// Whether an index is in range, by what its loops reach: those inside of the place, and those around it.
-    fn stays_inside(
-        &self,
-        index: &IndexTerms,
-        vars: &[(Var, Range)],
-        extent: &Expr,
-    ) -> Option<bool> {
+    /// Whether an index is in range, by what its loops reach, inside of the place and around it, and by guards.
+    fn stays_inside(&self, index: &IndexTerms, cells: &Cells, extent: &Expr) -> Option<bool> {
         let around = self.around.iter().filter_map(|a| match a {
             Around::Loop(var, range) => Some((var.clone(), range.clone())),
             Around::Holds(_) => None,
         });
-        let loops: Vec<(Var, Range)> = around.chain(vars.iter().cloned()).collect();
+        let loops: Vec<(Var, Range)> = around.chain(cells.vars.iter().cloned()).collect();
         let (first, last) = reach::ends(&index.all, &loops, &self.ranges)?;
-        let behind = index::linear(extent, &self.ranges)?.plus(&last, -1)?;
-        Some(first.span(&self.ranges)?.lo >= 0 && behind.span(&self.ranges)?.lo > 0)
+        if first.span(&self.ranges)?.lo < 0 {
+            return Some(false);
+        }
+        let extent = index::linear(extent, &self.ranges)?;
+        let is_less = |most: &Linear| {
+            let behind = extent.clone().plus(most, -1)?;
+            Some(behind.span(&self.ranges)?.lo > 0)
+        };
+        if is_less(&last).unwrap_or(false) {
+            return Some(true);
+        }
+        Some(cells.guards.iter().flat_map(Expr::conjuncts).any(|guard| {
+            let most = self.under_guard(&index.all, &guard);
+            let most = most.and_then(|most| Some(reach::ends(&most, &loops, &self.ranges)?.1));
+            most.is_some_and(|most| is_less(&most).unwrap_or(false))
+        }))
+    }
+
+    /// What an index is at most where `a < b` holds: `b - 1` in the place of `a`, which is a part of it.
+    fn under_guard(&self, index: &Linear, guard: &Expr) -> Option<Linear> {
+        let ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) = guard.kind() else {
+            return None;
+        };
+        if a.dtype() != index.dtype {
+            return None;
+        }
+        let (a, b) = (index::linear(a, &self.ranges)?, index::linear(b, &self.ranges)?);
+        let last = Linear::constant(i128::from(*op == BinOp::Lt), index.dtype);
+        let rest = index.clone().plus(&a, -1)?;
+        let is_part = rest.terms.len() + a.terms.len() == index.terms.len();
+        is_part.then(|| rest.plus(&b, 1)?.plus(&last, -1)).flatten()
     }
 
     /// Whether the index of an access is in range, by sets; or why it is not known.
