@@ -41,17 +41,17 @@ impl Piece {
     }
 }
 
-/// Tiles of a width along an open axis of vectors, then one that is not full: in it an operation waits for as many
-/// others as in a whole one. Where vectors may be `alone`, as rows have that already, or the next tiles begin while
-/// one runs, there are vectors, of which one is not full; many whole ones among these have loops of their own.
+/// Tiles of a width along an open axis of vectors, then narrower ones, of which one is not full: of two vectors, so
+/// that an operation does not wait for the one before, or of one where vectors may be `alone`, as rows have that
+/// already, or the next tiles begin while one runs. Many whole ones among these have loops of their own.
 fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, alone: bool) -> Vec<Piece> {
     let mut all = vec![whole_piece(extent, width)];
     let mut rest = extent.modulo(width.dim());
-    if alone && width > 2 * lanes {
-        all.push(whole_piece(rest, lanes));
-        rest = extent.modulo(lanes.dim());
+    let size = if alone { lanes } else { (2 * lanes).min(width) };
+    if width > 2 * lanes {
+        all.push(whole_piece(rest, size));
+        rest = extent.modulo(size.dim());
     }
-    let size = if alone { lanes } else { width };
     all.push(Piece { count: rest.ceildiv(size.dim()), size, masked: true });
     all.retain(|p| p.count != 0);
     all
