@@ -100,8 +100,10 @@ impl Tightener<'_> {
         }
         let tight = active.domain().tight_range(var, &outer);
         let new = self.known(s, var, tight)?;
-        // A loop that becomes statements keeps a number of them that is known.
-        if *kind == ForKind::Unrolled && is_known(&old) && !is_known(&new) {
+        // A loop that becomes statements, or is shared, keeps a number of them that is known: what is in it then has
+        // known bounds.
+        let is_counted = matches!(kind, ForKind::Unrolled | ForKind::Parallel);
+        if is_counted && is_known(&old) && !is_known(&new) {
             return None;
         }
         if self.is_equal(&new.min, &old.min) && self.is_equal(&new.extent, &old.extent) {

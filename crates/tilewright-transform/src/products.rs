@@ -37,8 +37,11 @@ pub fn with_products_as_sizes(
     sizes.extend(terms);
     let parts = parts(func);
     let closed = closed(func, &sizes, parts.clone());
-    // Of a quotient it is known what it is of.
-    let related = parts.into_iter().filter(|part| part.value.quotient().is_some());
+    // Of a quotient it is known what it is of. Those of memory of its own alone are numbers of tiles, whose loops
+    // count to other quotients of the same size.
+    let given = quotients(func.buffers().flat_map(|b| &b.shape));
+    let related = parts.into_iter().filter(|part| given.iter().any(|q| q.value == part.value));
+    let related = related.filter(|part| part.value.quotient().is_some());
     let related: Vec<Size> =
         related.filter(|part| closed.iter().all(|size| size.value != part.value)).collect();
     sizes.extend(closed);
@@ -166,8 +169,20 @@ fn terms(func: &TensorFunc, others: &[Size]) -> Vec<Size> {
 
 /// The quotients, larger and smaller ones in extents that share no open size.
 fn parts(func: &TensorFunc) -> Vec<Size> {
+    let mut parts = quotients(&extents(func));
+    let all = parts.clone();
+    parts.retain(|part| {
+        let vars = part.value.vars();
+        let shares = |other: &Size| other.value.vars().iter().any(|v| vars.contains(v));
+        all.iter().all(|other| other.value == part.value || !shares(other))
+    });
+    parts
+}
+
+/// The quotients, larger and smaller ones in extents.
+fn quotients<'a>(extents: impl IntoIterator<Item = &'a Expr>) -> Vec<Size> {
     let mut parts: Vec<Size> = Vec::new();
-    for extent in extents(func) {
+    for extent in extents {
         extent.for_each(|e| {
             let ExprKind::Binary(BinOp::FloorDiv | BinOp::Max | BinOp::Min, a, b) = e.kind() else {
                 return true;
@@ -183,12 +198,6 @@ fn parts(func: &TensorFunc) -> Vec<Size> {
             false
         });
     }
-    let all = parts.clone();
-    parts.retain(|part| {
-        let vars = part.value.vars();
-        let shares = |other: &Size| other.value.vars().iter().any(|v| vars.contains(v));
-        all.iter().all(|other| other.value == part.value || !shares(other))
-    });
     parts
 }
 

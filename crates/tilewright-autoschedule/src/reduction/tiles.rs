@@ -41,17 +41,17 @@ impl Piece {
     }
 }
 
-/// Tiles of a width along an open axis of vectors, then one that is not full: in it an operation waits for as many
-/// others as in a whole one. Where rows have that already, there are vectors, of which one is not full; many whole
-/// ones among these have loops of their own.
-fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, rows: bool) -> Vec<Piece> {
+/// Tiles of a width along an open axis of vectors, then narrower ones, of which one is not full: of two vectors, so
+/// that an operation does not wait for the one before, or of one where vectors may be `alone`, as rows have that
+/// already, or the next tiles begin while one runs. Many whole ones among these have loops of their own.
+fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, alone: bool) -> Vec<Piece> {
     let mut all = vec![whole_piece(extent, width)];
     let mut rest = extent.modulo(width.dim());
-    if rows && width > 2 * lanes {
-        all.push(whole_piece(rest, lanes));
-        rest = extent.modulo(lanes.dim());
+    let size = if alone { lanes } else { (2 * lanes).min(width) };
+    if width > 2 * lanes {
+        all.push(whole_piece(rest, size));
+        rest = extent.modulo(size.dim());
     }
-    let size = if rows { lanes } else { width };
     all.push(Piece { count: rest.ceildiv(size.dim()), size, masked: true });
     all.retain(|p| p.count != 0);
     all
@@ -134,6 +134,12 @@ impl Reduction<'_> {
         self.tiles(sch, places, ends, tiling, &Around { units, finish, rows: None })
     }
 
+    /// Whether a result takes so few steps that others begin while it is computed.
+    fn is_short(&self) -> bool {
+        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
+        known && self.count(self.reduce()) <= UNROLLED
+    }
+
     /// Makes tiles inside of some loops.
     pub(super) fn tiles(
         &self,
@@ -164,8 +170,8 @@ impl Reduction<'_> {
             let size = extent.number().map_or(size, |n| size.min(n));
             let pieces = match level {
                 Level::Vectors if extent.known().is_none() && self.masks() => {
-                    let rows = tiling.overlap.is_some() || tiling.rows > 1;
-                    vectors_and_rest(extent, size, tiling.lanes, rows)
+                    let alone = tiling.overlap.is_some() || tiling.rows > 1 || self.is_short();
+                    vectors_and_rest(extent, size, tiling.lanes, alone)
                 }
                 _ => pieces(extent, size, &smaller),
             };

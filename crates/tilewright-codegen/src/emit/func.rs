@@ -46,6 +46,8 @@ pub(super) struct Func<'m> {
     pub some_lane: bool,
     /// Memory of this function behind whose end a vector may be read and written.
     pub padded: HashSet<Var>,
+    /// Memory that holds nothing before the statement at hand, which fills it with one constant.
+    pub filling: Option<Var>,
     pub aliases: Rc<Aliases>,
     /// The assertions, whose position gives the result.
     pub assertions: Rc<Vec<Assertion>>,
@@ -87,6 +89,7 @@ impl<'m> Func<'m> {
             mask: None,
             some_lane: false,
             padded: HashSet::new(),
+            filling: None,
             aliases,
             assertions,
             reassoc: false,

@@ -74,7 +74,7 @@ impl Func<'_> {
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
             StmtKind::Allocate { buffer, body, .. } => {
                 self.allocate(buffer)?;
-                self.stmt(body)?;
+                self.filled_first(buffer, body)?;
             }
             StmtKind::Constant { buffer, value, body } => {
                 let address = self.code.bytes("data", ALIGN, value.bytes());
@@ -125,6 +125,23 @@ impl Func<'_> {
         let sum = self.binary(value, *op, a, b, reassoc);
         self.code.contract = contract;
         sum
+    }
+
+    /// What follows an allocation. Where the first statement only fills the buffer with one constant, lanes that a
+    /// mask leaves out get it, too: they hold nothing yet, and would keep what the iteration before left there.
+    fn filled_first(&mut self, buffer: &Buffer, body: &Stmt) -> Result<()> {
+        let (first, rest) = match body.kind() {
+            StmtKind::Seq(list) => (list.first().unwrap_or(body), list.get(1..).unwrap_or(&[])),
+            _ => return self.stmt(body),
+        };
+        if !self.padded.contains(&buffer.data) || !fills(first, buffer) {
+            return self.stmt(body);
+        }
+        self.filling = Some(buffer.data.clone());
+        let filled = self.stmt(first);
+        self.filling = None;
+        filled?;
+        rest.iter().try_for_each(|s| self.stmt(s))
     }
 
     fn allocate(&mut self, buffer: &Buffer) -> Result<()> {
@@ -470,4 +487,23 @@ fn as_number(a: &Attr) -> i64 {
         Attr::Expr(e) => e.as_int().unwrap_or(1),
         _ => 1,
     }
+}
+
+/// Whether a statement stores one constant to a buffer, wherever it does, and reads nothing of it.
+fn fills(s: &Stmt, buffer: &Buffer) -> bool {
+    let mut values: Vec<Expr> = Vec::new();
+    s.for_each(|s| {
+        if let StmtKind::Store { buffer: to, value, .. } = s.kind()
+            && to.data == buffer.data
+        {
+            values.push(match value.kind() {
+                ExprKind::Broadcast(value) => value.clone(),
+                _ => value.clone(),
+            });
+        }
+    });
+    let Some((first, others)) = values.split_first() else { return false };
+    (first.as_float().is_some() || first.as_int().is_some())
+        && others.iter().all(|value| same_expr(first, value))
+        && !s.any_expr(|e| e.loads_from(|b| b.data == buffer.data))
 }

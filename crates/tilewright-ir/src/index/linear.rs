@@ -288,12 +288,15 @@ impl Ranges {
 
     /// Says what the shapes of a function's arguments say of its sizes: no extent is negative, or zero where
     /// what is only read has elements ([`NEEDS_ELEMENTS`]), and no tensor of open size has more than
-    /// [`MAX_CELLS`] cells.
+    /// [`MAX_CELLS`] cells, so that no extent, and no size that one is or exceeds by a number, has more.
     pub fn bind_sizes(&mut self, func: &TensorFunc) {
         func.sizes().iter().for_each(|v| self.bind_size(v));
         let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
         for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
-            if func.buffers().any(|b| b.shape.iter().any(|e| e.as_var() == Some(&v))) {
+            let is_extent = |e: &Expr| {
+                Linear::shifted(e).is_some_and(|(shifted, by)| shifted == v && by >= 0)
+            };
+            if func.buffers().any(|b| b.shape.iter().any(is_extent)) {
                 self.narrow(&v, Interval { lo: 0, hi: most as i128 });
             }
         }

@@ -36,7 +36,7 @@ use tilewright_ir::index;
 use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
-    Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
+    Attrs, BinOp, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
 use tilewright_polyhedral::{Domain, Engine, Set};
@@ -189,7 +189,41 @@ impl Compact<'_> {
 
     /// Does what runs where a condition holds.
     fn under<R>(&mut self, cond: Expr, work: impl FnOnce(&mut Self) -> R) -> R {
-        self.within(Around::Holds(cond), work)
+        let bounds: Vec<(Var, Interval)> =
+            cond.conjuncts().iter().filter_map(|c| self.bound(c)).collect();
+        let mut before = Vec::new();
+        for (var, values) in bounds {
+            let Some(known) = self.ranges.exact(&var.expr()) else { continue };
+            let values = known.meet(values);
+            if !values.is_empty() && values != known {
+                before.push((var.clone(), known));
+                self.bind_exact(&var, values);
+            }
+        }
+        let result = self.within(Around::Holds(cond), work);
+        before.into_iter().rev().for_each(|(var, known)| self.bind_exact(&var, known));
+        result
+    }
+
+    /// The values of a variable where a condition holds that bounds it by a number.
+    fn bound(&self, cond: &Expr) -> Option<(Var, Interval)> {
+        let ExprKind::Binary(op, a, b) = cond.kind() else { return None };
+        let (var, n) = (a.as_var()?.clone(), i128::from(b.as_int()?));
+        let all = self.ranges.exact(a)?;
+        let values = match op {
+            BinOp::Lt => Interval::new(all.lo, n - 1),
+            BinOp::Le => Interval::new(all.lo, n),
+            BinOp::Gt => Interval::new(n + 1, all.hi),
+            BinOp::Ge => Interval::new(n, all.hi),
+            BinOp::Eq => Interval::point(n),
+            _ => return None,
+        };
+        Some((var, values))
+    }
+
+    fn bind_exact(&mut self, var: &Var, values: Interval) {
+        self.ranges.bind_exact(var, values);
+        self.growing.bind_exact(var, values);
     }
 
     fn within<R>(&mut self, more: Around, work: impl FnOnce(&mut Self) -> R) -> R {
@@ -544,7 +578,7 @@ impl Compact<'_> {
                     && most.bounds(&self.ranges)?.hi < i128::from(extent)
             }
             None => parts.iter().zip(cells).enumerate().all(|(k, (part, c))| {
-                self.stays_inside(part, &c.vars, extent).unwrap_or(false)
+                self.stays_inside(part, c, extent).unwrap_or(false)
                     || self.is_known_inside((k, axis), extent, accesses).is_ok()
             }),
         };
@@ -596,16 +630,45 @@ impl Compact<'_> {
         cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.growing).is_none())
     }
 
-    /// Whether an index is in range, by what its loops reach.
-    fn stays_inside(
-        &self,
-        index: &IndexTerms,
-        vars: &[(Var, Range)],
-        extent: &Expr,
-    ) -> Option<bool> {
-        let (first, last) = reach::ends(&index.all, vars, &self.ranges)?;
-        let behind = index::linear(extent, &self.ranges)?.plus(&last, -1)?;
-        Some(first.span(&self.ranges)?.lo >= 0 && behind.span(&self.ranges)?.lo > 0)
+    /// Whether an index is in range, by what its loops reach, inside of the place and around it, and by guards.
+    fn stays_inside(&self, index: &IndexTerms, cells: &Cells, extent: &Expr) -> Option<bool> {
+        let around = self.around.iter().filter_map(|a| match a {
+            Around::Loop(var, range) => Some((var.clone(), range.clone())),
+            Around::Holds(_) => None,
+        });
+        let loops: Vec<(Var, Range)> = around.chain(cells.vars.iter().cloned()).collect();
+        let (first, last) = reach::ends(&index.all, &loops, &self.ranges)?;
+        if first.span(&self.ranges)?.lo < 0 {
+            return Some(false);
+        }
+        let extent = index::linear(extent, &self.ranges)?;
+        let is_less = |most: &Linear| {
+            let behind = extent.clone().plus(most, -1)?;
+            Some(behind.span(&self.ranges)?.lo > 0)
+        };
+        if is_less(&last).unwrap_or(false) {
+            return Some(true);
+        }
+        Some(cells.guards.iter().flat_map(Expr::conjuncts).any(|guard| {
+            let most = self.under_guard(&index.all, &guard);
+            let most = most.and_then(|most| Some(reach::ends(&most, &loops, &self.ranges)?.1));
+            most.is_some_and(|most| is_less(&most).unwrap_or(false))
+        }))
+    }
+
+    /// What an index is at most where `a < b` holds: `b - 1` in the place of `a`, which is a part of it.
+    fn under_guard(&self, index: &Linear, guard: &Expr) -> Option<Linear> {
+        let ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) = guard.kind() else {
+            return None;
+        };
+        if a.dtype() != index.dtype {
+            return None;
+        }
+        let (a, b) = (index::linear(a, &self.ranges)?, index::linear(b, &self.ranges)?);
+        let last = Linear::constant(i128::from(*op == BinOp::Lt), index.dtype);
+        let rest = index.clone().plus(&a, -1)?;
+        let is_part = rest.terms.len() + a.terms.len() == index.terms.len();
+        is_part.then(|| rest.plus(&b, 1)?.plus(&last, -1)).flatten()
     }
 
     /// Whether the index of an access is in range, by sets; or why it is not known.
