@@ -174,12 +174,12 @@ pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option
     let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
     let (_, loads) = accesses.split_last()?;
     let own = loads.iter().any(|a| a.buffer == stage.buffer);
-    let kinds = || accesses.iter().map(|a| a.buffer.dtype());
-    let fits = kinds().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
+    let kinds = accesses.iter().map(|a| a.buffer.dtype());
+    let fits = kinds.clone().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
         && !branches
         && !own
         && !accesses.iter().any(is_opaque);
-    kinds().map(DType::bytes).max().filter(|_| fits)
+    kinds.map(DType::bytes).max().filter(|_| fits)
 }
 
 /// Whether an access moves by an open number of cells.

@@ -584,15 +584,10 @@ fn pack(
         let before = blocks(sch, func)?;
         // An axis that is padded has one iteration variable.
         let mut padding = vec![1; c.rank()];
-        let mut pad = |axis: usize, multiple: i64| {
+        let columns = ragged.then_some((tile.vector_axis, tile.width));
+        for (axis, multiple) in columns.into_iter().chain(ragged_group.map(|g| (g.axis, g.size))) {
             let first = c.axes[axis].iters.first().and_then(|(k, _)| padding.get_mut(*k));
             first.into_iter().for_each(|p| *p = multiple);
-        };
-        if ragged {
-            pad(tile.vector_axis, tile.width);
-        }
-        if let Some(group) = ragged_group {
-            pad(group.axis, group.size);
         }
         sch.pad_einsum(block, &padding)?;
         for b in blocks(sch, func)? {

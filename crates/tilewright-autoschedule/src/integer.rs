@@ -261,19 +261,19 @@ impl Product {
             if plain { stage.name().clone() } else { format!("{}_products", stage.name()).into() };
         let iters = padding::iters(stage);
         let sum = out.load(stage.indices.to_vec()) + (factor_value(&left) * factor_value(&right));
-        let zero = || Some(Expr::i32(0));
-        let sum = Stage::build(name, &iters, &out, stage.indices.clone(), sum, zero());
+        let zero = Some(Expr::i32(0));
+        let sum = Stage::build(name, &iters, &out, stage.indices.clone(), sum, zero);
         made.sum = tilewright_analysis::stage::stage(&Subst::refresh().stmt(&sum.stmt))?;
         if plain {
             return Some(made);
         }
         let mut result = out.load(stage.indices.clone());
-        let mut sums = |f: &Factor| made.sums(stage, &iters, f);
+
         if let Some(zero) = &right.zero {
-            result = result - zero.clone() * sums(&left)?;
+            result = result - zero.clone() * made.sums(stage, &iters, &left)?;
         }
         if let Some(zero) = &left.zero {
-            result = result - zero.clone() * sums(&right)?;
+            result = result - zero.clone() * made.sums(stage, &iters, &right)?;
         }
         if let (Some(x), Some(y)) = (&left.zero, &right.zero) {
             let count = dim::product(iters.iter().filter(|i| i.2 == IterKind::Reduce).map(|i| i.1));

@@ -140,7 +140,7 @@ impl Form {
     /// What a call of it costs; `constants` are the bytes of all constants that a run reads.
     pub fn cycles(&self, constants: u64, target: &Target) -> f64 {
         let mut operands = self.operands.clone();
-        let mut one = |component: &Component| match component {
+        let each = self.components.iter().map(|component| match component {
             Component::Tiles(both) => tile::cycles(&both.0, target, &both.1),
             Component::Near(stage) => near(stage, target),
             Component::Loops(stage, run) => {
@@ -151,8 +151,8 @@ impl Form {
                 cycles
             }
             Component::Cycles(cycles) => *cycles,
-        };
-        let cycles: f64 = self.components.iter().map(&mut one).sum();
+        });
+        let cycles: f64 = each.sum();
         let cycles = with_weights(cycles, self.weights, constants, target);
         cycles + if self.is_joined { 0.0 } else { call(self.bytes, constants, target) }
     }

@@ -62,8 +62,8 @@ pub(crate) fn schedule(
             match (Spatial { stage, target, cut }).nests(&mut trial, func) {
                 Ok(()) => {
                     // What only asks leaves no trace.
-                    let same = |(f, g): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(f, g);
-                    if !sch.func(func).ok().zip(trial.func(func).ok()).is_some_and(same) {
+                    let both = sch.func(func).ok().zip(trial.func(func).ok());
+                    if !both.is_some_and(|(f, g)| Arc::ptr_eq(f, g)) {
                         *sch = trial;
                     }
                     break;

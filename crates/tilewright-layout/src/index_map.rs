@@ -205,13 +205,17 @@ impl IndexMap {
                 }
             })
             .collect();
-        let cell = |(at, (name, e)): (usize, (&String, &Expr))| {
-            let before = names[..at].iter().filter(|n| *n == name).count();
-            let shared = names.iter().filter(|n| *n == name).count() > 1;
-            let name = if shared { format!("{name}_{before}") } else { name.clone() };
-            Var::new(name, e.dtype())
-        };
-        names.iter().zip(&self.indices).enumerate().map(cell).collect()
+        names
+            .iter()
+            .zip(&self.indices)
+            .enumerate()
+            .map(|(at, (name, e))| {
+                let before = names[..at].iter().filter(|n| *n == name).count();
+                let shared = names.iter().filter(|n| *n == name).count() > 1;
+                let name = if shared { format!("{name}_{before}") } else { name.clone() };
+                Var::new(name, e.dtype())
+            })
+            .collect()
     }
 
     /// The map on a shape. Injectivity is proven unless it is to be assumed.

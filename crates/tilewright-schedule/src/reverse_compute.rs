@@ -436,9 +436,14 @@ impl<'a> Moving<'a> {
 }
 
 fn instance_text(witness: &tilewright_polyhedral::Witness, block: &Block, vars: &[Var]) -> String {
-    let value = |(i, v): (&IterVar, &Var)| {
-        let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
-        format!("{}={x}", i.var.name())
-    };
-    block.iters.iter().zip(vars).map(value).collect::<Vec<_>>().join(", ")
+    block
+        .iters
+        .iter()
+        .zip(vars)
+        .map(|(i, v)| {
+            let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
+            format!("{}={x}", i.var.name())
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }

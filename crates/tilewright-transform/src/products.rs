@@ -51,9 +51,8 @@ pub fn with_products_as_sizes(
     let scalars = sizes.iter().map(|size| Param::Scalar(size.var.clone()));
     given.params.splice(at..at, scalars);
     let made = change(&given)?;
-    let is_scalar = |v: &Var| sizes.iter().any(|size| size.var == *v);
     let mut made = made;
-    made.params.retain(|p| !p.scalar().is_some_and(is_scalar));
+    made.params.retain(|p| !p.scalar().is_some_and(|v| sizes.iter().any(|size| size.var == *v)));
     let values: Vec<(Var, Expr)> =
         sizes.iter().map(|size| (size.var.clone(), size.value.typed(size.var.dtype()))).collect();
     let (long, short): (Vec<_>, Vec<_>) =
@@ -83,8 +82,7 @@ fn bound(func: TensorFunc, values: Vec<(Var, Expr)>) -> TensorFunc {
     });
     let mut body = Subst::buffers(pairs).stmt(&func.body);
     for (var, value) in values.into_iter().rev() {
-        let uses = |e: &Expr| e.as_var() == Some(&var);
-        if body.any_expr(uses) {
+        if body.any_expr(|e| e.as_var() == Some(&var)) {
             body = Stmt::new(StmtKind::Let { var, value, body });
         }
     }

@@ -28,7 +28,7 @@ pub(crate) mod schedule;
 mod tiles;
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::{Buffer, TensorFunc};
+use tilewright_ir::TensorFunc;
 use tilewright_target::Target;
 
 use self::form::Form;
@@ -40,11 +40,11 @@ use crate::contraction::is_free;
 /// has no vectors for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
     let stages = open_stages(func)?;
-    let free = |b: &Buffer| is_free(func, b);
+
     let (allocs, _) = func.root_parts();
     let form = (0..stages.len()).find_map(|k| {
-        let form = Form::integers(allocs, &stages, k, &free);
-        form.or_else(|| Form::numbers(&stages[k], k, &free))
+        let form = Form::integers(allocs, &stages, k, &|b| is_free(func, b));
+        form.or_else(|| Form::numbers(&stages[k], k, &|b| is_free(func, b)))
     })?;
     let tiles = Tiles::choose(&form, target)?;
     let made = Made { allocs: allocs.to_vec(), ..Made::default() };

@@ -66,21 +66,19 @@ fn maker<'a>(
     Some(&stages[made])
 }
 
-fn parts<'a>(func: &TensorFunc, stages: &'a [Stage]) -> Vec<Part<'a>> {
-    let part = |sums: &'a Stage| {
-        if !is_tile(sums) || sums.buffer.dtype() != DType::F32 {
-            return None;
-        }
-        let dots = maker(func, stages, sums, TILE + 1).filter(|s| {
-            s.is_reduction() && s.buffer.dtype() == DType::I32 && reads(sums, &s.buffer).len() == 1
-        });
-        let reader = dots.unwrap_or(sums);
-        // A tile, its block, chunk, step, vector and lane, and the element of a group.
-        let rank = if dots.is_some() { TILE + 2 } else { TILE + 1 };
-        let apart = maker(func, stages, reader, rank).filter(|s| !s.is_reduction());
-        (dots.is_some() || apart.is_some()).then_some(Part { sums, dots, apart })
-    };
-    stages.iter().filter_map(part).collect()
+/// The stages that a stage of sums of a tile is made with, if it is one.
+fn part<'a>(func: &TensorFunc, stages: &'a [Stage], sums: &'a Stage) -> Option<Part<'a>> {
+    if !is_tile(sums) || sums.buffer.dtype() != DType::F32 {
+        return None;
+    }
+    let dots = maker(func, stages, sums, TILE + 1).filter(|s| {
+        s.is_reduction() && s.buffer.dtype() == DType::I32 && reads(sums, &s.buffer).len() == 1
+    });
+    let reader = dots.unwrap_or(sums);
+    // A tile, its block, chunk, step, vector and lane, and the element of a group.
+    let rank = if dots.is_some() { TILE + 2 } else { TILE + 1 };
+    let apart = maker(func, stages, reader, rank).filter(|s| !s.is_reduction());
+    (dots.is_some() || apart.is_some()).then_some(Part { sums, dots, apart })
 }
 
 /// The schedule of the products with weights in blocks of a function; `None` where there are none, or a
@@ -92,7 +90,7 @@ pub(crate) fn schedule(
     target: &Target,
 ) -> Option<Result<Schedule>> {
     let stages = open_stages(func)?;
-    let parts = parts(func, &stages);
+    let parts: Vec<Part> = stages.iter().filter_map(|sums| part(func, &stages, sums)).collect();
     if parts.is_empty() {
         return None;
     }

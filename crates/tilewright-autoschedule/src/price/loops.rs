@@ -186,17 +186,22 @@ impl<'a> Loops<'a> {
     fn elementwise(&self, far: &Far, operands: &Operands) -> f64 {
         let costs = &self.target.costs;
         let loads = &self.accesses[..self.accesses.len() - 1];
-        let access = |load: &Access| match operands.cold.contains(&load.buffer) {
-            _ if self.is_small(load) => costs.vector_kept,
-            true => far.memory,
-            false => far.here,
-        };
+
         // What is read twice is loaded once.
         let others = (0..loads.len()).filter(|k| {
             !self.is_joined(&loads[*k], operands)
                 && loads[..*k].iter().all(|other| !is_same_load(other, &loads[*k]))
         });
-        let loaded: f64 = others.map(|k| access(&loads[k])).sum();
+        let each = others.map(|k| {
+            if self.is_small(&loads[k]) {
+                costs.vector_kept
+            } else if operands.cold.contains(&loads[k].buffer) {
+                far.memory
+            } else {
+                far.here
+            }
+        });
+        let loaded: f64 = each.sum();
         let stored = match self.value.kind() {
             _ if operands.reduced => 0.0,
             _ if loads.iter().any(|load| self.is_joined(load, operands)) => costs.joined,

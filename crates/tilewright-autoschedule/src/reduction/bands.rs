@@ -49,8 +49,7 @@ impl Windows<'_> {
         let Some(v) = r.vector_axis().filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
             return Ok(false);
         };
-        let axis = |v: &Var| r.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
-        let alone: Vec<usize> = split.shared.iter().filter_map(axis).collect();
+        let alone: Vec<usize> = split.shared.iter().filter_map(|v| r.axis_of(v)).collect();
         if alone.contains(&v) {
             return Ok(false);
         }
@@ -58,7 +57,7 @@ impl Windows<'_> {
         tiling.order.retain(|l| !matches!(l, Level::Axis(k) if alone.contains(k)));
         let in_tiles = tiling.axes();
         let band = split.rows.as_ref().and_then(|rows| {
-            let axis = axis(&rows.var)?;
+            let axis = r.axis_of(&rows.var)?;
             Some(Band { axis, rows, place: in_tiles.iter().position(|k| *k == axis)? })
         });
 

@@ -115,6 +115,11 @@ impl<'a> Reduction<'a> {
         axes.map(|k| self.len(k)).fold(1, i64::saturating_mul)
     }
 
+    /// The axis that a variable is part of.
+    pub(super) fn axis_of(&self, v: &Var) -> Option<usize> {
+        self.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v))
+    }
+
     /// The extent of an axis, for decisions.
     pub(super) fn len(&self, axis: usize) -> i64 {
         self.axes[axis].extent.estimate()

@@ -82,8 +82,7 @@ pub(super) fn pieces(extent: Dim, size: i64, smaller: &[i64]) -> Vec<Piece> {
 
 /// The smaller sizes of tiles for what those of a size leave over: each divides the one before, the last is 1.
 fn divisors(size: i64) -> Vec<i64> {
-    let largest = |n: &i64| (1..*n).rev().find(|d| n % d == 0);
-    std::iter::successors(largest(&size), largest).collect()
+    std::iter::successors(Some(size), |n| (1..*n).rev().find(|d| n % d == 0)).skip(1).collect()
 }
 
 /// The blocks of tiles of one size: what adds up sums and what makes the result.

@@ -108,8 +108,8 @@ impl Guard {
     pub(super) fn whole(&self, steps: i64, count: i64) -> Option<(i64, i64)> {
         let (_, by, first) = self.place()?;
         let (from, to) = self.inside;
-        let up = |n: i64| n.div_euclid(by) + i64::from(n.rem_euclid(by) != 0);
-        let start = up(from - first).clamp(0, count);
+        let gap = from - first;
+        let start = (gap.div_euclid(by) + i64::from(gap.rem_euclid(by) != 0)).clamp(0, count);
         let end = ((to - 1 - (steps - 1) * self.step - first).div_euclid(by) + 1).clamp(0, count);
         (by > 0 && start < end).then_some((start, end))
     }
@@ -276,18 +276,20 @@ impl<'a> Windows<'a> {
 
     /// The part of all steps that are inside of the image.
     fn inside(&self, guards: &[Guard]) -> f64 {
-        let share = |guard: &Guard| {
-            let steps = self.extent_of(&guard.var)?;
-            let (place, by, start) = guard.place()?;
-            let places = self.extent_of(&place)?;
-            let (first, end) = guard.inside;
-            let count = |place: i64| {
-                let at = |step: i64| start + by * place + guard.step * step;
-                (0..steps).filter(|step| (first..end).contains(&at(*step))).count() as f64
-            };
-            Some((0..places).map(count).sum::<f64>() / (places * steps) as f64)
-        };
-        guards.iter().map(|guard| share(guard).unwrap_or(1.0)).product()
+        guards.iter().map(|guard| self.inside_guard(guard).unwrap_or(1.0)).product()
+    }
+
+    /// The part of all steps for which one condition holds.
+    fn inside_guard(&self, guard: &Guard) -> Option<f64> {
+        let steps = self.extent_of(&guard.var)?;
+        let (place, by, start) = guard.place()?;
+        let places = self.extent_of(&place)?;
+        let inside = guard.inside.0..guard.inside.1;
+        let all = (0..places).flat_map(|place| (0..steps).map(move |step| (place, step)));
+        let count = all
+            .filter(|(place, step)| inside.contains(&(start + by * place + guard.step * step)))
+            .count();
+        Some(count as f64 / (places * steps) as f64)
     }
 
     fn extent_of(&self, v: &Var) -> Option<i64> {

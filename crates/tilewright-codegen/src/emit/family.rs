@@ -59,8 +59,10 @@ fn family<'a>(
     // Equal functions are on every line.
     let nowhere = vec![0; start.len()];
     let equal = by_direction.remove(&nowhere).unwrap_or_default();
-    let longest = |(_, all): &(Vec<i64>, Vec<usize>)| (all.len(), Reverse(all.first().copied()));
-    let (direction, along) = by_direction.into_iter().max_by_key(longest).unwrap_or_default();
+    let (direction, along) = by_direction
+        .into_iter()
+        .max_by_key(|(_, all)| (all.len(), Reverse(all.first().copied())))
+        .unwrap_or_default();
     let direction = if along.is_empty() { nowhere } else { direction };
     let mut members: Vec<usize> = [first].into_iter().chain(equal).chain(along).collect();
     members.sort_unstable();
@@ -101,8 +103,9 @@ fn joined<'a>(
     numbers: &impl Fn(&usize) -> &'a [Number],
 ) -> Option<Family> {
     let start = numbers(&members[0]);
-    let smallest = |k: &usize| (direction[*k].unsigned_abs(), *k);
-    let base = (0..direction.len()).filter(|k| direction[*k] != 0).min_by_key(smallest);
+    let base = (0..direction.len())
+        .filter(|k| direction[*k] != 0)
+        .min_by_key(|k| (direction[*k].unsigned_abs(), *k));
     // The number of a member is one that it has, so that strides of several rows are seen to be multiples of one.
     let step = base.map_or(1, |base| direction[base]);
     let number = |k: &usize| base.map_or(0, |base| numbers(k)[base].0);

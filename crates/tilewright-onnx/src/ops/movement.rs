@@ -458,12 +458,9 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             let [n, c, h, w] = x.shape()[..] else {
                 return Err(Error::model(format!("{} is no image", operand(x))));
             };
-            let blocks = |d: Dim| d.floordiv(block) * block;
-            if blocks(h) != h || blocks(w) != w {
-                let error =
-                    Error::model(format!("{} does not split into blocks of {block}", operand(x)));
-                return Err(unequal(error, [(h, blocks(h)), (w, blocks(w))]));
-            }
+            let error =
+                Error::model(format!("{} does not split into blocks of {block}", operand(x)));
+            movement::require_blocks([h, w], block, error)?;
             let (rows, columns, cell) = (h.floordiv(block), w.floordiv(block), block.into());
             let cut = reshape_to(b, x, &[n, c, rows, cell, columns, cell])?;
             let moved = transpose_by(b, &cut, &[0, 1, 3, 5, 2, 4])?;
