@@ -110,7 +110,7 @@ impl ShapeFunc {
     pub fn new(plan: &MemoryPlan) -> Result<ShapeFunc> {
         plan.check()?;
         let mut places = Places::default();
-        let mut ports = |ports: &[OpenPort]| -> Vec<PortSizes> {
+        let [inputs, outputs] = [&plan.inputs, &plan.outputs].map(|ports| -> Vec<PortSizes> {
             ports
                 .iter()
                 .map(|port| PortSizes {
@@ -118,8 +118,7 @@ impl ShapeFunc {
                     bytes: places.take(1),
                 })
                 .collect()
-        };
-        let (inputs, outputs) = (ports(&plan.inputs), ports(&plan.outputs));
+        });
         let arena_bytes = places.take(1);
         let mut numbers: HashMap<Dim, usize> = HashMap::new();
         let mut passed: Vec<Dim> = Vec::new();

@@ -158,6 +158,13 @@ pub fn exprs(a: &Expr, b: &Expr, options: &Equality) -> Check {
     Matcher::new(options).expr(a, b)
 }
 
+/// Whether an expression is the load of a buffer at some indices.
+pub fn loads_cell(e: &Expr, buffer: &Buffer, indices: &[Expr]) -> bool {
+    matches!(e.kind(), ExprKind::Load(from, at)
+        if from == buffer && at.len() == indices.len()
+            && at.iter().zip(indices).all(|(x, y)| same_expr(x, y)))
+}
+
 /// Whether two expressions over the same variables and buffers are equal.
 pub fn same_expr(a: &Expr, b: &Expr) -> bool {
     a.ptr_eq(b) || may_agree(a, b) && exprs(a, b, &Equality::default()).is_ok()

@@ -152,8 +152,7 @@ impl IndexMap {
         for (p, (_, r)) in self.params.iter().zip(ranges) {
             known.bind_loop(p, r);
         }
-        let beyond = |e: &Expr| e.any(|part| known.leaves(part).is_some());
-        let beyond = self.indices.iter().any(beyond);
+        let beyond = self.indices.iter().any(|e| e.any(|part| known.leaves(part).is_some()));
         let extents = self
             .indices
             .iter()
@@ -253,11 +252,10 @@ impl IndexMap {
         if !assume_injective && let Ok(collision) = relation.collision() {
             injective = collision.is_none();
             if let Some(c) = collision {
-                let at = |w: &Witness| self.indices_at(w);
                 return Err(Error::refused("the index map is not injective").note(format!(
                     "the logical indices {} and {} have one physical index",
-                    at(&c.first),
-                    at(&c.second)
+                    self.indices_at(&c.first),
+                    self.indices_at(&c.second)
                 )));
             }
         }
@@ -324,19 +322,19 @@ impl IndexMap {
         cells: &[Var],
     ) -> Result<(Vec<Expr>, Known), Unknown> {
         let free: Vec<HashSet<Var>> = self.indices.iter().map(free_vars).collect();
-        let axis = |e: &Expr| {
+        let axes = self.indices.iter().map(|e| {
             let p = e.as_var()?;
             let alone = free.iter().filter(|f| f.contains(p)).count() == 1;
             self.params.iter().position(|q| q == p).filter(|_| alone)
-        };
-        let axes: Vec<Option<usize>> = self.indices.iter().map(axis).collect();
-        let mixed = || axes.iter().zip(&self.indices).zip(cells).filter(|((a, _), _)| a.is_none());
+        });
+        let axes: Vec<Option<usize>> = axes.collect();
         let rest: Vec<usize> =
             (0..self.params.len()).filter(|p| !axes.contains(&Some(*p))).collect();
         let rest_ranges: Vec<(Var, Range)> =
             rest.iter().filter_map(|p| ranges.get(*p).cloned()).collect();
-        let indices: Vec<Expr> = mixed().map(|((_, e), _)| e.clone()).collect();
-        let mixed_cells: Vec<Var> = mixed().map(|(_, c)| c.clone()).collect();
+        let mixed = self.indices.iter().zip(cells).zip(&axes).filter(|(_, axis)| axis.is_none());
+        let (indices, mixed_cells): (Vec<Expr>, Vec<Var>) =
+            mixed.map(|((e, c), _)| (e.clone(), c.clone())).unzip();
         let relation = engine.domain_of(&rest_ranges, &self.defined()).map(&indices)?;
         let (extents, padding, found) = match self.by_digits(&relation, &rest_ranges, &mixed_cells)
         {
@@ -376,15 +374,13 @@ impl IndexMap {
         }
         let (map, widths) = bit_map(ranges, relation.exprs())?;
         let inverse = map.inverse(cells)?;
-        let physical = || -> Result<Vec<Expr>, Unknown> {
-            let extents: Option<Vec<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
-            let tried = (0..cells.len()).map(|k| {
-                let greatest = map.greatest(k, extents.as_ref()?, MOST_POINTS)?;
-                Some(Expr::int(greatest.checked_add(1)?, cells[k].dtype()))
-            });
-            tried.collect::<Option<Vec<Expr>>>().map_or_else(|| relation.physical_shape(), Ok)
-        };
-        let physical = match physical() {
+        let extents: Option<Vec<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
+        let tried = (0..cells.len()).map(|k| {
+            let greatest = map.greatest(k, extents.as_ref()?, MOST_POINTS)?;
+            Some(Expr::int(greatest.checked_add(1)?, cells[k].dtype()))
+        });
+        let tried: Option<Vec<Expr>> = tried.collect();
+        let physical = match tried.map_or_else(|| relation.physical_shape(), Ok) {
             Ok(physical) => physical,
             Err(why) => return Some(Err(why)),
         };

@@ -72,15 +72,13 @@ fn logic(c: &mut Code<'_>, op: BinOp, a: &Val, b: &Val) -> Option<Val> {
 
 fn integer(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
     let (a, b, signed) = (x.a, x.b, is_signed(x.dtype));
-    let minmax = |c: &mut Code<'_>, signed_op, unsigned_op| {
-        Some(c.math(if signed { signed_op } else { unsigned_op }, &[a, b]))
-    };
+
     match op {
         BinOp::Add => Some(c.bin("add", a, b)),
         BinOp::Sub => Some(c.bin("sub", a, b)),
         BinOp::Mul => Some(c.bin("mul", a, b)),
-        BinOp::Min => minmax(c, "smin", "umin"),
-        BinOp::Max => minmax(c, "smax", "umax"),
+        BinOp::Min => Some(c.math(if signed { "smin" } else { "umin" }, &[a, b])),
+        BinOp::Max => Some(c.math(if signed { "smax" } else { "umax" }, &[a, b])),
         BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
             Some(divide(c, op, x))
         }

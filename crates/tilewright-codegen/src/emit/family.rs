@@ -33,8 +33,7 @@ pub(super) fn group(functions: &[(Form<'_>, &[Number])]) -> Vec<Family> {
     let mut families = Vec::new();
     for mut left in of_form.into_values() {
         while let [first, others @ ..] = &left[..] {
-            let numbers = |k: &usize| functions[*k].1;
-            let (family, rest) = family(*first, others, numbers);
+            let (family, rest) = family(*first, others, |k| functions[*k].1);
             families.push(family);
             left = rest;
         }
@@ -108,8 +107,8 @@ fn joined<'a>(
         .min_by_key(|k| (direction[*k].unsigned_abs(), *k));
     // The number of a member is one that it has, so that strides of several rows are seen to be multiples of one.
     let step = base.map_or(1, |base| direction[base]);
-    let number = |k: &usize| base.map_or(0, |base| numbers(k)[base].0);
-    let members: Vec<(usize, i64)> = members.iter().map(|k| (*k, number(k))).collect();
+    let members: Vec<(usize, i64)> =
+        members.iter().map(|k| (*k, base.map_or(0, |base| numbers(k)[base].0))).collect();
     let mut filled = Vec::with_capacity(start.len());
     for (column, (value, what)) in start.iter().enumerate() {
         let along = direction[column];

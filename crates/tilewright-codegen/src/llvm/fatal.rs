@@ -14,7 +14,7 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
 use tilewright_ir::{Error, Result};
@@ -75,7 +75,8 @@ pub(super) fn guarded<T: Send + 'static>(
         return Err(error);
     }
     let (send, receive) = channel::<Option<std::thread::Result<Result<T>>>>();
-    let run = move |send: Sender<_>| {
+    let thread = std::thread::Builder::new().name("tilewright-llvm".into()).stack_size(STACK_BYTES);
+    let thread = thread.spawn(move || {
         let tell = send.clone();
         WAITING.with_borrow_mut(|waiting| {
             *waiting = Some(Box::new(move || drop(tell.send(None))));
@@ -83,9 +84,7 @@ pub(super) fn guarded<T: Send + 'static>(
         let result = catch_unwind(AssertUnwindSafe(work));
         WAITING.with_borrow_mut(|waiting| *waiting = None);
         let _ = send.send(Some(result));
-    };
-    let thread = std::thread::Builder::new().name("tilewright-llvm".into()).stack_size(STACK_BYTES);
-    let thread = thread.spawn(move || run(send));
+    });
     let thread = thread.map_err(|e| Error::io(format!("cannot start a thread: {e}")))?;
     match receive.recv() {
         Ok(Some(result)) => {

@@ -60,7 +60,6 @@ unsafe impl Code for OnDevice {
         let Some(f) = self.functions.get(function) else {
             return Err(Error::internal(format!("there is no function {function}")));
         };
-        let named = |e: Error| e.context(format!("function `{}`", f.name));
         let values = f.kernels.scalars.iter().map(|(var, at)| {
             let word = args.get(*at).copied().unwrap_or(0);
             (var.clone(), constant(word, var.dtype()))
@@ -69,11 +68,11 @@ unsafe impl Code for OnDevice {
         let objects = f.objects.lock().unwrap_or_else(PoisonError::into_inner);
         let mut run = Run { code: self, f, objects: &objects, args, values, failure: 0 };
         if f.kernels.assertions.is_empty() {
-            return run.all().map_err(named);
+            return run.all().map_err(|e| e.context(format!("function `{}`", f.name)));
         }
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         run.failure = failure.address();
-        run.all().map_err(named)?;
+        run.all().map_err(|e| e.context(format!("function `{}`", f.name)))?;
         let mut words = [0u8; FAILURE_BYTES];
         failure.read(0, &mut words)?;
         if word_at(0, words) == 0 {
@@ -188,17 +187,21 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn count(&self, e: &Expr) -> Result<usize> {
+        Ok(self.value(e)?.max(0) as usize)
+    }
+
     fn launch(&self, number: usize) -> Result<()> {
         let kernel = &self.f.kernels.kernels[number];
-        let size = |e: &Expr| Ok::<_, Error>(self.value(e)?.max(0) as usize);
+
         let (global, local) = match &kernel.over {
             Over::One => ([1, 1, 1], None),
-            Over::Items(extent) => ([size(extent)?, 1, 1], None),
+            Over::Items(extent) => ([self.count(extent)?, 1, 1], None),
             Over::Groups(extents) => {
                 let local = extents.threads.map(|n| n.max(1) as usize);
                 let mut global = local;
                 for (g, groups) in global.iter_mut().zip(&extents.groups) {
-                    *g *= groups.as_ref().map_or(Ok(1), size)?;
+                    *g *= groups.as_ref().map_or(Ok(1), |e| self.count(e))?;
                 }
                 (global, Some(local))
             }

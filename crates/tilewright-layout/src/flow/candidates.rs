@@ -280,14 +280,12 @@ impl Flow<'_, '_> {
                 self.why.extend(missing(&call.name, &call.func, *policy));
                 continue;
             };
-            let logical = |k: usize| {
-                let mut given = given.clone();
-                let at = &mut given[k].1;
-                *at = TiledLayout::identity(&at.logical);
-                given
-            };
             // Data, weights, result.
-            for given in [given.clone(), logical(0), logical(2)] {
+            let [mut logical_data, mut logical_result] = [given.clone(), given.clone()];
+            for layout in [&mut logical_data[0].1, &mut logical_result[2].1] {
+                *layout = TiledLayout::identity(&layout.logical);
+            }
+            for given in [given, logical_data, logical_result] {
                 if let Ok(p) = Propagation::new(&call.func, &given) {
                     add(call, Arc::new(p), Some(*policy), layouts);
                 }
@@ -359,17 +357,16 @@ fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
         }
     }
     let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs));
-    let known = |call: &Open, layouts: Option<&[TiledLayout]>| {
-        number.get(&(&*call.name, layouts, &call.free[..], &call.around)).and_then(|k| prices[*k])
-    };
+    let price = |job: Job<'_>| number.get(&job).and_then(|k| prices[*k]);
     open.iter()
         .map(|call| {
             let is_anchor = call.found.iter().any(|f| f.1.is_some());
             let own: Vec<TiledLayout> = call.buffers.iter().map(TiledLayout::of_buffer).collect();
-            let cost = known(call, None).unwrap_or_default();
+            let cost = price((&call.name, None, &call.free, &call.around)).unwrap_or_default();
             let own = call.way(&own, is_anchor.then_some(None), cost);
             let others = call.found.iter().filter_map(|(all, policy, _)| {
-                Some(call.way(all, policy.map(Some), known(call, Some(all))?))
+                let cost = price((&call.name, Some(all), &call.free, &call.around))?;
+                Some(call.way(all, policy.map(Some), cost))
             });
             [own].into_iter().chain(others).collect()
         })

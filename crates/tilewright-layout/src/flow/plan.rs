@@ -364,19 +364,22 @@ impl Tensors {
         for (k, tensor) in self.list.iter_mut().enumerate() {
             let dtype = self.vars[k].ty().as_tensor().map(|t| t.dtype);
             let kept = in_registers.contains(&self.vars[k].id());
-            let cost = |from: &TiledLayout, to: &TiledLayout| {
-                let bytes = match moved(&self.vars[k], from, to) {
-                    0 if kept && from != to => touched(&self.vars[k], from, to),
-                    bytes => bytes,
-                };
-                let Some(dtype) = dtype.filter(|_| bytes > 0) else { return solver::Cost::ZERO };
-                let smallest = cells.get(&self.vars[k].id()).copied().unwrap_or(dtype.bytes());
-                let constants = around.constants;
-                whole(costs.conversion(&Moved { dtype, from, to, bytes, smallest, constants }))
-            };
             let all = &self.layouts[k];
-            tensor.conversions =
-                all.iter().map(|from| all.iter().map(|to| cost(from, to)).collect()).collect();
+            for from in all {
+                let row = all.iter().map(|to| {
+                    let bytes = match moved(&self.vars[k], from, to) {
+                        0 if kept && from != to => touched(&self.vars[k], from, to),
+                        bytes => bytes,
+                    };
+                    let Some(dtype) = dtype.filter(|_| bytes > 0) else {
+                        return solver::Cost::ZERO;
+                    };
+                    let smallest = cells.get(&self.vars[k].id()).copied().unwrap_or(dtype.bytes());
+                    let constants = around.constants;
+                    whole(costs.conversion(&Moved { dtype, from, to, bytes, smallest, constants }))
+                });
+                tensor.conversions.push(row.collect());
+            }
         }
         let problem = solver::Problem { tensors: self.list, calls };
         Asked { problem, layouts: self.layouts, tensors: self.number }

@@ -289,12 +289,11 @@ impl Planner<'_> {
         let mut hasher = FxHasher::default();
         (t.dtype(), t.bytes()).hash(&mut hasher);
         let known = self.constants_by_hash.entry(hasher.finish()).or_default();
-        let same = |c: &&usize| {
-            let c = &self.constants[**c];
-            c.dtype() == t.dtype() && c.bytes() == t.bytes()
-        };
-        if let Some(found) = known.iter().find(same) {
-            return *found;
+        for at in &*known {
+            let constant = &self.constants[*at];
+            if constant.dtype() == t.dtype() && constant.bytes() == t.bytes() {
+                return *at;
+            }
         }
         known.push(self.constants.len());
         self.constants.push(t.clone());
@@ -358,6 +357,16 @@ impl Planner<'_> {
         }
     }
 
+    /// Memory for what the next step computes, and its strides where it has own ones.
+    fn compute(&mut self, buffer: &Buffer, sizes: &CallSizes) -> Result<(Place, Option<Vec<Dim>>)> {
+        let (cells, dtype) = (sizes.cells(buffer)?, buffer.dtype());
+        let step = self.steps.len();
+        let value = Value { cells, dtype, first: step, last: step, within: None };
+        let strides = lies(buffer, sizes)?;
+        self.computed.push(Computed { value, output: None, spread: strides.is_some() });
+        Ok((Place::Value(self.computed.len() - 1), strides))
+    }
+
     /// A call that runs code.
     fn call(&mut self, call: &Call<'_>) -> Result<()> {
         let Call { var, name, func, args, outs, sizes } = call;
@@ -369,13 +378,7 @@ impl Planner<'_> {
                 value.last = value.last.max(step);
             }
         }
-        let computed = |this: &mut Self, buffer: &Buffer| {
-            let (cells, dtype) = (sizes.cells(buffer)?, buffer.dtype());
-            let value = Value { cells, dtype, first: step, last: step, within: None };
-            let strides = lies(buffer, sizes)?;
-            this.computed.push(Computed { value, output: None, spread: strides.is_some() });
-            Ok::<_, Error>((Place::Value(this.computed.len() - 1), strides))
-        };
+
         let mut places = Vec::with_capacity(func.params.len());
         let mut tensors = 0;
         for param in given {
@@ -387,7 +390,7 @@ impl Planner<'_> {
                         (Some(arg), _) => arg.place,
                         (None, k) => {
                             let k = k.unwrap_or(0);
-                            let (place, strides) = computed(self, buffer)?;
+                            let (place, strides) = self.compute(buffer, sizes)?;
                             let tuple = matches!(var.ty(), GraphType::Tuple(_));
                             let item = (outs.len() > 1 || tuple).then_some(k);
                             let value = TensorValue { place, ty: outs[k].clone(), strides };
@@ -399,7 +402,7 @@ impl Planner<'_> {
             });
         }
         for buffer in scratch.iter().filter_map(Param::buffer) {
-            places.push(computed(self, buffer)?.0);
+            places.push(self.compute(buffer, sizes)?.0);
         }
         let shapes = func.shape_vars();
         let shapes = shapes.iter().map(|v| Ok(Place::Size(sizes.value(v)?)));
@@ -460,9 +463,10 @@ impl Planner<'_> {
         if !call.has_shapes() {
             return Err(disagree(name, "a tensor of another shape than it is a slice of"));
         }
-        let unknown = || disagree(name, "a tensor of unknown shape");
-        let whole = dim::of_shape(&from.ty.shape).ok_or_else(unknown)?;
-        let shape = dim::of_shape(&out.shape).ok_or_else(unknown)?;
+        let (Some(whole), Some(shape)) = (dim::of_shape(&from.ty.shape), dim::of_shape(&out.shape))
+        else {
+            return Err(disagree(name, "a tensor of unknown shape"));
+        };
         let own = from.strides.clone().unwrap_or_else(|| row_major(&whole));
         let (cells, distances) = slice.lies(&shape, &own);
         let strides = lies(result, sizes)?;

@@ -35,9 +35,7 @@ impl Grid {
         let mut indices: Vec<Vec<i64>> = Vec::with_capacity(count as usize);
         let mut physical = vec![0; programs.len()];
         let mut stack = Vec::new();
-        let all =
-            |shape: &[i64]| Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count };
-        for at in all(shape) {
+        for at in (Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count }) {
             let mut cell = Vec::with_capacity(programs.len());
             for (program, extent) in programs.iter().zip(&mut physical) {
                 let value = program.execute(&at, &mut stack);

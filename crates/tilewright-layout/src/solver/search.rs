@@ -201,11 +201,8 @@ impl Node {
             return;
         }
         improve(&self.net, &mut choice, self.deadline);
-        let named = |v: usize| {
-            let variable = &self.net.variables[v];
-            (variable.name, variable.values[choice[v]])
-        };
-        let named = self.net.live().map(named).collect();
+        let live = self.net.live().map(|v| (&self.net.variables[v], choice[v]));
+        let named = live.map(|(variable, k)| (variable.name, variable.values[k])).collect();
         self.found(search, self.net.cost(&choice), named);
     }
 

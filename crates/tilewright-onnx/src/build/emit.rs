@@ -261,15 +261,15 @@ fn brings_sizes(step: &Step) -> bool {
 
 /// The sizes that a step uses, those in its bodies and of its results included.
 fn used_sizes(functions: &[Shared], step: &Step, to: &mut HashSet<Var>) {
-    let mut exprs = |all: &[Expr]| to.extend(all.iter().flat_map(free_vars));
     let outs: Vec<&GraphVar> = match step {
         Step::Call(call) => {
-            exprs(&functions[call.func].scalars);
+            to.extend(functions[call.func].scalars.iter().flat_map(free_vars));
             call.outs.iter().collect()
         }
         Step::Control(control) => control.outs(),
     };
-    outs.iter().filter_map(|v| v.ty().as_tensor()).for_each(|t| exprs(&t.shape));
+    let shapes = outs.iter().filter_map(|v| v.ty().as_tensor()).flat_map(|t| &t.shape);
+    to.extend(shapes.flat_map(free_vars));
     let bodies = match step {
         Step::Control(Control::If { then, otherwise, .. }) => vec![then, otherwise],
         Step::Control(Control::Loop { body, .. }) => vec![body],

@@ -34,9 +34,11 @@ impl<'a> Importer<'a> {
         let node = Node::new(proto, named, opset, inputs, self.model.folder.as_ref())?;
         self.apart += 1;
         let mut results = nested::branches_apart(self, &node, cond, rest);
-        let differ = |e: &Error| e.cause::<RanksDiffer>().is_some();
         // What is declared counts for all outputs, of those around as well, or for none.
-        if self.apart == 1 && matches!(&results, Err(Stop::Error(e)) if differ(e)) {
+        if self.apart == 1
+            && let Err(Stop::Error(e)) = &results
+            && e.cause::<RanksDiffer>().is_some()
+        {
             self.declared = true;
             results = nested::branches_apart(self, &node, cond, rest);
             self.declared = false;

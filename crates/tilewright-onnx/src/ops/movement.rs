@@ -65,15 +65,15 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         });
     }
     check_extents(&shape)?;
-    let product = |shape: &[Dim]| dim::product(shape.iter().copied());
-    let (have, given) = (product(&x.shape()), product(&shape));
+    let have = dim::product(x.shape().iter().copied());
+    let given = dim::product(shape.iter().copied());
     if let Some(k) = open {
         if given == 0 {
             return Err(contradiction());
         }
         shape[k] = have.floordiv(given);
     }
-    let total = product(&shape);
+    let total = dim::product(shape.iter().copied());
     let open = have.known().is_none() || total.known().is_none();
     if total != have && open && (b.depth() > 1 || !b.facts.can_take(have, total)) {
         // As many elements as there must be, which a run sees to.
@@ -305,11 +305,12 @@ fn checked_sizes(list: &[Integer]) -> Result<Vec<Dim>> {
 pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let (starts, ends, along, steps) = if node.opset < 10 {
-        let bounds = |name| required(node.ints(name)?.map(integers), &format!("`{name}`"));
-        (bounds("starts")?, bounds("ends")?, node.ints("axes")?, None)
+        let [starts, ends] = ["starts", "ends"]
+            .map(|name| required(node.ints(name)?.map(integers), &format!("`{name}`")));
+        (starts?, ends?, node.ints("axes")?, None)
     } else {
-        let bounds = |at, name| required(node.integers(at, name)?, &format!("`{name}`"));
-        let (starts, ends) = (bounds(1, "starts")?, bounds(2, "ends")?);
+        let starts = required(node.integers(1, "starts")?, "`starts`")?;
+        let ends = required(node.integers(2, "ends")?, "`ends`")?;
         (starts, ends, node.constant_ints(3, "axes")?, node.constant_ints(4, "steps")?)
     };
     let along = match along {

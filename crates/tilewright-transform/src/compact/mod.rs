@@ -261,21 +261,25 @@ impl Compact<'_> {
     /// runs.
     fn sink_into_branches(&mut self, local: &Local, s: &Stmt) -> Placed {
         let StmtKind::If { cond, then, otherwise } = s.kind() else { return self.here(local, s) };
-        let mut elements = Some(0i64);
-        let mut branch = |c: &mut Self, holds: Expr, s: &Stmt| {
-            if touches(s, &local.buffer) == (false, false) {
-                return s.clone();
-            }
-            let (own, mut renamed) = local.another();
-            let s = renamed.stmt(s);
-            let placed = c.under(holds, |c| c.sink(&own, &s));
-            elements = elements.zip(placed.elements).map(|(a, b)| a.max(b));
-            placed.stmt
+        let then = self.sink_into_branch(local, cond.clone(), then);
+        let otherwise = otherwise.as_ref().map(|o| self.sink_into_branch(local, !cond.clone(), o));
+        let elements = match &otherwise {
+            Some(otherwise) => then.elements.zip(otherwise.elements).map(|(a, b)| a.max(b)),
+            None => then.elements,
         };
-        let then = branch(self, cond.clone(), then);
-        let otherwise = otherwise.as_ref().map(|o| branch(self, !cond.clone(), o));
+        let (then, otherwise) = (then.stmt, otherwise.map(|o| o.stmt));
         let kind = StmtKind::If { cond: cond.clone(), then, otherwise };
         Placed { stmt: Stmt::spanned(kind, s.span()), elements }
+    }
+
+    /// A branch that runs where a condition holds, with an allocation of its own if it uses the buffer.
+    fn sink_into_branch(&mut self, local: &Local, holds: Expr, s: &Stmt) -> Placed {
+        if touches(s, &local.buffer) == (false, false) {
+            return Placed { stmt: s.clone(), elements: Some(0) };
+        }
+        let (own, mut renamed) = local.another();
+        let s = renamed.stmt(s);
+        self.under(holds, |c| c.sink(&own, &s))
     }
 
     fn sink_into_sequence(&mut self, local: &Local, parts: &[Stmt]) -> Placed {
@@ -390,8 +394,9 @@ impl Compact<'_> {
 
     /// An access, taken apart once for all that it is compared with.
     fn compared<'c>(&self, cells: &'c Cells, var: Option<&Var>) -> Compared<'c> {
-        let axis = |e| Axis { terms: self.parts(e, &cells.vars, var), ends: OnceCell::new() };
-        Compared { cells, axes: cells.indices.iter().map(axis).collect(), points: OnceCell::new() }
+        let terms = cells.indices.iter().map(|e| self.parts(e, &cells.vars, var));
+        let axes = terms.map(|terms| Axis { terms, ends: OnceCell::new() }).collect();
+        Compared { cells, axes, points: OnceCell::new() }
     }
 
     /// Whether an index of one access differs from that of another one, by intervals: at any
@@ -588,12 +593,15 @@ impl Compact<'_> {
     /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
     /// grow, as far as can be seen.
     fn is_open(&self, cells: &Cells, axis: usize) -> bool {
-        let range = || {
-            let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?;
-            let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
-            last.plus(&first, -1)
-        };
-        cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.growing).is_none())
+        cells.guards.is_empty()
+            && self.length(cells, axis).is_some_and(|length| length.span(&self.growing).is_none())
+    }
+
+    /// How far apart the ends are that the loops of an access reach along an axis.
+    fn length(&self, cells: &Cells, axis: usize) -> Option<Linear> {
+        let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?;
+        let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
+        last.plus(&first, -1)
     }
 
     /// Whether an index is in range, by what its loops reach.

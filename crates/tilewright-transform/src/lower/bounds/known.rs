@@ -113,23 +113,24 @@ impl Known {
             _ => return,
         };
         let (Some(x), Some(y)) = (self.exact(a), self.exact(b)) else { return };
-        // `greater - less - by >= 0`.
-        let mut fact = |greater: &Linear, less: &Linear, by: i128| {
-            let difference = greater.clone().plus(less, -1);
-            let one = Linear::constant(by, DType::I64);
-            self.facts.extend(difference.and_then(|d| d.plus(&one, -1)));
-        };
         match op {
-            BinOp::Lt => fact(&y, &x, 1),
-            BinOp::Le => fact(&y, &x, 0),
-            BinOp::Gt => fact(&x, &y, 1),
-            BinOp::Ge => fact(&x, &y, 0),
+            BinOp::Lt => self.learn_above(&y, &x, 1),
+            BinOp::Le => self.learn_above(&y, &x, 0),
+            BinOp::Gt => self.learn_above(&x, &y, 1),
+            BinOp::Ge => self.learn_above(&x, &y, 0),
             BinOp::Eq => {
-                fact(&x, &y, 0);
-                fact(&y, &x, 0);
+                self.learn_above(&x, &y, 0);
+                self.learn_above(&y, &x, 0);
             }
             _ => {}
         }
+    }
+
+    /// Takes `greater - less - by >= 0` as true.
+    fn learn_above(&mut self, greater: &Linear, less: &Linear, by: i128) {
+        let difference = greater.clone().plus(less, -1);
+        let by = Linear::constant(by, DType::I64);
+        self.facts.extend(difference.and_then(|d| d.plus(&by, -1)));
     }
 
     /// The linear form of an expression that does not leave its type.
