@@ -383,18 +383,15 @@ impl<'a> Pricing<'a> {
     fn strip(&self, vectors: i64) -> f64 {
         let (c, t) = (self.c, self.t);
         let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
-        match t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
-            false => {
-                (m / t.rows) as f64 * self.tile(t.rows, vectors) + self.tile(m % t.rows, vectors)
-            }
+        if t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
             // Any number of rows may be left over: on average, each tile of them runs every second time.
-            true => {
-                let left = t.remainders();
-                let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
-                let full = (m as f64 - rows).max(0.0) / t.rows as f64;
-                let left = left.into_iter().map(|rows| self.tile(rows, vectors)).sum::<f64>();
-                full * self.tile(t.rows, vectors) + half * left
-            }
+            let left = t.remainders();
+            let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
+            let full = (m as f64 - rows).max(0.0) / t.rows as f64;
+            let left = left.into_iter().map(|rows| self.tile(rows, vectors)).sum::<f64>();
+            full * self.tile(t.rows, vectors) + half * left
+        } else {
+            (m / t.rows) as f64 * self.tile(t.rows, vectors) + self.tile(m % t.rows, vectors)
         }
     }
 

@@ -626,10 +626,12 @@ impl IntoExpr for &Var {
 impl IntoExpr for i64 {
     /// A number that does not fit `int32` is one of `int64`: it must not become another number.
     fn into_expr(self, like: DType) -> Expr {
-        let scalar = match like.is_float() {
-            true => Expr::float(self as f64, like.scalar()),
-            false if narrows(self, like) => Expr::int(self, DType::I64),
-            false => Expr::int(self, like.scalar()),
+        let scalar = if like.is_float() {
+            Expr::float(self as f64, like.scalar())
+        } else if narrows(self, like) {
+            Expr::int(self, DType::I64)
+        } else {
+            Expr::int(self, like.scalar())
         };
         splat(scalar, like.lanes)
     }

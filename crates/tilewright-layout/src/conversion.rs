@@ -284,10 +284,12 @@ impl Conversion {
                 _ => None,
             })
             .collect();
-        let pad = match values.is_empty() {
-            false => Pad::Value(by_region(&next.all(), values)?),
-            true if regions.iter().any(|(_, pad)| matches!(pad, Pad::Undef)) => Pad::Undef,
-            true => Pad::None,
+        let pad = if !values.is_empty() {
+            Pad::Value(by_region(&next.all(), values)?)
+        } else if regions.iter().any(|(_, pad)| matches!(pad, Pad::Undef)) {
+            Pad::Undef
+        } else {
+            Pad::None
         };
         let source = self.source.iter().map(|e| place.expr(e)).collect();
         let from = self.from.clone();

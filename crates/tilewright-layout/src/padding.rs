@@ -102,18 +102,22 @@ pub(crate) fn pad_value(
 }
 
 fn int_constant(v: i128, dtype: DType) -> Result<Expr> {
-    match dtype.is_float() {
-        true => Ok(Expr::float(v as f64, dtype)),
-        false if extent::holds(dtype, v) => Ok(Expr::int(v as i64, dtype)),
-        false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
+    if dtype.is_float() {
+        Ok(Expr::float(v as f64, dtype))
+    } else if extent::holds(dtype, v) {
+        Ok(Expr::int(v as i64, dtype))
+    } else {
+        Err(Error::refused(format!("the pad value {v} does not fit {dtype}")))
     }
 }
 
 fn constant(v: f64, dtype: DType) -> Result<Expr> {
-    match dtype.is_float() {
-        true => Ok(Expr::float(v, dtype)),
-        false if v.fract() == 0.0 && v.abs() < 1.8e19 => int_constant(v as i128, dtype),
-        false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
+    if dtype.is_float() {
+        Ok(Expr::float(v, dtype))
+    } else if v.fract() == 0.0 && v.abs() < 1.8e19 {
+        int_constant(v as i128, dtype)
+    } else {
+        Err(Error::refused(format!("the pad value {v} does not fit {dtype}")))
     }
 }
 

@@ -114,21 +114,22 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
         let more =
             Stmt::store(&kind, vec![i.clone()], load(&kind, &[i]) + Expr::int(1, DType::I64));
         let none = Stmt::store(&kind, vec![i.clone()], Expr::int(0, DType::I64));
-        let body = match sorted {
-            true => each("j", n, |j| {
+        let body = if sorted {
+            each("j", n, |j| {
                 let less = Stmt::guard(get(&order).less(0), more);
                 Stmt::guard(
                     load(&first, &[j]),
                     Stmt::seq([compare_rows(&from, m, j, i, &order), less]),
                 )
-            }),
+            })
+        } else {
             // The kinds that come before the first row like this one.
-            false => each("j", n, |j| {
+            each("j", n, |j| {
                 let same = set(&seen, Expr::i32(1));
                 let here = Stmt::if_else(get(&order).equal(0), same, more);
                 let open = load(&first, &[j]).and(get(&seen).equal(0));
                 Stmt::guard(open, Stmt::seq([compare_rows(&from, m, j, i, &order), here]))
-            }),
+            })
         };
         Stmt::seq([set(&seen, zero()), none, body])
     });

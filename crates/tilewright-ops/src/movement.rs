@@ -296,18 +296,15 @@ fn from_start(bound: Integer, extent: Integer) -> Option<Integer> {
 pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Integer, Dim)> {
     let whole = Integer::from(extent);
     let (first, end) = (from_start(bounds.0, whole)?, from_start(bounds.1, whole)?);
-    let (start, way, is_inside) = match step > 0 {
-        true => {
-            let start = clamped_bound(first, whole)?;
-            (start, clamped_bound(end, whole)?.minus(start)?, true)
-        }
+    let (start, way, is_inside) = if step > 0 {
+        let start = clamped_bound(first, whole)?;
+        (start, clamped_bound(end, whole)?.minus(start)?, true)
+    } else {
         // A step back begins at an element, however far before the first one its start lies.
-        false => {
-            let last = whole.minus(1)?;
-            let start = clamped_bound(first, last)?;
-            let way = start.plus(1)?.minus(clamped_bound(end.plus(1)?, whole)?)?;
-            (start, way, first == last || first.is_less(0) == Some(false))
-        }
+        let last = whole.minus(1)?;
+        let start = clamped_bound(first, last)?;
+        let way = start.plus(1)?.minus(clamped_bound(end.plus(1)?, whole)?)?;
+        (start, way, first == last || first.is_less(0) == Some(false))
     };
     let way = way.max(0)?.dim()?;
     // There may be no element at all.

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::equal::same_expr;
+use tilewright_ir::equal::loads_cell;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
@@ -341,15 +341,10 @@ fn check_added(
     }
     let added: Vec<&Var> = again.iter().map(|a| &a.iter.var).collect();
     let Some(first) = added.first() else { return Ok(()) };
-    let accumulator = |e: &Expr| {
-        matches!(e.kind(), ExprKind::Load(x, at) if x == out
-            && at.len() == indices.len()
-            && at.iter().zip(indices).all(|(a, b)| same_expr(a, b)))
-    };
     let term = match value.kind() {
-        ExprKind::Binary(BinOp::Add, acc, term) if accumulator(acc) => term,
-        ExprKind::Binary(BinOp::Add, term, acc) if accumulator(acc) => term,
-        ExprKind::Binary(BinOp::Sub, acc, term) if accumulator(acc) => term,
+        ExprKind::Binary(BinOp::Add, acc, term) if loads_cell(acc, out, indices) => term,
+        ExprKind::Binary(BinOp::Add, term, acc) if loads_cell(acc, out, indices) => term,
+        ExprKind::Binary(BinOp::Sub, acc, term) if loads_cell(acc, out, indices) => term,
         _ => {
             return Err(Error::refused(format!(
                 "the block `{}` does not add up, and what the padding of `{first}` adds must be zero",

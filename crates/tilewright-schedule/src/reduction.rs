@@ -187,14 +187,15 @@ impl Decomposed<'_> {
         }
         let mut kept = Expr::bool(true);
         for p in self.cursor.predicate.conjuncts() {
-            let refuse = |why| Err(Error::refused(format!("the predicate `{p}` {why}")));
             match p.mentions_any(dropped) {
                 // What an instance misses for lack of iterations, it initialises in vain.
                 true if p.mentions_any(needed) => {
-                    return refuse("is over spatial and reduction loops at once");
+                    let why = "is over spatial and reduction loops at once";
+                    return Err(Error::refused(format!("the predicate `{p}` {why}")));
                 }
                 true if !first_of.expr_at(&p).is_true() => {
-                    return refuse("is not known to hold where the reduction begins");
+                    let why = "is not known to hold where the reduction begins";
+                    return Err(Error::refused(format!("the predicate `{p}` {why}")));
                 }
                 true => {}
                 false => kept = kept.and(&p),

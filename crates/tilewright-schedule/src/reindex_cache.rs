@@ -311,8 +311,8 @@ fn copy_block(
         iters.push(IterVar::spatial(&var, i.domain.clone()));
         new_bindings.push(outside.expr(e));
     }
-    let mut own = |at: &[Expr]| at.iter().map(|e| inside.expr(e)).collect::<Vec<_>>();
-    let (at, there) = (own(from.1), own(to.1));
+    let [at, there] =
+        [from.1, to.1].map(|at| at.iter().map(|e| inside.expr(e)).collect::<Vec<_>>());
     let value = Expr::load(from.0, at.clone());
     let block = cell_block(name, iters, (from.0, &at), (to.0, there), value);
     let body = Stmt::block(new_bindings, outside.expr(&cursor.predicate), block);

@@ -120,16 +120,15 @@ impl Statements<'_> {
         let widest = accesses.iter().map(|a| a.buffer.dtype().bytes()).max().unwrap_or(1);
         let work = operations(value) * costs.operation;
         self.cycles += self.at.times
-            * match accesses.iter().all(|a| matches!(self.step_of(a), Some(0 | 1))) {
+            * if accesses.iter().all(|a| matches!(self.step_of(a), Some(0 | 1))) {
                 // What does not move is loaded before the loop.
-                true => {
-                    let moving = accesses.iter().filter(|a| self.step_of(a) == Some(1));
-                    let lines: f64 =
-                        moving.map(|a| access(bytes(&a.buffer).unwrap_or(0.0), self.target)).sum();
-                    let part = self.target.vectors.lanes(1) as f64 / LINE_BYTES;
-                    (lines * part + work) / self.target.vectors.lanes(widest) as f64
-                }
-                false => accesses.len() as f64 * costs.element + work,
+                let moving = accesses.iter().filter(|a| self.step_of(a) == Some(1));
+                let lines: f64 =
+                    moving.map(|a| access(bytes(&a.buffer).unwrap_or(0.0), self.target)).sum();
+                let part = self.target.vectors.lanes(1) as f64 / LINE_BYTES;
+                (lines * part + work) / self.target.vectors.lanes(widest) as f64
+            } else {
+                accesses.len() as f64 * costs.element + work
             };
     }
 

@@ -301,18 +301,15 @@ pub(super) fn cast(c: &mut Code<'_>, v: &Val, from: DType, to: DType, ty: Ty) ->
         (UInt, Int | UInt) => c.convert("zext", v, ty.scalar),
         (Int | UInt, Float | BFloat) => {
             let op = if is_signed(from) { "sitofp" } else { "uitofp" };
-            match to.kind == BFloat && from.bits > 16 {
+            if to.kind == BFloat && from.bits > 16 {
                 // More bits than a `float` has: it must not round first.
-                true => {
-                    let v = if from.bits == 64 { sticky(c, v, from) } else { v.clone() };
-                    let wide = c.convert(op, &v, Scalar::F64);
-                    let odd = half::round_to_odd(c, &wide);
-                    half::round(c, &odd, to)
-                }
-                false => {
-                    let wide = c.convert(op, v, ty.scalar);
-                    half::round(c, &wide, to)
-                }
+                let v = if from.bits == 64 { sticky(c, v, from) } else { v.clone() };
+                let wide = c.convert(op, &v, Scalar::F64);
+                let odd = half::round_to_odd(c, &wide);
+                half::round(c, &odd, to)
+            } else {
+                let wide = c.convert(op, v, ty.scalar);
+                half::round(c, &wide, to)
             }
         }
         (Float | BFloat, Int | UInt) if ty.scalar.bits() < 32 && v.ty.scalar != Scalar::Half => {

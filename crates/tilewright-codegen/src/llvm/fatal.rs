@@ -32,10 +32,11 @@ thread_local! {
 
 /// The handler. It does not return.
 pub(super) unsafe extern "C" fn report(reason: *const c_char) {
-    let text = match reason.is_null() {
-        true => "no reason given".to_owned(),
+    let text = if reason.is_null() {
+        "no reason given".to_owned()
+    } else {
         // SAFETY: LLVM hands over a text that ends with a zero and is valid during this call.
-        false => unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned(),
+        unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned()
     };
     FATAL.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| text.clone());
     match WAITING.with_borrow_mut(Option::take) {
