@@ -28,7 +28,7 @@ use tilewright_target::{Target, TensorInstruction};
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub struct ContractionAxis {
     /// The block's variable; the last one of several.
     pub var: Var,
     /// The positions of its iteration variables in the block, the slowest first, and their extents.
@@ -41,11 +41,11 @@ pub struct Axis {
     pub kind: IterKind,
 }
 
-impl Axis {
+impl ContractionAxis {
     /// The axis of the `k`-th iteration variable of a block.
-    pub fn new(k: usize, var: &Var, dim: Dim, kind: IterKind) -> Axis {
+    pub fn new(k: usize, var: &Var, dim: Dim, kind: IterKind) -> ContractionAxis {
         let extent = dim.estimate();
-        Axis { var: var.clone(), iters: vec![(k, extent)], extent, dim, kind }
+        ContractionAxis { var: var.clone(), iters: vec![(k, extent)], extent, dim, kind }
     }
 
     /// Whether its extent is known only when the function runs.
@@ -100,7 +100,7 @@ pub struct Contraction {
     /// The name of its block.
     pub block: Arc<str>,
     /// Iteration variables in the order of the loops, spatial ones first.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<ContractionAxis>,
     /// The factors.
     pub operands: [Operand; 2],
     /// For each axis of the buffer of sums the position of the iteration variable that runs along it,
@@ -119,7 +119,7 @@ pub struct Contraction {
 
 impl Operand {
     /// The load that a factor of sums of a type is, widened or not.
-    fn recognise(factor: &Expr, dtype: DType, axes: &[Axis]) -> Option<Operand> {
+    fn recognise(factor: &Expr, dtype: DType, axes: &[ContractionAxis]) -> Option<Operand> {
         let (load, widened) = match factor.kind() {
             ExprKind::Cast(narrow) if matches!(dtype, DType::I32 | DType::F32) => (narrow, true),
             _ => (factor, false),
@@ -142,10 +142,10 @@ impl Contraction {
         let [a, b] = stage.factors()?;
         let dtype = stage.buffer.dtype();
         stage.init.as_ref().filter(|e| is_zero(e, dtype))?;
-        let axes: Vec<Axis> = stage
+        let axes: Vec<ContractionAxis> = stage
             .dims()
             .enumerate()
-            .map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind))
+            .map(|(k, (var, extent, kind))| ContractionAxis::new(k, var, extent, kind))
             .collect();
         let operands =
             [Operand::recognise(&a, dtype, &axes)?, Operand::recognise(&b, dtype, &axes)?]
@@ -332,7 +332,7 @@ fn is_even(index: &Expr, v: &Var) -> bool {
 }
 
 /// By how many cells an access moves along each axis; `None` where that is not even.
-pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
+pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[ContractionAxis]) -> Option<Vec<i64>> {
     let offset = Affine::of_access(buffer, indices)?;
 
     axes.iter()

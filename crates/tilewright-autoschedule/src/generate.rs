@@ -39,7 +39,7 @@ use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::columns::Columns;
-use crate::contraction::{Axis, Contraction, Group};
+use crate::contraction::{Contraction, ContractionAxis, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
 use crate::partial::begun;
@@ -296,7 +296,7 @@ impl Inside<'_> {
         })
     }
 
-    fn loops_around(&self, kind: TileBlock, apart: Option<&Axis>) -> usize {
+    fn loops_around(&self, kind: TileBlock, apart: Option<&ContractionAxis>) -> usize {
         match kind {
             TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
             TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,

@@ -182,7 +182,7 @@ fn factor(e: &Expr, reduced: &[&Var]) -> Option<Factor> {
 }
 
 /// What a sum of products becomes.
-struct Made {
+struct SumOfIntegers {
     before: Vec<Stmt>,
     allocs: Vec<Buffer>,
     sum: Stage,
@@ -216,10 +216,14 @@ impl Product {
         stage: &Stage,
         target: &Target,
         is_free: &dyn Fn(&Buffer) -> bool,
-    ) -> Option<Made> {
+    ) -> Option<SumOfIntegers> {
         let types = [0, 1].map(|o: usize| self.0[o].buffer.dtype());
-        let mut made =
-            Made { before: Vec::new(), allocs: Vec::new(), sum: stage.clone(), result: None };
+        let mut made = SumOfIntegers {
+            before: Vec::new(),
+            allocs: Vec::new(),
+            sum: stage.clone(),
+            result: None,
+        };
         let [mut left, mut right] = self.0;
         let other = [types[0], other_sign(types[1])];
         let bytes = match (instruction(target, types), instruction(target, other)) {
@@ -288,7 +292,7 @@ fn factor_value(f: &Factor) -> Expr {
     f.buffer.load(f.at.clone()).cast(DType::I32)
 }
 
-impl Made {
+impl SumOfIntegers {
     fn alloc(&mut self, name: &str, shape: &[Expr], dtype: DType) -> Buffer {
         let like = Buffer::with_extents(name, &[], dtype);
         let buffer = like.derive_storage(|b| b.shape = shape.to_vec());

@@ -81,12 +81,12 @@ pub struct Beside<'a> {
 /// What a call of a function costs. `free` says for each argument whether it is the same in every run;
 /// `constants` are the bytes of all constants that a run reads.
 pub fn price(func: &TensorFunc, free: &[bool], constants: u64, target: &Target) -> Price {
-    let form = Form::from_func(func, &Beside { free, ..Beside::default() }, target);
+    let form = KernelLoops::from_func(func, &Beside { free, ..Beside::default() }, target);
     Price { cycles: form.cycles(constants, target), tiled: form.is_tiled() }
 }
 
 /// A function in the loops that it gets, whose cost can be asked for many constants of the cost model.
-pub struct Form {
+pub struct KernelLoops {
     components: Vec<Component>,
     /// Bytes of arguments that are the same in every run.
     weights: f64,
@@ -109,9 +109,9 @@ enum Component {
     Cycles(f64),
 }
 
-impl Form {
+impl KernelLoops {
     /// The loops that a function gets on a target.
-    pub fn from_func(func: &TensorFunc, beside: &Beside<'_>, target: &Target) -> Form {
+    pub fn from_func(func: &TensorFunc, beside: &Beside<'_>, target: &Target) -> KernelLoops {
         let Beside { free, joined, cold, reduced, further } = *beside;
         let is_free = |b: &Buffer| {
             let at = func.params.iter().position(|p| p.buffer() == Some(b));
@@ -129,7 +129,7 @@ impl Form {
         let (apart, joined) = (buffers_that(joined, false, func), buffers_that(joined, true, func));
         let operands = Operands { apart, joined, cold: buffers_that(cold, true, func), reduced };
         let bytes = func.buffers().filter_map(bytes).sum();
-        Form { components, weights, bytes, is_joined, operands }
+        KernelLoops { components, weights, bytes, is_joined, operands }
     }
 
     /// Whether it holds a contraction that is computed in tiles.

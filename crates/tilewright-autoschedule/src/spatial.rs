@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use crate::axes::{Access, Axis, Move, fuse, loose_vars, widest};
+use crate::axes::{Access, FusedAxis, Move, fuse, loose_vars, widest};
 use crate::padding::{Iters, iters, padding};
 use crate::share::{share, shared};
 use crate::subdomains::subdomains;
@@ -223,7 +223,7 @@ impl Spatial<'_> {
 
     /// The lanes of vectors along rows of an open length, of which there are several, where all that is accessed
     /// lies side by side along them and the machine leaves out lanes.
-    fn lanes_of_rows(&self, axes: &[Axis], accesses: &[Access], value: &Expr) -> Option<i64> {
+    fn lanes_of_rows(&self, axes: &[FusedAxis], accesses: &[Access], value: &Expr) -> Option<i64> {
         let (row, [_, ..]) = axes.split_last()? else { return None };
         let (store, loads) = accesses.split_last()?;
         let beside = row.moves(store) == Some(Move::By(1))

@@ -11,7 +11,7 @@
 //!         B[.., u + j, .., v + lane] = f(A[.., v + lane, .., u + j])
 //! ```
 
-use crate::axes::{Access, Axis, Move, widest};
+use crate::axes::{Access, FusedAxis, Move, widest};
 use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -40,7 +40,7 @@ impl Tile {
     pub fn recognise(
         stage: &Stage,
         value: &Expr,
-        axes: &[Axis],
+        axes: &[FusedAxis],
         accesses: &[Access],
         target: &Target,
     ) -> Option<Tile> {
@@ -66,7 +66,12 @@ impl Tile {
     }
 
     /// The loops of a block, one for each axis: tiles in pieces of one width.
-    pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
+    pub(crate) fn loops(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        axes: &[FusedAxis],
+    ) -> Result<()> {
         let [along, across] = [self.along, self.across].map(|k| pieces(axes[k].extent, self.size));
         let columns = apart(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
@@ -83,7 +88,7 @@ impl Tile {
         &self,
         sch: &mut Schedule,
         block: &BlockRef,
-        axes: &[Axis],
+        axes: &[FusedAxis],
         (u, v): (&Piece, &Piece),
     ) -> Result<()> {
         let size = u.width.min(v.width);
@@ -110,6 +115,6 @@ impl Tile {
     }
 }
 
-fn moves_by(a: &Access, k: usize, n: i64, axes: &[Axis]) -> bool {
+fn moves_by(a: &Access, k: usize, n: i64, axes: &[FusedAxis]) -> bool {
     axes[k].moves(a) == Some(Move::By(n))
 }

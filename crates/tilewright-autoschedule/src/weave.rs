@@ -9,7 +9,7 @@
 //!     B[.., tile + lane] = f(A[.., (tile + lane) % rows, .., (tile + lane) // rows])
 //! ```
 
-use crate::axes::{Access, Axis, Move, widest};
+use crate::axes::{Access, FusedAxis, Move, widest};
 use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -35,7 +35,7 @@ impl Weave {
     pub fn recognise(
         stage: &Stage,
         value: &Expr,
-        axes: &[Axis],
+        axes: &[FusedAxis],
         accesses: &[Access],
         target: &Target,
     ) -> Option<Weave> {
@@ -61,7 +61,12 @@ impl Weave {
     }
 
     /// The loops of a block, one for each axis.
-    pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
+    pub(crate) fn loops(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        axes: &[FusedAxis],
+    ) -> Result<()> {
         let loops = sch.get_loops(block)?;
         let around = axes.len() - 2;
         sch.fuse(&loops[around..])?;
@@ -85,6 +90,6 @@ impl Weave {
     }
 }
 
-fn moves_of(a: &Access, beside: &Axis, rows: &Axis) -> Option<(Move, Move)> {
+fn moves_of(a: &Access, beside: &FusedAxis, rows: &FusedAxis) -> Option<(Move, Move)> {
     Some((beside.moves(a)?, rows.moves(a)?))
 }

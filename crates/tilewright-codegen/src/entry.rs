@@ -16,7 +16,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
-use tilewright_runtime::plan::Place;
+use tilewright_runtime::plan::ArgSource;
 use tilewright_runtime::{MemoryPlan, OpenPort, Port, SizedPlan, Slot};
 use tilewright_target::Target;
 
@@ -135,18 +135,18 @@ impl Planned {
                 plan.steps.iter().map(|s| (&s.func, &s.args[..])),
                 |n| shapes.idle(n).map_or(Idle::Never, Idle::Heap),
                 |place| match *place {
-                    Place::Input(i) => table_argument("inputs", i, start, inputs),
-                    Place::Output(i) => table_argument("outputs", i, start, outputs),
-                    Place::Constant(i) => table_argument("constants", i, start, constants),
-                    Place::Value(v) => {
+                    ArgSource::Input(i) => table_argument("inputs", i, start, inputs),
+                    ArgSource::Output(i) => table_argument("outputs", i, start, outputs),
+                    ArgSource::Constant(i) => table_argument("constants", i, start, constants),
+                    ArgSource::Value(v) => {
                         let at = Number::Heap(shapes.offset(v)?);
                         match plan.values.get(v)?.within.map(|within| within.whole) {
-                            Some(Place::Input(i)) => table_argument("inputs", i, at, inputs),
-                            Some(Place::Output(i)) => table_argument("outputs", i, at, outputs),
+                            Some(ArgSource::Input(i)) => table_argument("inputs", i, at, inputs),
+                            Some(ArgSource::Output(i)) => table_argument("outputs", i, at, outputs),
                             _ => Some(Argument::Arena(at)),
                         }
                     }
-                    Place::Size(d) => {
+                    ArgSource::Size(d) => {
                         let known = d.known().map(|n| Number::Known(n as i64));
                         let number = known.or_else(|| shapes.number(d).map(Number::Heap));
                         number.map(Argument::Number)

@@ -70,12 +70,12 @@ pub struct PhysicalLayout {
     /// Names for the physical indices, in which padding and inverse are written.
     pub cells: Vec<Var>,
     /// Padding and inverse, or why the engine cannot say them.
-    pub known: Result<Known>,
+    pub known: Result<LayoutFacts>,
 }
 
 /// What is proven of a layout.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct LayoutFacts {
     /// Holds at the cells of the box that no logical index reaches; constant false without padding.
     pub padding: Expr,
     /// The logical indices as expressions of the cells, right wherever there is no padding.
@@ -274,7 +274,7 @@ impl IndexMap {
     fn physical_layout(
         &self,
         physical: Vec<Expr>,
-        known: Result<Known>,
+        known: Result<LayoutFacts>,
         cells: &[Var],
     ) -> PhysicalLayout {
         PhysicalLayout { map: self.clone(), physical, cells: cells.to_vec(), known }
@@ -320,7 +320,7 @@ impl IndexMap {
         engine: &Engine,
         ranges: &[(Var, Range)],
         cells: &[Var],
-    ) -> Result<(Vec<Expr>, Known), Unknown> {
+    ) -> Result<(Vec<Expr>, LayoutFacts), Unknown> {
         let free: Vec<HashSet<Var>> = self.indices.iter().map(free_vars).collect();
         let axes = self.indices.iter().map(|e| {
             let p = e.as_var()?;
@@ -359,7 +359,7 @@ impl IndexMap {
             let plain = self.indices.iter().zip(cells).find(|(e, _)| e.as_var() == Some(param));
             inverse.extend(plain.map(|(_, c)| c.expr()).or(value));
         }
-        Ok((physical, Known { padding, inverse, ordered: false }))
+        Ok((physical, LayoutFacts { padding, inverse, ordered: false }))
     }
 
     /// Box, padding and inverse of a map with bit operations that is linear in digits; `None` for others.
@@ -426,7 +426,7 @@ impl IndexMap {
         domain: &Domain,
         shape: &[Expr],
         cells: &[Var],
-    ) -> Result<Option<(Vec<Expr>, Known)>> {
+    ) -> Result<Option<(Vec<Expr>, LayoutFacts)>> {
         let mut physical = Vec::new();
         let mut padding = Expr::bool(false);
         let mut inverse: Vec<Option<Expr>> = self.params.iter().map(|_| None).collect();
@@ -473,7 +473,7 @@ impl IndexMap {
             return Ok(None);
         };
         let ordered = seen.is_sorted();
-        Ok(Some((physical, Known { padding, inverse, ordered })))
+        Ok(Some((physical, LayoutFacts { padding, inverse, ordered })))
     }
 
     /// The extent of an index in mixed radix; fills in the digits.

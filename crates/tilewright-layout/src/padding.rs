@@ -19,7 +19,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::place::{Around, Placed, walk_expr_placed};
 use tilewright_polyhedral::{Domain, Engine, Proof};
 
-use crate::index_map::{Known, PhysicalLayout};
+use crate::index_map::{LayoutFacts, PhysicalLayout};
 use tilewright_ir::lambda::{Lambda, LambdaItem};
 use tilewright_transform::cursor::{as_block, as_loop, blocks, find, replace_in};
 use tilewright_transform::names::fresh_block_name;
@@ -27,7 +27,7 @@ use tilewright_transform::names::fresh_block_name;
 /// The padding of one buffer.
 pub(crate) struct Padding<'a> {
     pub layout: &'a PhysicalLayout,
-    pub known: &'a Known,
+    pub known: &'a LayoutFacts,
     /// The pad value over the cells of the layout.
     pub value: Expr,
     pub old: &'a Buffer,

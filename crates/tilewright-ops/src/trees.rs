@@ -73,13 +73,13 @@ pub struct Trees {
 /// The tables of an ensemble, and what the function that walks through them is made from.
 #[derive(Debug)]
 pub struct LaidOut {
-    form: Form,
+    form: TreesSignature,
     tables: Tables,
 }
 
 /// What the function depends on.
 #[derive(Debug)]
-pub struct Form {
+pub struct TreesSignature {
     x: Operand,
     results: usize,
     combine: Reducer,
@@ -115,7 +115,7 @@ pub fn lay_out(p: &Trees) -> Result<LaidOut> {
     }
     let depths = depths(p, features)?;
     let (classes, tables) = Tables::new(p, &depths)?;
-    let form = Form {
+    let form = TreesSignature {
         x: p.x.clone(),
         results: p.results,
         combine: p.combine,
@@ -133,7 +133,7 @@ pub fn lay_out(p: &Trees) -> Result<LaidOut> {
 
 impl LaidOut {
     /// What the function depends on; equal forms have equal functions.
-    pub fn form(&self) -> &Form {
+    pub fn form(&self) -> &TreesSignature {
         &self.form
     }
 
@@ -408,7 +408,7 @@ fn float_data(v: &[f64], dtype: DType) -> Result<Data> {
     }
 }
 
-impl Form {
+impl TreesSignature {
     fn function(&self) -> Result<TensorFunc> {
         let [n, features] = self.x.shape[..] else {
             return Err(Error::internal("a matrix of features"));
@@ -518,7 +518,7 @@ fn one_by_one(name: &str, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
 
 /// The statements of walks.
 struct Walk<'a> {
-    form: &'a Form,
+    form: &'a TreesSignature,
     params: &'a Params,
     /// The node of each walk.
     at: Buffer,
@@ -535,7 +535,7 @@ fn position(number: Expr, length: usize) -> Expr {
 }
 
 impl Walk<'_> {
-    fn new<'a>(form: &'a Form, params: &'a Params, features: usize) -> Walk<'a> {
+    fn new<'a>(form: &'a TreesSignature, params: &'a Params, features: usize) -> Walk<'a> {
         let acc = [LANES as i64, form.results as i64];
         Walk {
             form,

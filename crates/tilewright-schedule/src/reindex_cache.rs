@@ -31,7 +31,9 @@ use tilewright_polyhedral::Engine;
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
-use crate::copying::{Change, InsertionPoint, Place, Redirect, cell_block, compact_in, name_in};
+use crate::copying::{
+    Change, InsertionPoint, Redirect, Redirected, cell_block, compact_in, name_in,
+};
 use crate::cursor::{BlockCursor, loop_ranges};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
@@ -106,7 +108,7 @@ fn reindex(
         Side::Write => ((&cache, &indices[..]), (&buffer, &at[..])),
     };
     let copy = copy_block(&cursor, &place, &at, from, to, &name)?;
-    let redirect = Redirect { from: &buffer, to: &cache, place: Place::Cell(&indices) };
+    let redirect = Redirect { from: &buffer, to: &cache, place: Redirected::Cell(&indices) };
     let change = Change {
         scope: cursor.scope(),
         allocs: vec![cache.clone()],

@@ -23,7 +23,7 @@ use tilewright_polyhedral::{Known, Set, cost};
 
 use crate::pass::{self, Run};
 use crate::settle::settle;
-use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_stmt_placed};
 use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 
 /// `reduce_loop_extents` by name.
@@ -254,9 +254,9 @@ impl Placed for Acting {
         &mut self.scope
     }
 
-    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: ScopeStep<'_>, work: impl FnOnce(&mut Self)) {
         let before = (self.scope.clone(), self.depth);
-        if let Step::Holds(guard, _) = step {
+        if let ScopeStep::Holds(guard, _) = step {
             self.guards.push((guard.clone(), self.scope.clone()));
             self.depth += 1;
         }

@@ -7,13 +7,13 @@ use tilewright_ir::{
 };
 
 use super::form::same;
-use super::form::{Form, Kind};
+use super::form::{BlockedProduct, Kind};
 use super::tiles::{Tiles, size};
 use crate::canonical::pre;
 
 /// The statements and buffers of a function under construction.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct TiledFunction {
     pub(super) stmts: Vec<Stmt>,
     pub(super) allocs: Vec<Buffer>,
 }
@@ -33,7 +33,7 @@ fn reduced(name: &'static str, extent: i64) -> Along {
     Along { name, extent: size(extent), reduced: true }
 }
 
-impl Made {
+impl TiledFunction {
     fn alloc(&mut self, name: String, shape: &[Dim], dtype: DType) -> Buffer {
         let shape: Vec<Expr> = shape.iter().map(|d| d.typed(DType::I32)).collect();
         let buffer = Buffer::with_extents(name, &[], dtype).derive_storage(|b| b.shape = shape);
@@ -76,7 +76,7 @@ impl Made {
     ) -> Buffer {
         let shape: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
         let to = self.alloc(name.to_owned(), &shape, dtype);
-        let stage = Made::stage(name, axes, &to, |at| (at.to_vec(), value(at)));
+        let stage = TiledFunction::stage(name, axes, &to, |at| (at.to_vec(), value(at)));
         self.stmts.push(pre(&stage));
         to
     }
@@ -93,7 +93,7 @@ impl Made {
         let shape: Vec<Dim> = kept.map(|a| a.extent).collect();
         let to = self.alloc(name.clone(), &shape, dtype);
         let rank = shape.len();
-        let stage = Made::stage(&name, axes, &to, |at| (at[..rank].to_vec(), value(at)));
+        let stage = TiledFunction::stage(&name, axes, &to, |at| (at[..rank].to_vec(), value(at)));
         self.stmts.push(stage.stmt.clone());
         to
     }
@@ -103,7 +103,7 @@ impl Made {
         mut self,
         func: &TensorFunc,
         stages: &[Stage],
-        form: &Form,
+        form: &BlockedProduct,
         tiles: &Tiles,
     ) -> Option<TensorFunc> {
         let last = *form.stages.last()?;
@@ -127,7 +127,7 @@ impl Made {
                 extents.swap(0, 1);
             }
             let axes = [along("x", extents[0]), along("y", extents[1])];
-            let stage = Made::stage(stages[last].name(), &axes, &result, |at| {
+            let stage = TiledFunction::stage(stages[last].name(), &axes, &result, |at| {
                 (at.to_vec(), read_tiled(at, tiles, form, &made))
             });
             self.stmts.push(stage.stmt.clone());
@@ -151,7 +151,7 @@ impl Made {
     }
 
     /// The integers of the weights, packed for the tiles.
-    fn packed(&mut self, form: &Form, tiles: &Tiles) -> Buffer {
+    fn packed(&mut self, form: &BlockedProduct, tiles: &Tiles) -> Buffer {
         let (per, group, bits) = (tiles.per_byte, tiles.group, i64::from(form.bits));
         let axes = [
             along("t", size(tiles.outer)),
@@ -184,7 +184,7 @@ impl Made {
     /// The bits of the weights taken apart, as elements of a type: a stage of its own for each part.
     fn taken_apart(
         &mut self,
-        form: &Form,
+        form: &BlockedProduct,
         tiles: &Tiles,
         name: String,
         dtype: DType,
@@ -222,7 +222,7 @@ impl Made {
     /// The sums of tiles of integers. Returns what they are in.
     fn integers(
         &mut self,
-        form: &Form,
+        form: &BlockedProduct,
         tiles: &Tiles,
         packed: &Buffer,
         zero: Option<&Expr>,
@@ -303,7 +303,7 @@ impl Made {
                 along("l", size(tiles.lanes)),
                 reduced("b", form.block.extent),
             ];
-            let stage = Made::stage(&format!("sums_{p}"), &axes, &out, |at| {
+            let stage = TiledFunction::stage(&format!("sums_{p}"), &axes, &out, |at| {
                 let [r, m, t, v, l, b] = at else { return (Vec::new(), Expr::i32(0)) };
                 let row = row(r, m);
                 let place = [r, m, b, t, v, l].map(Clone::clone);
@@ -326,7 +326,13 @@ impl Made {
     }
 
     /// The sums of tiles of numbers. Returns what they are in.
-    fn numbers(&mut self, form: &Form, tiles: &Tiles, packed: &Buffer, factor: &Expr) -> Buffer {
+    fn numbers(
+        &mut self,
+        form: &BlockedProduct,
+        tiles: &Tiles,
+        packed: &Buffer,
+        factor: &Expr,
+    ) -> Buffer {
         let (rows, blocks) = (form.row.1, form.block.extent);
         // The weights stand for themselves while tables are made of all else.
         let weight = Var::new("weight", form.weight.dtype());
@@ -367,7 +373,7 @@ impl Made {
                 reduced("c", tiles.chunks),
                 reduced("s", tiles.chunk),
             ];
-            let stage = Made::stage(&format!("sums_{p}"), &axes, &out, |at| {
+            let stage = TiledFunction::stage(&format!("sums_{p}"), &axes, &out, |at| {
                 let [r, m, t, v, l, b, c, s] = at else { return (Vec::new(), Expr::i32(0)) };
                 let row = row(r, m);
                 let i = c.clone() * tiles.chunk + s.clone();
@@ -381,19 +387,19 @@ impl Made {
     }
 
     /// The sums of all rows, with whole tiles of columns.
-    fn sums(&mut self, form: &Form, tiles: &Tiles) -> Buffer {
+    fn sums(&mut self, form: &BlockedProduct, tiles: &Tiles) -> Buffer {
         let shape = [form.row.1, size(tiles.outer), size(tiles.vectors), size(tiles.lanes)];
         self.alloc("sums_in_tiles".to_owned(), &shape, DType::F32)
     }
 }
 
-fn read_tiled(at: &[Expr], tiles: &Tiles, form: &Form, made: &Buffer) -> Expr {
+fn read_tiled(at: &[Expr], tiles: &Tiles, form: &BlockedProduct, made: &Buffer) -> Expr {
     let [tile, vector, lane] = tiles.place(&at[form.at[1]]);
     made.load([at[form.at[0]].clone(), tile, vector, lane])
 }
 
 /// A value of a column, and zero for those that there are not.
-fn within(form: &Form, tiles: &Tiles, column: &Expr, value: Expr) -> Expr {
+fn within(form: &BlockedProduct, tiles: &Tiles, column: &Expr, value: Expr) -> Expr {
     let columns = form.column.extent;
     if columns % (tiles.vectors * tiles.lanes) == 0 {
         return value;
@@ -404,8 +410,8 @@ fn within(form: &Form, tiles: &Tiles, column: &Expr, value: Expr) -> Expr {
 
 /// Makes tables of what is the same in every run and belongs to a block of a column.
 struct Tables<'a> {
-    made: &'a mut Made,
-    form: &'a Form,
+    made: &'a mut TiledFunction,
+    form: &'a BlockedProduct,
     tiles: &'a Tiles,
     /// What stands for the weights.
     weight: Option<&'a Var>,
@@ -450,7 +456,7 @@ impl Fold for Tables<'_> {
 }
 
 /// The other operand at a place.
-fn other_operand(form: &Form, m: &Expr, b: &Expr, i: Expr) -> Expr {
+fn other_operand(form: &BlockedProduct, m: &Expr, b: &Expr, i: Expr) -> Expr {
     let map = [
         (form.row.0.clone(), m.clone()),
         (form.block.var.clone(), b.clone()),
@@ -460,7 +466,13 @@ fn other_operand(form: &Form, m: &Expr, b: &Expr, i: Expr) -> Expr {
 }
 
 /// The other operand at a place, read from a copy where there is one.
-fn other_or_copy(form: &Form, copy: Option<&Buffer>, m: &Expr, b: &Expr, i: Expr) -> Expr {
+fn other_or_copy(
+    form: &BlockedProduct,
+    copy: Option<&Buffer>,
+    m: &Expr,
+    b: &Expr,
+    i: Expr,
+) -> Expr {
     match copy {
         Some(copy) => copy.load([m.clone(), b.clone(), i]),
         None => other_operand(form, m, b, i),
@@ -469,7 +481,7 @@ fn other_or_copy(form: &Form, copy: Option<&Buffer>, m: &Expr, b: &Expr, i: Expr
 
 /// An expression at a place of a tile, with the cells of tables for the variables that stand for them.
 fn in_tile(
-    form: &Form,
+    form: &BlockedProduct,
     known: &[(Var, Buffer, Expr)],
     e: &Expr,
     [row, b, t, v, l]: [&Expr; 5],

@@ -3,7 +3,7 @@
 use tilewright_ir::{DType, Dim, Expr};
 use tilewright_target::{Target, TensorInstruction};
 
-use super::form::{Form, Kind};
+use super::form::{BlockedProduct, Kind};
 
 /// The most elements of a block that are multiplied by one copy of the code.
 const CHUNK: i64 = 32;
@@ -44,7 +44,7 @@ pub(super) struct Part {
 }
 
 impl Tiles {
-    pub(super) fn choose(form: &Form, target: &Target) -> Option<Tiles> {
+    pub(super) fn choose(form: &BlockedProduct, target: &Target) -> Option<Tiles> {
         let lanes = target.vectors.lanes(DType::F32.bytes());
         let wide = target.vectors.registers >= 32;
         let dot = match &form.kind {

@@ -5,7 +5,7 @@
 
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Block, Dim, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
-use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_stmt_placed};
 use tilewright_target::Target;
 
 use super::loops::operations;
@@ -51,15 +51,15 @@ impl Place for Here {
 
     fn learn(&mut self, _: &Expr, _: bool) {}
 
-    fn go(&mut self, step: Step<'_>) {
+    fn go(&mut self, step: ScopeStep<'_>) {
         match step {
-            Step::Loop(var, range, _) => self.enter(var, range),
-            Step::Block(bindings, block) => {
+            ScopeStep::Loop(var, range, _) => self.enter(var, range),
+            ScopeStep::Block(bindings, block) => {
                 let vars = block.iters.iter().zip(bindings);
                 vars.for_each(|(iter, value)| self.bind(&iter.var, value));
             }
             // What a name stands for is computed once, where it gets its value.
-            Step::Value(..) | Step::Holds(..) | Step::Memory(_) => {}
+            ScopeStep::Value(..) | ScopeStep::Holds(..) | ScopeStep::Memory(_) => {}
         }
     }
 }

@@ -19,7 +19,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use super::choice::{Level, Tiling};
 use super::tiles::Around;
-use super::window::{Axis, Rows, Split, Windows};
+use super::window::{ImageAxis, Rows, Split, Windows};
 use super::{Places, Reduction};
 use crate::padding::Iters;
 use crate::parts::{TileBlocks, apart, cut, loop_at, number, partition, split};
@@ -172,7 +172,7 @@ impl Windows<'_> {
             .axes
             .iter()
             .filter(|a| moves_with_rows(a, rows) || !self.is_shared(a) && a.extent > 1);
-        let own: Vec<&Axis> = own.collect();
+        let own: Vec<&ImageAxis> = own.collect();
         // Rows of bands may be one.
         if sch.get_loops(&inside)?.len() != around + own.len() {
             return Ok(());
@@ -195,7 +195,7 @@ impl Windows<'_> {
     }
 
     /// The first cell along an axis that windows read, and the end of these.
-    fn read(&self, axis: &Axis) -> Option<(i64, i64)> {
+    fn read(&self, axis: &ImageAxis) -> Option<(i64, i64)> {
         let index = Affine::from_expr(&axis.index).filter(|i| i.opaque().next().is_none())?;
         let mut read = (index.constant(), index.constant() + 1);
         for (v, step) in index.vars() {
@@ -206,6 +206,6 @@ impl Windows<'_> {
     }
 }
 
-fn moves_with_rows(axis: &Axis, rows: Option<&Rows>) -> bool {
+fn moves_with_rows(axis: &ImageAxis, rows: Option<&Rows>) -> bool {
     rows.is_some_and(|rows| axis.index.mentions(&rows.var))
 }

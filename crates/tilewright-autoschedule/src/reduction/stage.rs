@@ -8,7 +8,7 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, CallTarget, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
 use tilewright_target::Target;
 
-use crate::axes::{Access, Axis, deciding_vars, fuse, loose_vars};
+use crate::axes::{Access, FusedAxis, deciding_vars, fuse, loose_vars};
 use crate::canonical::follows;
 use crate::padding::iters;
 
@@ -18,7 +18,7 @@ pub(crate) struct Reduction<'a> {
     pub(super) stage: &'a Stage,
     pub(super) epilogue: Option<&'a Stage>,
     pub(super) op: BinOp,
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<FusedAxis>,
     pub(super) loads: Vec<Access>,
     /// How the result that is stored at last moves.
     pub(super) store: Option<Affine>,

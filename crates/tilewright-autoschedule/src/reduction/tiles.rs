@@ -107,7 +107,7 @@ pub(super) struct Around {
 }
 
 /// Tiles that were made.
-pub(super) struct Made {
+pub(super) struct MadeTiles {
     /// For each size of tile the blocks that begin sums, add to them, and make the result.
     pub(super) blocks: Vec<Vec<BlockRef>>,
     /// How many loops are around those of the levels.
@@ -123,7 +123,7 @@ impl Reduction<'_> {
         sch: &mut Schedule,
         places: &Places,
         tiling: &Tiling,
-    ) -> Result<Made> {
+    ) -> Result<MadeTiles> {
         let (levels, sums) = (tiling.axes(), tiling.of_sums());
         let reduce: Vec<usize> = self.reduce().collect();
         let around = places.lay_out(sch, self, (&levels, &sums), &reduce)?;
@@ -141,7 +141,7 @@ impl Reduction<'_> {
         (block, finish): (BlockRef, BlockRef),
         tiling: &Tiling,
         around: &Around,
-    ) -> Result<Made> {
+    ) -> Result<MadeTiles> {
         // A band has these axes alone.
         let sums: Vec<usize> =
             tiling.of_sums().into_iter().filter(|k| tiling.axes().contains(k)).collect();
@@ -193,7 +193,7 @@ impl Reduction<'_> {
         for one in &all {
             blocks.push(self.tile(sch, places, one, tiling, around.units)?);
         }
-        Ok(Made { blocks, units: around.units, parted })
+        Ok(MadeTiles { blocks, units: around.units, parted })
     }
 
     /// Makes the tiles of one size. Returns the blocks that begin sums, add to them, and make the result.
@@ -360,7 +360,7 @@ impl Reduction<'_> {
         sch: &mut Schedule,
         places: &Places,
         tiling: &Tiling,
-        made: &Made,
+        made: &MadeTiles,
     ) -> Result<()> {
         let extents: Vec<Dim> = tiling
             .order

@@ -5,9 +5,9 @@ use tilewright_ir::{
     Attr, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
 };
 
-use super::threads::{Axis, is_barrier, runs_threads};
+use super::threads::{ThreadAxis, is_barrier, runs_threads};
 use super::types;
-use super::writer::{Lane, Place, Writer};
+use super::writer::{KernelMemory, Lane, Writer};
 use crate::emit::{Assertion, MAX_VALUES};
 
 /// Most bytes of the memory of one thread.
@@ -31,7 +31,7 @@ impl Writer {
                 self.forget();
             }
             StmtKind::For { var, range, kind: ForKind::ThreadBinding(axis), body, .. } => {
-                self.thread_loop(var, range, Axis::named(axis)?, body)?;
+                self.thread_loop(var, range, ThreadAxis::named(axis)?, body)?;
                 self.forget();
             }
             StmtKind::For { var, range, body, .. } if self.is_texel_loop(range, body) => {
@@ -298,18 +298,24 @@ impl Writer {
     }
 
     /// One iteration of a loop, that of the own group or thread.
-    fn thread_loop(&mut self, var: &Var, range: &Range, axis: Axis, body: &Stmt) -> Result<()> {
+    fn thread_loop(
+        &mut self,
+        var: &Var,
+        range: &Range,
+        axis: ThreadAxis,
+        body: &Stmt,
+    ) -> Result<()> {
         self.begin_loop(var, range)?;
         let ty = types::value(var.dtype())?;
         let (name, min) = (self.name(var.name()), self.expr(&range.min)?);
         self.vars.insert(var.clone(), name.clone());
         let number = axis.number();
         let all = match axis {
-            Axis::Group(_) => true,
-            Axis::Thread(k) => range.extent.as_int() == Some(self.extents.threads[k]),
+            ThreadAxis::Group(_) => true,
+            ThreadAxis::Thread(k) => range.extent.as_int() == Some(self.extents.threads[k]),
         };
         let (inside, diverged) = (self.inside, self.diverged);
-        if let Axis::Thread(_) = axis {
+        if let ThreadAxis::Thread(_) = axis {
             self.inside += 1;
             self.varying.add(var);
             self.diverged |= !all;
@@ -368,7 +374,7 @@ impl Writer {
             ))
             .help("allocate it outside of parallel loops"));
         }
-        let place = Place { name, space, dtype: buffer.dtype(), image: false };
+        let place = KernelMemory { name, space, dtype: buffer.dtype(), image: false };
         self.places.insert(buffer.data.clone(), place);
         Ok(())
     }

@@ -13,7 +13,7 @@ use tilewright_ir::index::gcd;
 use super::template::{Filled, Number, Use, fixed};
 
 /// What a function is apart from its numbers.
-pub(super) type Form<'a> = (&'a [String], &'a [String]);
+pub(super) type TextParts<'a> = (&'a [String], &'a [String]);
 
 /// Functions that become one.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub(super) struct Family {
 }
 
 /// Functions in families, in the order of their first members. Those without others like them are alone.
-pub(super) fn group(functions: &[(Form<'_>, &[Number])]) -> Vec<Family> {
-    let mut of_form: HashMap<Form<'_>, Vec<usize>> = HashMap::new();
+pub(super) fn group(functions: &[(TextParts<'_>, &[Number])]) -> Vec<Family> {
+    let mut of_form: HashMap<TextParts<'_>, Vec<usize>> = HashMap::new();
     for (k, (form, _)) in functions.iter().enumerate() {
         of_form.entry(*form).or_default().push(k);
     }
@@ -139,7 +139,7 @@ mod tests {
 
     fn families(forms: &[&str], numbers: &[&[Number]]) -> Vec<Vec<(usize, i64)>> {
         let texts: Vec<Vec<String>> = forms.iter().map(|form| vec![(*form).to_owned()]).collect();
-        let functions: Vec<(Form<'_>, &[Number])> =
+        let functions: Vec<(TextParts<'_>, &[Number])> =
             texts.iter().zip(numbers).map(|(text, n)| ((&text[..], &[][..]), *n)).collect();
         group(&functions).into_iter().map(|family| family.members).collect()
     }

@@ -11,7 +11,7 @@ use tilewright_target::abi::Workers;
 use tilewright_target::{Code, Device, DeviceMemory};
 
 use super::device::{ImageObject, KernelObject, OpenDevice};
-use crate::c::{Argument, Kernels, Memory, Over, Step};
+use crate::c::{Argument, HostStep, Kernels, Memory, Over};
 use crate::emit::MAX_VALUES;
 
 /// A function: what the host does, and the kernels that it calls.
@@ -162,22 +162,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn steps(&mut self, steps: &[Step]) -> Result<()> {
+    fn steps(&mut self, steps: &[HostStep]) -> Result<()> {
         for step in steps {
             match step {
-                Step::Launch(kernel) => self.launch(*kernel)?,
-                Step::Loop(var, range, body) => {
+                HostStep::Launch(kernel) => self.launch(*kernel)?,
+                HostStep::Loop(var, range, body) => {
                     let (min, extent) = (self.value(&range.min)?, self.value(&range.extent)?);
                     for i in min..min + extent {
                         self.values.insert(var.clone(), Expr::int(i, var.dtype()));
                         self.steps(body)?;
                     }
                 }
-                Step::If(cond, then, otherwise) => {
+                HostStep::If(cond, then, otherwise) => {
                     let taken = if self.value(cond)? != 0 { then } else { otherwise };
                     self.steps(taken)?;
                 }
-                Step::Let(var, value, body) => {
+                HostStep::Let(var, value, body) => {
                     let value = Expr::int(self.value(value)?, var.dtype());
                     self.values.insert(var.clone(), value);
                     self.steps(body)?;

@@ -27,7 +27,7 @@ const MOST_PASSES: usize = 8;
 
 /// A value in a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct StoredValue {
     pub(super) value: u64,
     pub(super) layout: TiledLayout,
 }
@@ -39,8 +39,8 @@ pub(super) struct Way {
     pub(super) layouts: Vec<TiledLayout>,
     /// The policy that says so, for a convolution; `Some(None)` for the logical layout.
     pub(super) policy: Option<Option<ConvLayout>>,
-    pub(super) reads: Vec<Place>,
-    pub(super) writes: Vec<Place>,
+    pub(super) reads: Vec<StoredValue>,
+    pub(super) writes: Vec<StoredValue>,
     /// In the unit of the [`Costs`].
     pub(super) cost: f64,
 }
@@ -106,7 +106,7 @@ impl Open {
     fn way(&self, layouts: &[TiledLayout], policy: Option<Option<ConvLayout>>, cost: f64) -> Way {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (k, value) in self.values() {
-            let place = Place { value, layout: self.of_value(k, &layouts[k]) };
+            let place = StoredValue { value, layout: self.of_value(k, &layouts[k]) };
             let list = if k < self.args.len() { &mut reads } else { &mut writes };
             if !list.contains(&place) {
                 list.push(place);
@@ -202,12 +202,12 @@ impl Flow<'_, '_> {
         let id = b.var.id();
         if let Some((from, layout, ..)) = self.packs.get(&id) {
             layouts.add(from.id(), layout);
-            let read = Place { value: from.id(), layout: layout.clone() };
+            let read = StoredValue { value: from.id(), layout: layout.clone() };
             return plain_way(vec![read], vec![logical_place(&b.var)]);
         }
         if let Some((from, layout)) = self.crops.get(&id) {
             layouts.add(id, layout);
-            let write = Place { value: id, layout: layout.clone() };
+            let write = StoredValue { value: id, layout: layout.clone() };
             return plain_way(vec![logical_place(from)], vec![write]);
         }
         if self.call(b).is_some() {
@@ -266,10 +266,10 @@ impl Flow<'_, '_> {
     }
 
     /// A value as it is.
-    pub(super) fn logical(&self, v: &GraphVar) -> Place {
+    pub(super) fn logical(&self, v: &GraphVar) -> StoredValue {
         let own = TiledLayout::identity(&extents(v).unwrap_or_default());
         let (value, layout) = self.rooted(v, &own);
-        Place { value: value.id(), layout }
+        StoredValue { value: value.id(), layout }
     }
 
     /// The layouts that the policies say for a convolution: of all its operands, and of all but the
@@ -294,11 +294,11 @@ impl Flow<'_, '_> {
     }
 }
 
-fn logical_place(v: &GraphVar) -> Place {
-    Place { value: v.id(), layout: TiledLayout::identity(&extents(v).unwrap_or_default()) }
+fn logical_place(v: &GraphVar) -> StoredValue {
+    StoredValue { value: v.id(), layout: TiledLayout::identity(&extents(v).unwrap_or_default()) }
 }
 
-fn plain_way(reads: Vec<Place>, writes: Vec<Place>) -> Vec<Way> {
+fn plain_way(reads: Vec<StoredValue>, writes: Vec<StoredValue>) -> Vec<Way> {
     vec![Way { layouts: Vec::new(), policy: None, reads, writes, cost: 0.0 }]
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::solver;
 use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, dim};
 
-use super::candidates::{Node, Place, Way};
+use super::candidates::{Node, StoredValue, Way};
 use super::surroundings::{Costs, Moved, Surroundings};
 use super::versions::{moved, touched};
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Left, TiledLayout, extents};
@@ -236,7 +236,7 @@ fn problem(
     costs: &dyn Costs,
     around: &Surroundings,
     is_free: bool,
-    as_is: &dyn Fn(&GraphVar) -> Place,
+    as_is: &dyn Fn(&GraphVar) -> StoredValue,
 ) -> Asked {
     let mut tensors = Tensors::default();
     for p in &func.params {
@@ -280,7 +280,7 @@ fn problem(
     tensors.finish(func, calls, costs, around)
 }
 
-fn uses_of(places: &[Place], tensors: &mut Tensors) -> Vec<solver::Use> {
+fn uses_of(places: &[StoredValue], tensors: &mut Tensors) -> Vec<solver::Use> {
     places.iter().filter_map(|place| tensors.place(place)).collect()
 }
 
@@ -323,7 +323,7 @@ impl Tensors {
         self.layouts.push(vec![layout]);
     }
 
-    fn place(&mut self, place: &Place) -> Option<solver::Use> {
+    fn place(&mut self, place: &StoredValue) -> Option<solver::Use> {
         let tensor = *self.number.get(&place.value)?;
         let all = &mut self.layouts[tensor];
         let layout = all.iter().position(|l| *l == place.layout).unwrap_or_else(|| {

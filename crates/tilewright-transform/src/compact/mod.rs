@@ -43,7 +43,7 @@ use tilewright_polyhedral::{Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 
-use self::relations::{Axis, Compared, IndexTerms, Relations, domain};
+use self::relations::{Compared, ComparedIndex, IndexTerms, Relations, domain};
 
 /// The most cells that an axis of open extent gets whatever the sizes are.
 const MOST_CELLS: i64 = 1 << 14;
@@ -395,7 +395,7 @@ impl Compact<'_> {
     /// An access, taken apart once for all that it is compared with.
     fn compared<'c>(&self, cells: &'c Cells, var: Option<&Var>) -> Compared<'c> {
         let terms = cells.indices.iter().map(|e| self.parts(e, &cells.vars, var));
-        let axes = terms.map(|terms| Axis { terms, ends: OnceCell::new() }).collect();
+        let axes = terms.map(|terms| ComparedIndex { terms, ends: OnceCell::new() }).collect();
         Compared { cells, axes, points: OnceCell::new() }
     }
 
@@ -403,8 +403,8 @@ impl Compact<'_> {
     /// iterations, or at those with different values of `var`.
     fn differ(
         &self,
-        (i, one): (&Axis, &Compared),
-        (k, other): (&Axis, &Compared),
+        (i, one): (&ComparedIndex, &Compared),
+        (k, other): (&ComparedIndex, &Compared),
         var: Option<&Var>,
     ) -> bool {
         let (Some(a), Some(b)) = (&i.terms, &k.terms) else { return false };

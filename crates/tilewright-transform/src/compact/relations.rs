@@ -12,18 +12,18 @@ use super::reach;
 /// An access that is compared with others.
 pub(super) struct Compared<'c> {
     pub cells: &'c Cells,
-    pub axes: Vec<Axis>,
+    pub axes: Vec<ComparedIndex>,
     /// As a relation, where intervals do not tell it apart.
     pub points: OnceCell<AccessRelation>,
 }
 
 /// An index of an access that is compared with others.
-pub(super) struct Axis {
+pub(super) struct ComparedIndex {
     pub terms: Option<IndexTerms>,
     pub ends: OnceCell<Option<(Linear, Linear)>>,
 }
 
-impl Axis {
+impl ComparedIndex {
     /// The least and the greatest value over the loops of the access.
     pub fn ends(&self, access: &Compared, ranges: &Ranges) -> Option<&(Linear, Linear)> {
         self.ends

@@ -34,7 +34,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::Proof;
 
 use hoist::{Check, flush};
-use known::Known;
+use known::PlaceFacts;
 use tilewright_analysis::lane::lane_of;
 use tilewright_polyhedral::scope::Scope;
 
@@ -54,7 +54,7 @@ const QUOTA: u64 = 200_000;
 pub(crate) fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
     let mut checker = Checker {
         func,
-        known: Known::default(),
+        known: PlaceFacts::default(),
         entries: Vec::new(),
         free: HashSet::new(),
         loops: 0,
@@ -105,7 +105,7 @@ enum ScopeEntry {
 
 struct Checker<'a> {
     func: &'a TensorFunc,
-    known: Known,
+    known: PlaceFacts,
     /// What is around the place, outermost first.
     entries: Vec<ScopeEntry>,
     /// Variables of loops whose bounds are constants.

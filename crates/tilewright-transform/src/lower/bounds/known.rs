@@ -25,7 +25,7 @@ const LARGEST: u32 = 2000;
 
 /// What is known at a place.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct PlaceFacts {
     ranges: Ranges,
     /// Each is not negative.
     facts: Vec<Linear>,
@@ -34,8 +34,8 @@ pub(super) struct Known {
 /// A value, and the values of variables that give it.
 type Corner = (i128, Vec<(Var, i128)>);
 
-impl Known {
-    /// The place that [`Known::back`] returns to, by the number of facts. Variables are unique, so that
+impl PlaceFacts {
+    /// The place that [`PlaceFacts::back`] returns to, by the number of facts. Variables are unique, so that
     /// what is known of their intervals need not be forgotten.
     pub fn mark(&self) -> usize {
         self.facts.len()
@@ -253,7 +253,7 @@ impl Known {
 
 /// Looks for sums that may leave their type.
 struct Sums<'a> {
-    known: &'a Known,
+    known: &'a PlaceFacts,
     wraps: bool,
 }
 
@@ -305,7 +305,7 @@ fn each_part(e: &Expr, op: BinOp, out: &mut Vec<Expr>) {
 
 /// One proof.
 struct Search<'a> {
-    known: &'a Known,
+    known: &'a PlaceFacts,
     left: std::cell::Cell<usize>,
 }
 
