@@ -103,7 +103,7 @@ pub fn tiled(
     let mut head = None;
     if let (Some(along), Some(axis), Some(at)) = (tile.along, tile.packed(), columns) {
         let few = Columns { c, tile, target, along, outer: outer.len() };
-        last = few.apart(sch, &block, &finish, at)?;
+        last = few.split_last_tile(sch, &block, &finish, at)?;
         few.pack(sch, &block, &last, tiles_outermost(c, tile, axis))?;
         unread(sch, func, apart)?;
         head = Some(few.tiled(sch, &last)?);

@@ -202,7 +202,7 @@ pub(crate) fn cut(
 
 /// Takes the nest around a block apart at the loop of a depth, into a nest for each part of so many
 /// iterations; `outer` loops around stay one. Returns the blocks in them, in order.
-pub(crate) fn apart(
+pub(crate) fn split_nest(
     sch: &mut Schedule,
     block: &BlockRef,
     (outer, depth): (usize, usize),

@@ -186,7 +186,7 @@ fn grouped(
     target: &Target,
 ) -> Option<Vec<Component>> {
     let name = "f".into();
-    let apart = groups::apart(&name, func)?;
+    let apart = groups::split_groups(&name, func)?;
     let func = apart.schedule.func(&name).ok()?;
     let copy = |b: &Buffer| apart.copies.iter().find(|copy| copy.to == b.name);
     let free = |b: &Buffer| is_free(copy(b).map_or(b, |copy| &copy.from));

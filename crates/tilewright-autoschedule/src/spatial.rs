@@ -31,7 +31,7 @@ use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{amount, apart, row_of_vectors};
+use crate::parts::{amount, row_of_vectors, split_nest};
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -100,7 +100,7 @@ impl Spatial<'_> {
             let sizes: Vec<_> = pieces.iter().map(|(_, n)| amount(*n)).collect();
             let mut all = Vec::new();
             for block in &blocks {
-                all.extend(apart(sch, block, (0, k), &sizes)?);
+                all.extend(split_nest(sch, block, (0, k), &sizes)?);
             }
             blocks = all;
         }

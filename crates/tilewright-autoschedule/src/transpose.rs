@@ -19,7 +19,7 @@ use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{FEWEST, Piece, amount, apart, pieces, sizes, split};
+use crate::parts::{FEWEST, Piece, amount, pieces, sizes, split, split_nest};
 
 /// The most rows that are transposed.
 const MOST: i64 = 16;
@@ -73,9 +73,9 @@ impl Tile {
         axes: &[FusedAxis],
     ) -> Result<()> {
         let [along, across] = [self.along, self.across].map(|k| pieces(axes[k].extent, self.size));
-        let columns = apart(sch, block, (0, self.along), &sizes(&along))?;
+        let columns = split_nest(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
-            let rows = apart(sch, &block, (0, self.across), &sizes(&across))?;
+            let rows = split_nest(sch, &block, (0, self.across), &sizes(&across))?;
             for (u, block) in across.iter().zip(rows) {
                 self.piece(sch, &block, axes, (u, v))?;
             }

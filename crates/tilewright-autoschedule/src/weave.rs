@@ -17,7 +17,7 @@ use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{amount, apart, pieces, sizes, split};
+use crate::parts::{amount, pieces, sizes, split, split_nest};
 
 /// How many rows are woven.
 const ROWS: std::ops::RangeInclusive<i64> = 2..=4;
@@ -71,7 +71,7 @@ impl Weave {
         let around = axes.len() - 2;
         sch.fuse(&loops[around..])?;
         let pieces = pieces(self.extent, self.width);
-        let blocks = apart(sch, block, (0, around), &sizes(&pieces))?;
+        let blocks = split_nest(sch, block, (0, around), &sizes(&pieces))?;
         for (piece, block) in pieces.iter().zip(blocks) {
             let mut loops = sch.get_loops(&block)?;
             let mut extents: Vec<Dim> = axes[..around].iter().map(|a| a.extent).collect();

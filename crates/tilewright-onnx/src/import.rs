@@ -350,7 +350,7 @@ impl<'a> Importer<'a> {
                 Err(Stop::Apart(cond)) => {
                     let rest = Rest { branches: at, nodes: &order[k + 1..] };
                     return self
-                        .apart(graph, &cond, rest)
+                        .import_in_branches(graph, &cond, rest)
                         .map_err(|stop| self.at_node(stop, node, at));
                 }
                 Err(stop) => return Err(self.at_node(stop, node, at)),

@@ -15,11 +15,11 @@ use tilewright_ir::{
 use tilewright_polyhedral::Engine;
 use tilewright_polyhedral::dependence;
 
-use crate::apart::apart;
 use crate::cursor::{
     BlockCursor, Cursor, around, as_loop, loop_cursor, loop_ranges, replace, replace_in, runs,
     the_block, within,
 };
+use crate::disjoint::require_disjoint;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
@@ -338,7 +338,7 @@ fn runs_first(at: &BlockCursor, outer: &Cursor, loops: &[Stmt]) -> Result<()> {
     let update = at.with_block(Block { init: None, ..(*at.block).clone() });
     let (inits, updates) =
         (dependence::accesses(&init, &domain)?, dependence::accesses(&update, &domain)?);
-    apart(&inits, &updates, &vars, |names| {
+    require_disjoint(&inits, &updates, &vars, |names| {
         let mut renamed = dependence::renaming(names);
         let earlier: Vec<Expr> = here.iter().map(|e| renamed.expr(e)).collect();
         vec![dependence::before(&earlier, &here)]

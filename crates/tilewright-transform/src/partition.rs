@@ -194,7 +194,7 @@ impl<'a> Partitioner<'a> {
         };
         if let Some(extents) = extents {
             return match given(&self.scope, var, &min, &extent, extents) {
-                Ok(parts) => Some(self.apart(s, &parts)),
+                Ok(parts) => Some(self.in_parts(s, &parts)),
                 Err(note) => {
                     self.refuse(s, var, note);
                     None
@@ -239,11 +239,11 @@ impl<'a> Partitioner<'a> {
             self.refuse(s, var, format!("its copies would have more than {MAX_COPIED} nodes"));
             return None;
         }
-        Some(self.apart(s, &parts))
+        Some(self.in_parts(s, &parts))
     }
 
     /// A loop in parts, one after the other.
-    fn apart(&mut self, s: &Stmt, parts: &[Bounds]) -> Stmt {
+    fn in_parts(&mut self, s: &Stmt, parts: &[Bounds]) -> Stmt {
         let mut new = Vec::new();
         for (k, part) in parts.iter().enumerate() {
             let one = self.part(s, part);

@@ -413,7 +413,7 @@ impl Change {
                 at.iter()
                     .zip(&read.at)
                     .any(|(a, b)| a.as_int().zip(b.as_int()).is_some_and(|(a, b)| a != b))
-            }) || self.access().is_some_and(|there| points().is_apart(there, &[])))
+            }) || self.access().is_some_and(|there| points().is_disjoint(there, &[])))
     }
 }
 

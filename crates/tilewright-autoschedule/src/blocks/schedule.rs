@@ -191,7 +191,7 @@ impl Part<'_> {
             return Err(Error::internal("axes of sums of blocks"));
         };
         sch.reorder(&[r, b, t, c, s, m, v, l, e].map(Clone::clone))?;
-        self.apart(sch, &sums.func, c, 2)?;
+        self.unpack_weights(sch, &sums.func, c, 2)?;
         let init = sch.decompose_reduction(&dots, c)?;
         let dots = sch.latest(dots);
         on_vectors(sch, &init)?;
@@ -223,7 +223,7 @@ impl Part<'_> {
     }
 
     /// Takes the weights of a chunk apart where they are used; `grouped` innermost loops are one vector.
-    fn apart(
+    fn unpack_weights(
         &self,
         sch: &mut Schedule,
         func: &Arc<str>,
@@ -246,7 +246,7 @@ impl Part<'_> {
     /// Products of numbers: the weights of a chunk are used where they are taken apart.
     fn numbers(&self, sch: &mut Schedule, sums: &BlockRef, reduced: &[LoopRef]) -> Result<()> {
         let [_, chunk, step] = reduced else { return Err(Error::internal("axes of a sum")) };
-        self.apart(sch, &sums.func, chunk, 1)?;
+        self.unpack_weights(sch, &sums.func, chunk, 1)?;
         sch.unroll(step)
     }
 }

@@ -22,7 +22,7 @@ use super::tiles::Around;
 use super::window::{ImageAxis, Rows, Split, Windows};
 use super::{Places, Reduction};
 use crate::padding::Iters;
-use crate::parts::{TileBlocks, apart, cut, loop_at, number, partition, split};
+use crate::parts::{TileBlocks, cut, loop_at, number, partition, split, split_nest};
 use crate::share::shared;
 
 /// The blocks of bands of so many rows: what adds up sums and what makes the result of them.
@@ -132,7 +132,7 @@ impl Windows<'_> {
         let mut results = vec![places.finish.clone()];
         if rest != 0 {
             let sizes = [number(full * each), number(rest)];
-            results = apart(sch, &places.finish, (0, at), &sizes)?;
+            results = split_nest(sch, &places.finish, (0, at), &sizes)?;
             partition(sch, &mut parts, depth, &[number(full), number(1)])?;
         }
         for ((part, finish), size) in parts.into_iter().zip(results).zip([*each, rest]) {

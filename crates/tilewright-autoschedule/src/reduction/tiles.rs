@@ -20,7 +20,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{apart, cut, halves, no_unroll, number, split, vectors};
+use crate::parts::{cut, halves, no_unroll, number, split, split_nest, vectors};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
@@ -175,8 +175,8 @@ impl Reduction<'_> {
             }
             let mut next = Vec::new();
             for one in all {
-                let blocks = apart(sch, &one.block, (first, around.units + depth), &sizes)?;
-                let results = apart(sch, &one.finish, (0, around.finish + beside), &sizes)?;
+                let blocks = split_nest(sch, &one.block, (first, around.units + depth), &sizes)?;
+                let results = split_nest(sch, &one.finish, (0, around.finish + beside), &sizes)?;
                 for ((block, finish), piece) in blocks.into_iter().zip(results).zip(&pieces) {
                     let (mut rows, mut width, mut counts) = (one.rows, one.width, one.counts);
                     let count = Some(piece.count).filter(|n| n.known().is_none() && !piece.masked);

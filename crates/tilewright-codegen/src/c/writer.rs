@@ -155,7 +155,7 @@ impl Writer {
     }
 
     /// What is written before a value, apart, and the value.
-    pub fn apart(
+    pub fn captured(
         &mut self,
         value: impl FnOnce(&mut Self) -> Result<String>,
     ) -> Result<(String, String)> {

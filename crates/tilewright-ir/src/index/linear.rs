@@ -431,7 +431,11 @@ const REMAINDERS: usize = 8;
 fn quotients_of_remainders(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
     let mut now = form.clone();
     for step in 0..REMAINDERS {
-        let apart = now.terms.iter().enumerate().find_map(|(k, t)| Some((k, apart(&t.0, fits)?)));
+        let apart = now
+            .terms
+            .iter()
+            .enumerate()
+            .find_map(|(k, t)| Some((k, remainder_as_quotients(&t.0, fits)?)));
         let Some((k, apart)) = apart else { return (step > 0).then_some(now) };
         let (_, by) = now.terms.remove(k);
         now = now.plus(&apart, by)?;
@@ -441,7 +445,7 @@ fn quotients_of_remainders(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Opt
 
 /// A remainder as quotients: `x % m` itself, or where it is a part of what is divided:
 /// `(c * (x % m) + y) // k = (c * x + y) // k - c * m // k * (x // m)` where `k` divides `c * m`.
-fn apart(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
+fn remainder_as_quotients(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
     if let Some((x, m)) = divided(atom, BinOp::FloorMod) {
         let x = whole_form(x, fits)?;
         return x.clone().plus(&quotient_of(&x, m)?, m.checked_neg()?);

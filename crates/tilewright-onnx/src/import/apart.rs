@@ -17,7 +17,7 @@ const MOST_APART: usize = 4;
 impl<'a> Importer<'a> {
     /// Imports the rest of the innermost graph in each branch of an `If`, whose branches give values of
     /// different ranks.
-    pub(super) fn apart(
+    pub(super) fn import_in_branches(
         &mut self,
         graph: &'a GraphProto,
         cond: &Imported,

@@ -358,7 +358,7 @@ impl Compact<'_> {
     fn is_new_each_time(&mut self, local: &Local, var: &Var, body: &Stmt) -> bool {
         let cells = Footprint::collect(body, &local.buffer);
         self.learn_inner(&cells);
-        self.are_apart(&cells.writes, &cells.reads, Some(var))
+        self.are_disjoint(&cells.writes, &cells.reads, Some(var))
             || reads_own_writes(body, &local.buffer, &self.known()).is_ok()
     }
 
@@ -367,7 +367,7 @@ impl Compact<'_> {
         let writes = Footprint::collect(before, &local.buffer).writes;
         let cells = Footprint::collect(after, &local.buffer);
         self.learn_inner(&cells);
-        !self.are_apart(&writes, &cells.reads, None)
+        !self.are_disjoint(&writes, &cells.reads, None)
             && reads_own_writes(after, &local.buffer, &self.known()).is_err()
     }
 
@@ -379,7 +379,7 @@ impl Compact<'_> {
     }
 
     /// Whether no write meets a read: at all, or in another iteration of the loop over `var`.
-    fn are_apart(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
+    fn are_disjoint(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
         let looped = var.map(|v| (v, loop_range(v, &self.around)));
         let sets = Relations::new(self.known(), looped);
         let [writes, reads] = [writes, reads]
@@ -387,7 +387,7 @@ impl Compact<'_> {
         writes.iter().all(|w| {
             reads.iter().all(|r| {
                 let mut axes = w.axes.iter().zip(&r.axes);
-                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || sets.are_apart(w, r)
+                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || sets.are_disjoint(w, r)
             })
         })
     }

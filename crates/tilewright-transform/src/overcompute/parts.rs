@@ -35,7 +35,7 @@ pub(super) fn remove_parts(
         while k < parts.len() && parts.len() > 1 {
             let mut others = parts.clone();
             let part = others.remove(k);
-            match without(&apart(&func, place, &part, &others), place, options, true)? {
+            match without(&split_condition(&func, place, &part, &others), place, options, true)? {
                 Ok(new) => (func, parts) = (new, others),
                 Err(_) => k += 1,
             }
@@ -68,7 +68,7 @@ fn condition(s: &Stmt) -> Option<&Expr> {
 }
 
 /// The function with one part of the condition at a place around the statement with the others.
-fn apart(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> TensorFunc {
+fn split_condition(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> TensorFunc {
     let body = rewrite(&func.body, &mut |p, s| match s.kind() {
         _ if p != place => None,
         StmtKind::If { then, otherwise, .. } => {
