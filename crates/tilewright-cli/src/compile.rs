@@ -164,7 +164,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         OutputKind::LlvmIr | OutputKind::Asm => {
             let name = name(arguments, output)?;
             let program = session.program(&request)?.program;
-            let text = if form == OutputKind::Asm { Text::Assembly } else { Text::LlvmIr };
+            let text = if form == OutputKind::Asm { Text::Assembly } else { Text::Intermediate };
             library::text(&name, &program, text, session.options())?
         }
     };

@@ -5,6 +5,7 @@
 //! * [`entry`]: the function that runs a whole plan.
 //! * [`shape_func`]: what of a plan depends on sizes that are known at run time.
 //! * [`library`], [`header`]: shared libraries with a C interface.
+//! * [`registry`]: the backends by their names.
 //! * [`packed`]: kernels as a library that this crate loads again, without LLVM.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
 //! * [`c`]: lowered tensor functions to C text for devices; [`opencl`]: devices that run it.
@@ -21,6 +22,7 @@ pub mod library;
 pub mod llvm;
 pub mod opencl;
 pub mod packed;
+pub mod registry;
 pub mod shape_func;
 
 pub use backend::LlvmBackend;

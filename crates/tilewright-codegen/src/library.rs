@@ -113,22 +113,19 @@ struct Programs {
 }
 
 impl Library<'_> {
-    /// Makes a shared library and its header.
+    /// [`FileBackend::shared`](crate::registry::FileBackend::shared), by LLVM.
     ///
     /// # Errors
-    /// [`Error::Toolchain`] if there is no C compiler or it fails, [`Error::Io`] if a temporary file
-    /// cannot be written, [`Error::Input`] if the name is not a C identifier,
-    /// [`Error::Unsupported`] for constants of 2 GB and more; and those of code generation.
+    /// See there.
     pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
         let (linker, header) = self.parts(llvm, cache)?;
         Ok(Built { library: linker.link(self.link)?, header })
     }
 
-    /// Makes a static library and its header.
+    /// [`FileBackend::archive`](crate::registry::FileBackend::archive), by LLVM.
     ///
     /// # Errors
-    /// As [`Library::build`]; [`Error::Unsupported`] for further objects and libraries, which programs
-    /// are linked with themselves.
+    /// See there.
     pub fn archive(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
         if !self.link.is_empty() {
             return Err(Error::unsupported(
