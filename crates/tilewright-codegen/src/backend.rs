@@ -11,10 +11,10 @@ use tilewright_ir::{Error, Lowered, Result};
 use tilewright_target::{Backend, Code, CodeOptions, OptLevel, Target};
 
 use crate::cache::ObjectCache;
+use crate::files::{FileBackend, Text};
 use crate::kernels::{Kernel, Kernels, objects};
 use crate::library::{Built, Library, Program};
 use crate::llvm::{Emit, Jit, Llvm};
-use crate::registry::{FileBackend, Text};
 use crate::{emit, entry, header, packed};
 
 /// LLVM, as it is found on this machine, for the processors that it knows.

@@ -113,7 +113,7 @@ struct Programs {
 }
 
 impl Library<'_> {
-    /// [`FileBackend::shared`](crate::registry::FileBackend::shared), by LLVM.
+    /// [`FileBackend::shared`](crate::files::FileBackend::shared), by LLVM.
     ///
     /// # Errors
     /// See there.
@@ -122,7 +122,7 @@ impl Library<'_> {
         Ok(Built { library: linker.link(self.link)?, header })
     }
 
-    /// [`FileBackend::archive`](crate::registry::FileBackend::archive), by LLVM.
+    /// [`FileBackend::archive`](crate::files::FileBackend::archive), by LLVM.
     ///
     /// # Errors
     /// See there.

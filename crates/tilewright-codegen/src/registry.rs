@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::{Backend, CodeOptions, OptLevel, Target};
+use tilewright_target::Backend;
 
 use crate::backend::LlvmBackend;
-use crate::library::{Built, Library, Program};
+use crate::files::FileBackend;
 use crate::opencl::OpenClBackend;
 
 /// The backend for the processor of this machine, and for others of which it knows the triple.
@@ -42,56 +42,4 @@ pub fn files(backend: &dyn Backend) -> Result<&'static dyn FileBackend> {
         "the backend {} makes no libraries and objects",
         backend.name()
     )))
-}
-
-/// A text on the way to code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// The backend's own intermediate form after its optimisations; before them with [`OptLevel::None`].
-    Intermediate,
-    /// Assembly.
-    Assembly,
-}
-
-/// Writes whole programs as files with a C interface.
-pub trait FileBackend: Sync {
-    /// A shared library and its header.
-    ///
-    /// # Errors
-    /// [`Error::Toolchain`] if there is no C compiler or it fails, [`Error::Io`] if a temporary file
-    /// cannot be written, [`Error::Input`] if the name is not a C identifier,
-    /// [`Error::Unsupported`] for constants of 2 GB and more; and those of code generation.
-    fn shared(&self, library: &Library<'_>, options: &CodeOptions<'_>) -> Result<Built>;
-
-    /// A static library and its header.
-    ///
-    /// # Errors
-    /// As [`FileBackend::shared`]; [`Error::Unsupported`] for further objects and libraries, which programs
-    /// are linked with themselves.
-    fn archive(&self, library: &Library<'_>, options: &CodeOptions<'_>) -> Result<Built>;
-
-    /// An object file of a program whose symbols begin with `name`, and its header.
-    ///
-    /// # Errors
-    /// Those of code generation, and [`Error::Input`] if the name is not a C identifier.
-    fn object(
-        &self,
-        name: &str,
-        program: &Program<'_>,
-        target: &Target,
-        options: &CodeOptions<'_>,
-    ) -> Result<Built>;
-
-    /// A program as text, with symbols that begin with `name`.
-    ///
-    /// # Errors
-    /// As [`FileBackend::object`].
-    fn text(
-        &self,
-        name: &str,
-        program: &Program<'_>,
-        text: Text,
-        target: &Target,
-        level: OptLevel,
-    ) -> Result<String>;
 }

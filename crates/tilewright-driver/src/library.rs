@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 
 use tilewright_codegen::entry::Planned;
+use tilewright_codegen::files::FileBackend;
+pub use tilewright_codegen::files::Text;
 use tilewright_codegen::library::{self, Built, Control, Library};
-pub use tilewright_codegen::registry::Text;
-use tilewright_codegen::registry::{self, FileBackend};
+use tilewright_codegen::registry;
 use tilewright_ir::{Error, Result};
 use tilewright_target::CodeOptions;
 

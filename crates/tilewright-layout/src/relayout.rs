@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::expr::fold_binary;
+use tilewright_ir::operators::fold_binary;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::visit::{
     Subst, fold_block_children, fold_expr_children, fold_func, fold_stmt_children,

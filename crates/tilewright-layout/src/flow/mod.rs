@@ -251,6 +251,8 @@ struct Permuted {
     logical: Vec<Dim>,
     /// For each axis the root's.
     axes: Vec<usize>,
+    /// For each of the root's axes the value's.
+    inverse: Vec<usize>,
 }
 
 impl Permuted {
@@ -261,9 +263,7 @@ impl Permuted {
 
     /// A layout of the root, as one of the value.
     fn as_value(&self, layout: &TiledLayout) -> TiledLayout {
-        let mut back = vec![0; self.axes.len()];
-        self.axes.iter().enumerate().for_each(|(k, d)| back[*d] = k);
-        layout.with_axes(&back)
+        layout.with_axes(&self.inverse)
     }
 }
 
@@ -385,7 +385,9 @@ impl<'a, 'm> Flow<'a, 'm> {
     fn permuted(&self, v: &GraphVar) -> Option<Permuted> {
         let (root, layout, ..) = self.packs.get(&v.id())?;
         let axes = layout.axes()?;
-        Some(Permuted { root: root.clone(), logical: layout.logical.clone(), axes })
+        let mut inverse = vec![0; axes.len()];
+        axes.iter().enumerate().for_each(|(k, d)| inverse[*d] = k);
+        Some(Permuted { root: root.clone(), logical: layout.logical.clone(), axes, inverse })
     }
 
     /// Whether a value is a conversion of another one that does more than permute its axes.

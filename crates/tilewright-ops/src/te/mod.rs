@@ -36,7 +36,7 @@ mod func;
 
 use std::sync::Arc;
 
-use tilewright_ir::expr::IntoExpr;
+use tilewright_ir::operators::IntoExpr;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Error, Expr, IterKind, TypeKind, Var};
 
 pub(crate) use func::check_type;
