@@ -37,7 +37,7 @@ use crate::padding;
 /// `expand_products` by name.
 pub const PASS: Pass = Pass {
     name: "expand_products",
-    summary: "make products of integers less zero points products of what instructions multiply",
+    summary: "turn products of integers less zero points into products that instructions compute",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Module(|module, given, _| Ok(expand_products(module, &target(given)?))),
 };

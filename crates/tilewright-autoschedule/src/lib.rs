@@ -10,7 +10,7 @@
 //! * `axes`: iteration variables that all accesses walk as one.
 //! * [`contraction`]: contractions, recognised from their accesses.
 //! * [`blocks`]: products with weights of a few bits, in tiles.
-//! * [`integer`]: products of integers, made products of what instructions multiply.
+//! * [`integer`]: products of integers, turned into products that instructions compute.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
 //! * [`tile`]: register tiles, and what they cost by a written model.
 //! * `candidates`: the choice of a tile.

@@ -38,8 +38,8 @@ use tilewright_analysis::footprint::{Footprint, fed, known_around, touches, view
 use tilewright_transform::names::fresh_block_name;
 
 primitives! {
-    /// Splits a block that copies with padding at a loop into a fill with the pad value and a
-    /// copy of what is inside. Returns the block that fills; the copy keeps the name.
+    /// Splits a block that copies with padding at a loop into a fill with the pad value and a copy
+    /// of the inside. Returns the block that fills; the copy keeps the name.
     ///
     /// # Errors
     /// `Refused` where something else in the loop may see the fill, the block is not one store of

@@ -40,8 +40,8 @@ primitives! {
     /// the value reads may have changed by then.
     compute_inline(block: &BlockRef), edit |f| compute_inline(f, block);
 
-    /// Puts what a block makes of its producer's buffer where the producer writes it; the block
-    /// and the buffer go.
+    /// Inlines a block into the block that writes its input; the block and the buffer between them
+    /// go.
     ///
     /// # Errors
     /// `Refused` where the block does not read a buffer at its iteration variables alone, the

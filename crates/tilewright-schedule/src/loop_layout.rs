@@ -73,9 +73,9 @@ primitives! {
     /// first part depends on an earlier one of the second.
     fission(l "loop": &LoopRef, at: usize) -> (LoopRef, LoopRef), edit |f| fission(f, l, at);
 
-    /// Lets consecutive loops of one sequence, in their order, be one loop over the iterations of all
-    /// of them, which branches on whose iteration it is. Every iteration runs when it did: this takes
-    /// back what `loop_partition` does. Returns the loop.
+    /// Joins consecutive loops of one sequence, in their order, into one loop over the iterations
+    /// of all, with a branch for each. The order of the iterations stays: this is the inverse of
+    /// `loop_partition`. Returns the loop.
     ///
     /// # Errors
     /// `Refused` where the loops are fewer than two, are not one behind the other, or run in a special

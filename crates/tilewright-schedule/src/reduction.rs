@@ -28,8 +28,8 @@ use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.
-    /// Returns that block; what is left is `NAME_update`, which references to the block in a
-    /// script then mean.
+    /// Returns that block. The rest is called `NAME_update`, and references of a script to the old
+    /// block mean it.
     ///
     /// # Errors
     /// `Refused` where the block has no initialisation, the loop is not around it or lies inside

@@ -43,8 +43,8 @@ use tilewright_layout::index_map::IndexMap;
 use tilewright_transform::names::fresh_block_name;
 
 primitives! {
-    /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's
-    /// iteration variables. Returns the block that copies.
+    /// Copies the part of a buffer that a block reads into a cache that is indexed by a map of the
+    /// block's iteration variables. Returns the block that copies.
     ///
     /// # Errors
     /// Those of [`Schedule::cache_read`](crate::Schedule::cache_read), and `Refused` where the

@@ -35,7 +35,7 @@ const FLOW: Flag = Flag {
 /// `remove_no_op` by name.
 pub const PASS: Pass = Pass {
     name: "remove_no_op",
-    summary: "remove stores whose values are not used or that change nothing, and what is empty then",
+    summary: "remove stores whose values are not used or that change nothing, and loops and blocks without a body",
     options: &[
         &FLOW,
         &Number {

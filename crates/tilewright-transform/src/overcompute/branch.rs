@@ -34,7 +34,7 @@ use tilewright_polyhedral::scop::{Act, Scop, ScopStmt, rewrite};
 /// `remove_overcompute_through_branching` by name.
 pub const PASS: Pass = Pass {
     name: "remove_overcompute_through_branching",
-    summary: "put guards around what changes nothing where they are false",
+    summary: "put guards around statements that change nothing where the guards are false",
     options: &[],
     run: pass::Run::Tensor(|f, _, why| remove_overcompute(f, None, why)),
 };
