@@ -9,8 +9,8 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use tilewright::schedule;
 use tilewright::schedule::LambdaItem;
 use tilewright_driver::{DType, Error};
-use tilewright_ir::expr::IntoExpr;
 use tilewright_ir::lambda::LambdaBody;
+use tilewright_ir::operators::IntoExpr;
 use tilewright_ir::{BinOp, Expr as Tree, Intrin, Var};
 
 use crate::error::Result;

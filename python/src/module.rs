@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tilewright_driver::load::{Draft, fixed_inputs};
 use tilewright_driver::passes::{self, Config};
-use tilewright_driver::pipeline::Stage;
+use tilewright_driver::pipeline::PipelineStage;
 use tilewright_driver::session::{OpenSizes, Origin, Request};
 use tilewright_driver::{DType, Error, Session, SizeRange, Sizes, print};
 use tilewright_graph::sizes;
@@ -279,7 +279,7 @@ impl Module {
         stage: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Module> {
-        let until = Stage::named(stage)?;
+        let until = PipelineStage::named(stage)?;
         let module = self.get(py)?.clone();
         let made = away_until_signal(py, options::parse(options)?, move |options| {
             Session::new(options.clone()).stages(&module, until)

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use tilewright_driver::passes as table;
-use tilewright_driver::pipeline::Stage;
+use tilewright_driver::pipeline::PipelineStage;
 
 /// An option: name, what it means, its values in words, its default as text.
 type Choice = (&'static str, &'static str, String, String);
@@ -21,5 +21,5 @@ pub fn passes() -> Vec<(&'static str, &'static str, Vec<Choice>)> {
 /// The stages of a compilation, in order.
 #[pyfunction]
 pub fn stages() -> Vec<&'static str> {
-    Stage::all().map(Stage::name).collect()
+    PipelineStage::all().map(PipelineStage::name).collect()
 }

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pathlib
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -54,6 +58,40 @@ def f(A: T.Buffer(({count},), "{dtype}"), B: T.Buffer(({count},), "{dtype}")):
             vi = T.axis.spatial({count}, i)
             B[vi] = {expression}
 """
+
+
+def long_function(loops: int) -> str:
+    """A function of so many loops, one after the other."""
+    nests = "\n".join(
+        f"""
+    for i in range(64):
+        with T.block("b{k}"):
+            vi = T.axis.spatial(64, i)
+            A{k + 1}[vi] = T.exp(A{k}[vi]) + T.sin(A{k}[vi]) * T.float32({k})
+"""
+        for k in range(loops)
+    )
+    buffers = "\n".join(f'    A{k} = T.alloc_buffer((64,), "float32")' for k in range(1, loops))
+    return f"""
+@T.prim_func
+def f(A0: T.Buffer((64,), "float32"), A{loops}: T.Buffer((64,), "float32")):
+{buffers}
+{nests}
+"""
+
+
+def check_interrupt(program: str, after: float) -> None:
+    """Another process runs a program that says when it is ready, and is interrupted some seconds later."""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(after)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        took = time.monotonic() - start
+        assert process.wait(60) == 0
+    assert took < 1
 
 
 @pytest.fixture

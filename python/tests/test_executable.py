@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pathlib
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tilewright
-from conftest import ROOT, TWO, elementwise
+from conftest import ROOT, TWO, check_interrupt, elementwise, long_function
 
 
 @pytest.fixture
@@ -92,26 +90,10 @@ def test_outputs_are_written_into_arrays(two: tilewright.Executable) -> None:
 
 def test_an_interrupt_ends_a_compilation(tmp_path: pathlib.Path) -> None:
     """Another process compiles hundreds of functions, and is interrupted."""
-    loops = "\n".join(
-        f"""
-    for i in range(64):
-        with T.block("b{k}"):
-            vi = T.axis.spatial(64, i)
-            A{k + 1}[vi] = T.exp(A{k}[vi]) + T.sin(A{k}[vi]) * T.float32({k})
-"""
-        for k in range(400)
-    )
-    buffers = "\n".join(f'    A{k} = T.alloc_buffer((64,), "float32")' for k in range(1, 400))
-    text = f"""
-@T.prim_func
-def f(A0: T.Buffer((64,), "float32"), A400: T.Buffer((64,), "float32")):
-{buffers}
-{loops}
-"""
     file = tmp_path / "long.py"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(long_function(400), encoding="utf-8")
     program = f"""
-import sys, time, tilewright
+import tilewright
 module = tilewright.load({str(file)!r})
 print("ready", flush=True)
 try:
@@ -120,16 +102,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        start = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "interrupted\n"
-        took = time.monotonic() - start
-        assert process.wait(60) == 0
-    assert took < 1
+    check_interrupt(program, after=0.5)
 
 
 def test_what_progress_raises_ends_the_compilation(double: tilewright.Module) -> None:

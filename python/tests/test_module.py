@@ -3,16 +3,12 @@ from __future__ import annotations
 import importlib.util
 import pathlib
 import pickle
-import signal
-import subprocess
-import sys
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 import tilewright
-from conftest import TWO, elementwise
+from conftest import TWO, check_interrupt, elementwise, long_function
 
 
 def test_text_goes_in_and_comes_out(double: tilewright.Module) -> None:
@@ -170,25 +166,11 @@ def test_no_error_of_a_compilation_names_the_command_line() -> None:
 
 
 def test_an_interrupt_ends_a_pass(tmp_path: pathlib.Path) -> None:
-    loops = "\n".join(
-        f"""
-    for i in range(64):
-        with T.block("b{k}"):
-            vi = T.axis.spatial(64, i)
-            A{k + 1}[vi] = T.exp(A{k}[vi]) + T.sin(A{k}[vi]) * T.float32({k})
-"""
-        for k in range(1600)
-    )
-    buffers = "\n".join(f'    A{k} = T.alloc_buffer((64,), "float32")' for k in range(1, 1600))
-    text = f"""
-@T.prim_func
-def f(A0: T.Buffer((64,), "float32"), A1600: T.Buffer((64,), "float32")):
-{buffers}
-{loops}
-"""
+    file = tmp_path / "long.py"
+    file.write_text(long_function(1600), encoding="utf-8")
     program = f"""
 import tilewright
-module = tilewright.parse({text!r})
+module = tilewright.load({str(file)!r})
 print("ready", flush=True)
 try:
     module.run_pass("lower")
@@ -196,15 +178,4 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    file = tmp_path / "program.py"
-    file.write_text(program, encoding="utf-8")
-    with subprocess.Popen([sys.executable, str(file)], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.3)
-        start = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "interrupted\n"
-        took = time.monotonic() - start
-        assert process.wait(60) == 0
-    assert took < 1
+    check_interrupt(program, after=0.3)

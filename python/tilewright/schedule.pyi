@@ -52,7 +52,7 @@ class Schedule:
     def _repr_html_(self) -> str: ...
 
     def get_block(self, name: str, func_name: str | None = ...) -> Block:
-        """The block of this name, in the function that is called so or else in the one that a script means: `main`, or the only tensor function.
+        """The block of this name, in the named function; without a name, in `main` or in the only tensor function.
 
         Args:
             name: A string.
@@ -240,7 +240,7 @@ class Schedule:
         """
 
     def join_loops(self, *loops: Sequence[Loop | str] | Loop | str) -> Loop:
-        """Lets consecutive loops of one sequence, in their order, be one loop over the iterations of all of them, which branches on whose iteration it is. Every iteration runs when it did: this takes back what `loop_partition` does. Returns the loop.
+        """Joins consecutive loops of one sequence, in their order, into one loop over the iterations of all, with a branch for each. The order of the iterations stays: this is the inverse of `loop_partition`. Returns the loop.
 
         Args:
             loops: A list, each a loop.
@@ -301,7 +301,7 @@ class Schedule:
         """
 
     def reverse_compute_inline(self, block: Block | str) -> None:
-        """Puts what a block makes of its producer's buffer where the producer writes it; the block and the buffer go.
+        """Inlines a block into the block that writes its input; the block and the buffer between them go.
 
         Args:
             block: A block.
@@ -381,7 +381,7 @@ class Schedule:
         storage_scope: str | None,
         index_map: Callable[..., Any] | Lambda,
     ) -> Block:
-        """Copies what a block reads of a buffer into a cache that is indexed by a map of the block's iteration variables. Returns the block that copies.
+        """Copies the part of a buffer that a block reads into a cache that is indexed by a map of the block's iteration variables. Returns the block that copies.
 
         Args:
             block: A block.
@@ -419,7 +419,7 @@ class Schedule:
         """
 
     def decompose_reduction(self, block: Block | str, loop: Loop | str) -> Block:
-        """Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop. Returns that block; what is left is `NAME_update`, which references to the block in a script then mean.
+        """Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop. Returns that block. The rest is called `NAME_update`, and references of a script to the old block mean it.
 
         Args:
             block: A block.
@@ -546,7 +546,7 @@ class Schedule:
         """
 
     def decompose_padding(self, block: Block | str, loop: Loop | str) -> Block:
-        """Splits a block that copies with padding at a loop into a fill with the pad value and a copy of what is inside. Returns the block that fills; the copy keeps the name.
+        """Splits a block that copies with padding at a loop into a fill with the pad value and a copy of the inside. Returns the block that fills; the copy keeps the name.
 
         Args:
             block: A block.
@@ -593,7 +593,7 @@ class Schedule:
         preserve_unit_iters: bool = True,
         disable_predication: bool = False,
     ) -> list[Loop]:
-        """Takes a loop apart into consecutive loops: of `factors` iterations, of which one may be open, and what is left over; without factors where the conditions in it change. Returns the parts, in order.
+        """Splits a loop into consecutive loops: of `factors` iterations, one of which may be open, and of the rest; without factors, at the places where conditions in it change. Returns the parts, in order.
 
         Args:
             loop: A loop.

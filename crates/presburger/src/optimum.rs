@@ -79,12 +79,12 @@ impl Relation {
                 all.push((set.intersect(&image, budget)?, aff));
             }
         }
-        PwAff::of_pieces(space, apart(all, budget)?).coalesce(budget)
+        PwAff::of_pieces(space, make_disjoint(all, budget)?).coalesce(budget)
     }
 }
 
 /// Pieces without a common point.
-fn apart(pieces: Vec<Piece>, budget: &Budget) -> Res<Vec<Piece>> {
+fn make_disjoint(pieces: Vec<Piece>, budget: &Budget) -> Res<Vec<Piece>> {
     if pieces.len() < 2 {
         return Ok(pieces);
     }

@@ -88,15 +88,15 @@ fn solve(first: Node, has_function: bool, most: usize, budget: &Budget) -> Res<V
     let mut open = vec![first];
     while let Some(mut node) = open.pop() {
         match node.settle(budget)? {
-            Step::Empty => {}
-            Step::Done => {
+            SimplexStep::Empty => {}
+            SimplexStep::Done => {
                 let value = node.least().filter(|_| has_function);
                 done.push(Piece { domain: node.context, value });
                 if done.len() > most {
                     return Err(Stop::NoForm);
                 }
             }
-            Step::Split(row) => {
+            SimplexStep::Split(row) => {
                 let part = node.rows[row].known.clone();
                 let mut below = node.clone();
                 below.demand(&complement(&part)?)?;
@@ -166,7 +166,7 @@ struct Node {
     points: Vec<Vec<Int>>,
 }
 
-enum Step {
+enum SimplexStep {
     Empty,
     Done,
     /// The sign of this row has to be known.
@@ -211,11 +211,11 @@ impl Node {
     }
 
     /// Pivots and cuts until the sign of a row has to be known, or there is a least point.
-    fn settle(&mut self, budget: &Budget) -> Res<Step> {
+    fn settle(&mut self, budget: &Budget) -> Res<SimplexStep> {
         if self.points.is_empty() {
             match self.context.point(budget)? {
                 Some(point) => self.points.push(point),
-                None => return Ok(Step::Empty),
+                None => return Ok(SimplexStep::Empty),
             }
         }
         loop {
@@ -229,7 +229,7 @@ impl Node {
                 if self.rows[at].columns.iter().all(|v| *v <= 0) {
                     // It can only hold where what is known is not negative.
                     if sign == Sign::Minus {
-                        return Ok(Step::Empty);
+                        return Ok(SimplexStep::Empty);
                     }
                     let part = self.rows[at].known.clone();
                     self.demand(&part)?;
@@ -245,7 +245,7 @@ impl Node {
             if self.points.is_empty() {
                 match self.context.point(budget)? {
                     Some(point) => self.points.push(point),
-                    None => return Ok(Step::Empty),
+                    None => return Ok(SimplexStep::Empty),
                 }
             }
             if let Some(row) = minus {
@@ -254,10 +254,10 @@ impl Node {
                 continue;
             }
             if let Some(row) = split {
-                return Ok(Step::Split(row));
+                return Ok(SimplexStep::Split(row));
             }
             if !self.cut(budget)? {
-                return Ok(Step::Done);
+                return Ok(SimplexStep::Done);
             }
         }
     }

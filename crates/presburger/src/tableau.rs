@@ -131,14 +131,14 @@ pub(crate) use exact;
 
 /// Where an unknown is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum TableauPlace {
     Row(usize),
     Col(usize),
 }
 
 #[derive(Clone, Debug)]
 struct Unknown {
-    place: Place,
+    place: TableauPlace,
     /// Whether it must not be negative.
     restricted: bool,
 }
@@ -168,7 +168,7 @@ impl<'b, N: Num> Tableau<'b, N> {
         Tableau {
             budget,
             unknowns: (0..vars)
-                .map(|at| Unknown { place: Place::Col(at), restricted: false })
+                .map(|at| Unknown { place: TableauPlace::Col(at), restricted: false })
                 .collect(),
             vars,
             rows: Vec::new(),
@@ -197,11 +197,11 @@ impl<'b, N: Num> Tableau<'b, N> {
                 continue;
             }
             match self.unknowns[v].place {
-                Place::Col(at) => {
+                TableauPlace::Col(at) => {
                     let more = big(row[0].times(c))?;
                     row[2 + at] = big(row[2 + at].plus(&more))?;
                 }
-                Place::Row(at) => {
+                TableauPlace::Row(at) => {
                     let other = &self.rows[at];
                     // row / d + c * other / e, over the common denominator.
                     let (d, e) = (row[0].clone(), other[0].clone());
@@ -217,7 +217,8 @@ impl<'b, N: Num> Tableau<'b, N> {
         }
         normalize(&mut row);
         let unknown = self.unknowns.len();
-        self.unknowns.push(Unknown { place: Place::Row(self.rows.len()), restricted: false });
+        self.unknowns
+            .push(Unknown { place: TableauPlace::Row(self.rows.len()), restricted: false });
         self.row_of.push(unknown);
         self.rows.push(row);
         Ok(unknown)
@@ -249,7 +250,7 @@ impl<'b, N: Num> Tableau<'b, N> {
     /// Moves to a vertex at which an unknown is not negative; whether there is one.
     fn raise(&mut self, unknown: usize) -> Res<bool> {
         loop {
-            let Place::Row(at) = self.unknowns[unknown].place else { return Ok(true) };
+            let TableauPlace::Row(at) = self.unknowns[unknown].place else { return Ok(true) };
             if self.rows[at][1].sign() >= 0 {
                 return Ok(true);
             }
@@ -351,8 +352,8 @@ impl<'b, N: Num> Tableau<'b, N> {
         self.rows[at] = pivot;
         done?;
         let (row, column) = (self.row_of[at], self.col_of[col]);
-        self.unknowns[row].place = Place::Col(col);
-        self.unknowns[column].place = Place::Row(at);
+        self.unknowns[row].place = TableauPlace::Col(col);
+        self.unknowns[column].place = TableauPlace::Row(at);
         self.row_of[at] = column;
         self.col_of[col] = row;
         Ok(())
@@ -363,8 +364,8 @@ impl<'b, N: Num> Tableau<'b, N> {
         self.unknowns[..self.vars]
             .iter()
             .map(|u| match u.place {
-                Place::Col(_) => (N::from_int(0), N::from_int(1)),
-                Place::Row(at) => {
+                TableauPlace::Col(_) => (N::from_int(0), N::from_int(1)),
+                TableauPlace::Row(at) => {
                     let (a, d) = (&self.rows[at][1], &self.rows[at][0]);
                     let g = if d.is_one() { N::from_int(1) } else { d.gcd(a) };
                     if g.is_one() { (a.clone(), d.clone()) } else { (a.by(&g), d.by(&g)) }
@@ -379,8 +380,8 @@ impl<'b, N: Num> Tableau<'b, N> {
         let unknown = self.add_function(&row[0], &row[1..])?;
         let found = self.lower(unknown, |_| false)?;
         let value = match self.unknowns[unknown].place {
-            Place::Col(_) => (N::from_int(0), N::from_int(1)),
-            Place::Row(at) => (self.rows[at][1].clone(), self.rows[at][0].clone()),
+            TableauPlace::Col(_) => (N::from_int(0), N::from_int(1)),
+            TableauPlace::Row(at) => (self.rows[at][1].clone(), self.rows[at][0].clone()),
         };
         self.forget(unknown)?;
         Ok(found.then_some(value))
@@ -391,11 +392,11 @@ impl<'b, N: Num> Tableau<'b, N> {
     fn lower(&mut self, unknown: usize, enough: impl Fn(&[N]) -> bool) -> Res<bool> {
         loop {
             match self.unknowns[unknown].place {
-                Place::Col(col) => match self.blocking(col, false, None)? {
+                TableauPlace::Col(col) => match self.blocking(col, false, None)? {
                     None => return Ok(false),
                     Some(row) => self.pivot(row, col)?,
                 },
-                Place::Row(at) => {
+                TableauPlace::Row(at) => {
                     if enough(&self.rows[at]) {
                         return Ok(true);
                     }
@@ -412,7 +413,7 @@ impl<'b, N: Num> Tableau<'b, N> {
     /// Removes an unknown, the last one, that restricts nothing.
     fn forget(&mut self, unknown: usize) -> Res<()> {
         debug_assert_eq!(unknown + 1, self.unknowns.len());
-        if let Place::Col(col) = self.unknowns[unknown].place {
+        if let TableauPlace::Col(col) = self.unknowns[unknown].place {
             // Some row depends on it: the one that it was exchanged with.
             let row = match self.blocking(col, true, None)? {
                 Some(row) => Some(row),
@@ -425,11 +426,11 @@ impl<'b, N: Num> Tableau<'b, N> {
                 self.pivot(row, col)?;
             }
         }
-        if let Place::Row(at) = self.unknowns[unknown].place {
+        if let TableauPlace::Row(at) = self.unknowns[unknown].place {
             self.rows.swap_remove(at);
             self.row_of.swap_remove(at);
             if let Some(moved) = self.row_of.get(at) {
-                self.unknowns[*moved].place = Place::Row(at);
+                self.unknowns[*moved].place = TableauPlace::Row(at);
             }
             self.unknowns.pop();
         }
@@ -441,8 +442,8 @@ impl<'b, N: Num> Tableau<'b, N> {
         self.unknowns[unknown].restricted = false;
         let bounded = self.lower(unknown, |row| row[1].sign() < 0)?;
         let negative = match self.unknowns[unknown].place {
-            Place::Col(_) => false,
-            Place::Row(at) => self.rows[at][1].sign() < 0,
+            TableauPlace::Col(_) => false,
+            TableauPlace::Row(at) => self.rows[at][1].sign() < 0,
         };
         if bounded && !negative {
             return Ok(true);

@@ -11,7 +11,7 @@
 //! an index constant, by what is known at a place.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::expr::fold_binary;
+use tilewright_ir::operators::fold_binary;
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};

@@ -19,7 +19,7 @@ use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Range, Region, Stmt, StmtKind, Var, Visit, extent,
 };
 
-use tilewright_polyhedral::place::{Place, Placed, Step, walk_expr_placed, walk_stmt_placed};
+use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_expr_placed, walk_stmt_placed};
 
 /// What a block reads and what it writes, from its accesses.
 pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
@@ -196,7 +196,7 @@ impl Placed for Scan {
     }
 
     /// What is known of a variable stays: it has one definition.
-    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: ScopeStep<'_>, work: impl FnOnce(&mut Self)) {
         let outside = self.at.vars.len();
         self.at.go(step);
         work(self);

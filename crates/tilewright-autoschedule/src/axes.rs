@@ -14,7 +14,7 @@ use tilewright_ir::index::{Affine, is_flat};
 
 /// One or several iteration variables that act as one.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub struct FusedAxis {
     /// The fused variables with their extents, outermost first.
     pub parts: Vec<(Var, Dim)>,
     /// Product of the extents.
@@ -23,7 +23,7 @@ pub struct Axis {
     pub kind: IterKind,
 }
 
-impl Axis {
+impl FusedAxis {
     /// By how much an access moves with one step along the axis; `None` where it does not move
     /// evenly.
     pub fn step(&self, access: &Affine) -> Option<i64> {
@@ -40,7 +40,7 @@ pub(crate) enum Move {
     Rows,
 }
 
-impl Axis {
+impl FusedAxis {
     /// How an access moves along the axis; `None` where it does not move evenly.
     pub(crate) fn moves(&self, access: &Access) -> Option<Move> {
         let offset = access.offset.as_ref()?;
@@ -121,7 +121,7 @@ pub fn fuse(
     iters: &[(Var, Dim, IterKind)],
     accesses: &[Access],
     loose: &HashSet<Var>,
-) -> Vec<Axis> {
+) -> Vec<FusedAxis> {
     let mut pinned = loose.clone();
     for access in accesses {
         match &access.offset {
@@ -131,7 +131,7 @@ pub fn fuse(
             _ => pinned.extend(access.indices.iter().flat_map(free_vars)),
         }
     }
-    let mut axes: Vec<Axis> = Vec::new();
+    let mut axes: Vec<FusedAxis> = Vec::new();
     for (var, extent, kind) in iters {
         if *extent == 1 {
             continue;
@@ -147,7 +147,7 @@ pub fn fuse(
                 axis.extent = axis.extent * *extent;
                 axis.parts.push(part);
             }
-            None => axes.push(Axis { parts: vec![part], extent: *extent, kind: *kind }),
+            None => axes.push(FusedAxis { parts: vec![part], extent: *extent, kind: *kind }),
         }
     }
     axes
@@ -174,12 +174,12 @@ pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option
     let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
     let (_, loads) = accesses.split_last()?;
     let own = loads.iter().any(|a| a.buffer == stage.buffer);
-    let kinds = || accesses.iter().map(|a| a.buffer.dtype());
-    let fits = kinds().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
+    let kinds = accesses.iter().map(|a| a.buffer.dtype());
+    let fits = kinds.clone().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
         && !branches
         && !own
         && !accesses.iter().any(is_opaque);
-    kinds().map(DType::bytes).max().filter(|_| fits)
+    kinds.map(DType::bytes).max().filter(|_| fits)
 }
 
 /// Whether an access moves by an open number of cells.

@@ -96,12 +96,12 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         let (rows, others) = (axes_of_one(broadcast, c), axes_of_one(vector, c));
         for v in columns {
             // Else rows of a window that slides over the vectors read what other rows read.
-            let slide =
-                |r: &usize| *r != v && !moves_along(broadcast, v, c) && slides(c, vector, *r);
-            let rows: Vec<usize> = if rows.is_empty() {
-                others.iter().copied().filter(slide).collect()
-            } else {
+            let rows: Vec<usize> = if !rows.is_empty() {
                 rows.clone()
+            } else if moves_along(broadcast, v, c) {
+                Vec::new()
+            } else {
+                others.iter().copied().filter(|r| *r != v && slides(c, vector, *r)).collect()
             };
             let rows = nearest(c, rows);
             let rows: Vec<Option<usize>> =

@@ -74,17 +74,20 @@ impl Stages {
     /// The pairs of a stage without reduction and the reduction that alone reads it, by their numbers.
     pub(crate) fn pairs(&self) -> Vec<(usize, usize)> {
         let touched: Vec<_> = self.list.iter().map(accessed).collect();
-        let found = |(k, made): (usize, &Stage)| {
+        let mut pairs = Vec::new();
+        for (k, made) in self.each(false) {
             let mut users =
                 (0..self.list.len()).filter(|i| *i != k && uses_buffer(*i, &touched, made));
-            let (Some(reader), None) = (users.next(), users.next()) else { return None };
+            let (Some(reader), None) = (users.next(), users.next()) else { continue };
             // What is made must stay until it is read.
             let stays = reader > k
                 && !(k..=reader).any(|i| touched[i].1.iter().any(|b| touched[k].0.contains(b)));
-            (self.is_local(&made.buffer) && stays && self.get(reader)?.is_reduction())
-                .then_some((k, reader))
-        };
-        self.each(false).filter_map(found).collect()
+            let reduces = self.get(reader).is_some_and(Stage::is_reduction);
+            if self.is_local(&made.buffer) && stays && reduces {
+                pairs.push((k, reader));
+            }
+        }
+        pairs
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Last {
 impl Columns<'_> {
     /// Takes the last tile of columns apart at a depth, in the block of sums and the one that makes the
     /// result of them, and in it the whole vectors from the columns that are left over.
-    pub(crate) fn apart(
+    pub(crate) fn split_last_tile(
         &self,
         sch: &mut Schedule,
         block: &BlockRef,

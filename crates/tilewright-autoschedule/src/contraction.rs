@@ -28,7 +28,7 @@ use tilewright_target::{Target, TensorInstruction};
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub struct ContractionAxis {
     /// The block's variable; the last one of several.
     pub var: Var,
     /// The positions of its iteration variables in the block, the slowest first, and their extents.
@@ -41,11 +41,11 @@ pub struct Axis {
     pub kind: IterKind,
 }
 
-impl Axis {
+impl ContractionAxis {
     /// The axis of the `k`-th iteration variable of a block.
-    pub fn new(k: usize, var: &Var, dim: Dim, kind: IterKind) -> Axis {
+    pub fn new(k: usize, var: &Var, dim: Dim, kind: IterKind) -> ContractionAxis {
         let extent = dim.estimate();
-        Axis { var: var.clone(), iters: vec![(k, extent)], extent, dim, kind }
+        ContractionAxis { var: var.clone(), iters: vec![(k, extent)], extent, dim, kind }
     }
 
     /// Whether its extent is known only when the function runs.
@@ -100,7 +100,7 @@ pub struct Contraction {
     /// The name of its block.
     pub block: Arc<str>,
     /// Iteration variables in the order of the loops, spatial ones first.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<ContractionAxis>,
     /// The factors.
     pub operands: [Operand; 2],
     /// For each axis of the buffer of sums the position of the iteration variable that runs along it,
@@ -117,36 +117,39 @@ pub struct Contraction {
     pub group: Option<Group>,
 }
 
+impl Operand {
+    /// The load that a factor of sums of a type is, widened or not.
+    fn recognise(factor: &Expr, dtype: DType, axes: &[ContractionAxis]) -> Option<Operand> {
+        let (load, widened) = match factor.kind() {
+            ExprKind::Cast(narrow) if matches!(dtype, DType::I32 | DType::F32) => (narrow, true),
+            _ => (factor, false),
+        };
+        let ExprKind::Load(buffer, indices) = load.kind() else { return None };
+        let fits = match dtype {
+            DType::I32 => matches!(buffer.dtype(), DType::I8 | DType::U8 | DType::I16),
+            DType::F32 if widened => buffer.dtype() == DType::BF16,
+            _ => !widened && buffer.dtype() == dtype,
+        };
+        let steps = steps(buffer, indices, axes)?;
+        let (buffer, indices) = (buffer.clone(), indices.clone());
+        fits.then_some(Operand { buffer, indices, steps, free: false, made: false })
+    }
+}
+
 impl Contraction {
     /// The contraction that a stage is, if it is one. `is_free` says which buffers have a free layout.
     pub fn recognise(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
         let [a, b] = stage.factors()?;
         let dtype = stage.buffer.dtype();
         stage.init.as_ref().filter(|e| is_zero(e, dtype))?;
-        let axes: Vec<Axis> = stage
+        let axes: Vec<ContractionAxis> = stage
             .dims()
             .enumerate()
-            .map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind))
+            .map(|(k, (var, extent, kind))| ContractionAxis::new(k, var, extent, kind))
             .collect();
-        let operand = |e: &Expr| {
-            let (e, widened) = match e.kind() {
-                ExprKind::Cast(narrow) if matches!(dtype, DType::I32 | DType::F32) => {
-                    (narrow, true)
-                }
-                _ => (e, false),
-            };
-            let ExprKind::Load(buffer, indices) = e.kind() else { return None };
-            let fits = match dtype {
-                DType::I32 => matches!(buffer.dtype(), DType::I8 | DType::U8 | DType::I16),
-                DType::F32 if widened => buffer.dtype() == DType::BF16,
-                _ => !widened && buffer.dtype() == dtype,
-            };
-            let steps = steps(buffer, indices, &axes)?;
-            let (buffer, indices) = (buffer.clone(), indices.clone());
-            let free = is_free(&buffer);
-            fits.then_some(Operand { buffer, indices, steps, free, made: false })
-        };
-        let operands = [operand(&a)?, operand(&b)?];
+        let operands =
+            [Operand::recognise(&a, dtype, &axes)?, Operand::recognise(&b, dtype, &axes)?]
+                .map(|o| Operand { free: is_free(&o.buffer), ..o });
         let wide = operands.each_ref().map(|o| o.buffer.dtype() == dtype);
         if operands[0].buffer == operands[1].buffer || wide[0] != wide[1] {
             return None;
@@ -323,14 +326,19 @@ fn as_one(slow: i64, fast: i64, extent: i64) -> bool {
 /// A step of an open number of cells, which is taken to be longer than any other.
 const OPEN_STEP: i64 = 1 << 40;
 
+/// Whether an index moves by a known number along a variable.
+fn is_even(index: &Expr, v: &Var) -> bool {
+    Affine::from_expr(index).is_some_and(|index| index.coefficient(v).is_some())
+}
+
 /// By how many cells an access moves along each axis; `None` where that is not even.
-pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
+pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[ContractionAxis]) -> Option<Vec<i64>> {
     let offset = Affine::of_access(buffer, indices)?;
-    let even = |i: &Expr, v: &Var| Affine::from_expr(i).is_some_and(|i| i.coefficient(v).is_some());
+
     axes.iter()
         .map(|a| match offset.coefficient(&a.var) {
             // It moves indices evenly, along which cells are an open number apart.
-            None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| even(i, &a.var)) => {
+            None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| is_even(i, &a.var)) => {
                 Some(OPEN_STEP)
             }
             step => step,

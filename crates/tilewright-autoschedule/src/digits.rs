@@ -32,7 +32,7 @@ pub fn digits(iters: &Iters, value: Expr, indices: Vec<Expr>) -> Digits {
     let value = simplify_indices(&value, &bound);
     let indices: Vec<Expr> = indices.iter().map(|i| simplify(i, &bound)).collect();
     let mut found: HashMap<Var, BTreeSet<i64>> = HashMap::new();
-    let mut look = |e: &Expr| {
+    for e in [&value].into_iter().chain(&indices) {
         e.any(|e| {
             if let ExprKind::Binary(op, x, c) = e.kind()
                 && matches!(op, BinOp::FloorDiv | BinOp::FloorMod)
@@ -43,9 +43,7 @@ pub fn digits(iters: &Iters, value: Expr, indices: Vec<Expr>) -> Digits {
             }
             false
         });
-    };
-    look(&value);
-    indices.iter().for_each(&mut look);
+    }
     let mut split: Iters = Vec::new();
     let mut counts = Vec::new();
     let mut values = HashMap::new();

@@ -39,7 +39,7 @@ use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::columns::Columns;
-use crate::contraction::{Axis, Contraction, Group};
+use crate::contraction::{Contraction, ContractionAxis, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
 use crate::partial::begun;
@@ -103,7 +103,7 @@ pub fn tiled(
     let mut head = None;
     if let (Some(along), Some(axis), Some(at)) = (tile.along, tile.packed(), columns) {
         let few = Columns { c, tile, target, along, outer: outer.len() };
-        last = few.apart(sch, &block, &finish, at)?;
+        last = few.split_last_tile(sch, &block, &finish, at)?;
         few.pack(sch, &block, &last, tiles_outermost(c, tile, axis))?;
         unread(sch, func, apart)?;
         head = Some(few.tiled(sch, &last)?);
@@ -296,7 +296,7 @@ impl Inside<'_> {
         })
     }
 
-    fn loops_around(&self, kind: TileBlock, apart: Option<&Axis>) -> usize {
+    fn loops_around(&self, kind: TileBlock, apart: Option<&ContractionAxis>) -> usize {
         match kind {
             TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
             TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
@@ -584,15 +584,10 @@ fn pack(
         let before = blocks(sch, func)?;
         // An axis that is padded has one iteration variable.
         let mut padding = vec![1; c.rank()];
-        let mut pad = |axis: usize, multiple: i64| {
+        let columns = ragged.then_some((tile.vector_axis, tile.width));
+        for (axis, multiple) in columns.into_iter().chain(ragged_group.map(|g| (g.axis, g.size))) {
             let first = c.axes[axis].iters.first().and_then(|(k, _)| padding.get_mut(*k));
             first.into_iter().for_each(|p| *p = multiple);
-        };
-        if ragged {
-            pad(tile.vector_axis, tile.width);
-        }
-        if let Some(group) = ragged_group {
-            pad(group.axis, group.size);
         }
         sch.pad_einsum(block, &padding)?;
         for b in blocks(sch, func)? {

@@ -25,7 +25,7 @@ use crate::canonical::{reads, sole_reader};
 use crate::parts::{alone, copied, lay_out, packed, written};
 
 /// A function whose contractions in groups are apart.
-pub struct Apart {
+pub struct SplitGroups {
     /// The schedule that made it so.
     pub schedule: Schedule,
     /// The blocks that copy operands.
@@ -46,26 +46,26 @@ pub struct Copy {
 
 /// The function with all its contractions in groups apart; `None` where there are none, or a primitive
 /// refuses.
-pub fn apart(name: &Arc<str>, func: &TensorFunc) -> Option<Apart> {
+pub fn split_groups(name: &Arc<str>, func: &TensorFunc) -> Option<SplitGroups> {
     let stages = open_stages(func)?;
     if !stages.iter().any(|s| groups(s).is_some()) {
         return None;
     }
-    let mut all = Apart::none(name, func);
+    let mut all = SplitGroups::none(name, func);
     for k in 0..stages.len() {
         let Some(groups) = groups(&stages[k]) else { continue };
-        all.take_apart(name, func, &stages, k, groups).ok()?;
+        all.split(name, func, &stages, k, groups).ok()?;
     }
     Some(all)
 }
 
-impl Apart {
+impl SplitGroups {
     /// A function in which there is nothing to take apart.
-    pub fn none(name: &Arc<str>, func: &TensorFunc) -> Apart {
-        Apart { schedule: alone(name, func), copies: Vec::new(), blocks: Vec::new() }
+    pub fn none(name: &Arc<str>, func: &TensorFunc) -> SplitGroups {
+        SplitGroups { schedule: alone(name, func), copies: Vec::new(), blocks: Vec::new() }
     }
 
-    fn take_apart(
+    fn split(
         &mut self,
         name: &Arc<str>,
         func: &TensorFunc,

@@ -37,7 +37,7 @@ use crate::padding;
 /// `expand_products` by name.
 pub const PASS: Pass = Pass {
     name: "expand_products",
-    summary: "make products of integers less zero points products of what instructions multiply",
+    summary: "turn products of integers less zero points into products that instructions compute",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Module(|module, given, _| Ok(expand_products(module, &target(given)?))),
 };
@@ -182,7 +182,7 @@ fn factor(e: &Expr, reduced: &[&Var]) -> Option<Factor> {
 }
 
 /// What a sum of products becomes.
-struct Made {
+struct SumOfIntegers {
     before: Vec<Stmt>,
     allocs: Vec<Buffer>,
     sum: Stage,
@@ -216,10 +216,14 @@ impl Product {
         stage: &Stage,
         target: &Target,
         is_free: &dyn Fn(&Buffer) -> bool,
-    ) -> Option<Made> {
+    ) -> Option<SumOfIntegers> {
         let types = [0, 1].map(|o: usize| self.0[o].buffer.dtype());
-        let mut made =
-            Made { before: Vec::new(), allocs: Vec::new(), sum: stage.clone(), result: None };
+        let mut made = SumOfIntegers {
+            before: Vec::new(),
+            allocs: Vec::new(),
+            sum: stage.clone(),
+            result: None,
+        };
         let [mut left, mut right] = self.0;
         let other = [types[0], other_sign(types[1])];
         let bytes = match (instruction(target, types), instruction(target, other)) {
@@ -261,19 +265,19 @@ impl Product {
             if plain { stage.name().clone() } else { format!("{}_products", stage.name()).into() };
         let iters = padding::iters(stage);
         let sum = out.load(stage.indices.to_vec()) + (factor_value(&left) * factor_value(&right));
-        let zero = || Some(Expr::i32(0));
-        let sum = Stage::build(name, &iters, &out, stage.indices.clone(), sum, zero());
+        let zero = Some(Expr::i32(0));
+        let sum = Stage::build(name, &iters, &out, stage.indices.clone(), sum, zero);
         made.sum = tilewright_analysis::stage::stage(&Subst::refresh().stmt(&sum.stmt))?;
         if plain {
             return Some(made);
         }
         let mut result = out.load(stage.indices.clone());
-        let mut sums = |f: &Factor| made.sums(stage, &iters, f);
+
         if let Some(zero) = &right.zero {
-            result = result - zero.clone() * sums(&left)?;
+            result = result - zero.clone() * made.sums(stage, &iters, &left)?;
         }
         if let Some(zero) = &left.zero {
-            result = result - zero.clone() * sums(&right)?;
+            result = result - zero.clone() * made.sums(stage, &iters, &right)?;
         }
         if let (Some(x), Some(y)) = (&left.zero, &right.zero) {
             let count = dim::product(iters.iter().filter(|i| i.2 == IterKind::Reduce).map(|i| i.1));
@@ -288,7 +292,7 @@ fn factor_value(f: &Factor) -> Expr {
     f.buffer.load(f.at.clone()).cast(DType::I32)
 }
 
-impl Made {
+impl SumOfIntegers {
     fn alloc(&mut self, name: &str, shape: &[Expr], dtype: DType) -> Buffer {
         let like = Buffer::with_extents(name, &[], dtype);
         let buffer = like.derive_storage(|b| b.shape = shape.to_vec());

@@ -10,7 +10,7 @@
 //! * `axes`: iteration variables that all accesses walk as one.
 //! * [`contraction`]: contractions, recognised from their accesses.
 //! * [`blocks`]: products with weights of a few bits, in tiles.
-//! * [`integer`]: products of integers, made products of what instructions multiply.
+//! * [`integer`]: products of integers, turned into products that instructions compute.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
 //! * [`tile`]: register tiles, and what they cost by a written model.
 //! * `candidates`: the choice of a tile.
@@ -73,7 +73,7 @@ use tilewright_transform::pass::{Pass, Run};
 
 use crate::canonical::{follows, refusal, sole_reader};
 use crate::contraction::{Contraction, is_free, steps};
-use crate::groups::Apart;
+use crate::groups::SplitGroups;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::parts::alone;
 use crate::price::candidates;
@@ -218,7 +218,7 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
         return Tiled::default();
     }
     let mut remarks = Vec::new();
-    let plain = Apart::none(name, func);
+    let plain = SplitGroups::none(name, func);
     match blocks::schedule::schedule(&plain.schedule, name, func, target) {
         Some(Ok(schedule)) => {
             return Tiled { schedule: Some(schedule), remarks, untiled: Vec::new() };
@@ -227,7 +227,7 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
         None => {}
     }
     // Groups stay together where one of them gets no tiles.
-    if let Some(apart) = groups::apart(name, func) {
+    if let Some(apart) = groups::split_groups(name, func) {
         let found = tiles(name, apart, target);
         if found.schedule.is_some() {
             return found;
@@ -249,7 +249,7 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
 
 /// The tiles of a function; no schedule where there are none, or a contraction that was taken apart has
 /// none.
-fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> Tiled {
+fn tiles(name: &Arc<str>, apart: SplitGroups, target: &Target) -> Tiled {
     let mut sch = apart.schedule.clone();
     let Ok(func) = sch.func(name).cloned() else { return Tiled::default() };
     let Some(stages) = open_stages(&func) else { return Tiled::default() };
@@ -279,7 +279,7 @@ struct Tiling<'a> {
     name: &'a Arc<str>,
     func: &'a TensorFunc,
     stages: &'a [Stage],
-    apart: &'a Apart,
+    apart: &'a SplitGroups,
     target: &'a Target,
 }
 

@@ -32,19 +32,19 @@ impl Order {
     pub(crate) fn choose(c: &Contraction, tile: &Tile, target: &Target) -> Order {
         let vector = &c.operands[tile.vector];
         let broadcast = &c.operands[1 - tile.vector];
-        let of = |in_vector: bool, in_broadcast: bool| -> Vec<Outer> {
-            c.axes_where(IterKind::Spatial, |k| {
-                k != tile.vector_axis
-                    && Some(k) != tile.row_axis
-                    && (vector.steps[k] != 0) == in_vector
-                    && (broadcast.steps[k] != 0) == in_broadcast
-            })
-            .into_iter()
-            .map(Outer::Axis)
-            .collect()
-        };
-        let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
-        let neither = of(false, false);
+        let mut batch = Vec::new();
+        let (mut columns, mut rows, mut neither) = (Vec::new(), Vec::new(), Vec::new());
+        for k in
+            c.axes_where(IterKind::Spatial, |k| k != tile.vector_axis && Some(k) != tile.row_axis)
+        {
+            let kind = match (vector.steps[k] != 0, broadcast.steps[k] != 0) {
+                (true, true) => &mut batch,
+                (true, false) => &mut columns,
+                (false, true) => &mut rows,
+                (false, false) => &mut neither,
+            };
+            kind.push(Outer::Axis(k));
+        }
         let columns_len = columns.len();
         let columns = columns.into_iter().chain([Outer::Columns]);
         // What both operands have of a few channels stays in the first cache, as long as the others come

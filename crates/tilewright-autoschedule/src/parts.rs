@@ -202,7 +202,7 @@ pub(crate) fn cut(
 
 /// Takes the nest around a block apart at the loop of a depth, into a nest for each part of so many
 /// iterations; `outer` loops around stay one. Returns the blocks in them, in order.
-pub(crate) fn apart(
+pub(crate) fn split_nest(
     sch: &mut Schedule,
     block: &BlockRef,
     (outer, depth): (usize, usize),
@@ -253,9 +253,10 @@ pub(crate) fn sizes(all: &[Piece]) -> Vec<Option<Expr>> {
 /// which any number may be left, is a nest: there are fewer.
 pub(crate) fn pieces(extent: Dim, width: i64) -> Vec<Piece> {
     let (mut left, mut all) = (extent, Vec::new());
-    let few = |n: &i64| [1, width].contains(n) || *n * 2 < width && *n < 2 * FEWEST;
     let is_open = extent.known().is_none();
-    for width in halves(width).filter(|n| !is_open || few(n)) {
+    let widths = halves(width)
+        .filter(|n| !is_open || [1, width].contains(n) || *n * 2 < width && *n < 2 * FEWEST);
+    for width in widths {
         let count = left.floordiv(width.dim());
         if count != 0 {
             all.push(Piece { count, width });
@@ -267,10 +268,8 @@ pub(crate) fn pieces(extent: Dim, width: i64) -> Vec<Piece> {
 
 /// Some of the indices, with their extents, as one, the first the slowest.
 pub(crate) fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
-    let index = |(d, _): &(usize, i64)| at[*d].clone();
-    let mut all = places.iter();
-    let first = all.next().map(index).unwrap_or_else(|| Expr::i32(0));
-    all.fold(first, |sum, place| sum * place.1 + index(place))
+    let Some(((first, _), rest)) = places.split_first() else { return Expr::i32(0) };
+    rest.iter().fold(at[*first].clone(), |sum, (d, extent)| sum * *extent + at[*d].clone())
 }
 
 /// The map that makes a variable of each group of indices.

@@ -81,12 +81,12 @@ pub struct Beside<'a> {
 /// What a call of a function costs. `free` says for each argument whether it is the same in every run;
 /// `constants` are the bytes of all constants that a run reads.
 pub fn price(func: &TensorFunc, free: &[bool], constants: u64, target: &Target) -> Price {
-    let form = Form::from_func(func, &Beside { free, ..Beside::default() }, target);
+    let form = KernelLoops::from_func(func, &Beside { free, ..Beside::default() }, target);
     Price { cycles: form.cycles(constants, target), tiled: form.is_tiled() }
 }
 
 /// A function in the loops that it gets, whose cost can be asked for many constants of the cost model.
-pub struct Form {
+pub struct KernelLoops {
     components: Vec<Component>,
     /// Bytes of arguments that are the same in every run.
     weights: f64,
@@ -109,9 +109,9 @@ enum Component {
     Cycles(f64),
 }
 
-impl Form {
+impl KernelLoops {
     /// The loops that a function gets on a target.
-    pub fn from_func(func: &TensorFunc, beside: &Beside<'_>, target: &Target) -> Form {
+    pub fn from_func(func: &TensorFunc, beside: &Beside<'_>, target: &Target) -> KernelLoops {
         let Beside { free, joined, cold, reduced, further } = *beside;
         let is_free = |b: &Buffer| {
             let at = func.params.iter().position(|p| p.buffer() == Some(b));
@@ -129,7 +129,7 @@ impl Form {
         let (apart, joined) = (buffers_that(joined, false, func), buffers_that(joined, true, func));
         let operands = Operands { apart, joined, cold: buffers_that(cold, true, func), reduced };
         let bytes = func.buffers().filter_map(bytes).sum();
-        Form { components, weights, bytes, is_joined, operands }
+        KernelLoops { components, weights, bytes, is_joined, operands }
     }
 
     /// Whether it holds a contraction that is computed in tiles.
@@ -140,7 +140,7 @@ impl Form {
     /// What a call of it costs; `constants` are the bytes of all constants that a run reads.
     pub fn cycles(&self, constants: u64, target: &Target) -> f64 {
         let mut operands = self.operands.clone();
-        let mut one = |component: &Component| match component {
+        let each = self.components.iter().map(|component| match component {
             Component::Tiles(both) => tile::cycles(&both.0, target, &both.1),
             Component::Near(stage) => near(stage, target),
             Component::Loops(stage, run) => {
@@ -151,8 +151,8 @@ impl Form {
                 cycles
             }
             Component::Cycles(cycles) => *cycles,
-        };
-        let cycles: f64 = self.components.iter().map(&mut one).sum();
+        });
+        let cycles: f64 = each.sum();
         let cycles = with_weights(cycles, self.weights, constants, target);
         cycles + if self.is_joined { 0.0 } else { call(self.bytes, constants, target) }
     }
@@ -186,7 +186,7 @@ fn grouped(
     target: &Target,
 ) -> Option<Vec<Component>> {
     let name = "f".into();
-    let apart = groups::apart(&name, func)?;
+    let apart = groups::split_groups(&name, func)?;
     let func = apart.schedule.func(&name).ok()?;
     let copy = |b: &Buffer| apart.copies.iter().find(|copy| copy.to == b.name);
     let free = |b: &Buffer| is_free(copy(b).map_or(b, |copy| &copy.from));

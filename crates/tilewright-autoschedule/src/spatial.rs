@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use crate::axes::{Access, Axis, Move, fuse, loose_vars, widest};
+use crate::axes::{Access, FusedAxis, Move, fuse, loose_vars, widest};
 use crate::padding::{Iters, iters, padding};
 use crate::share::{share, shared};
 use crate::subdomains::subdomains;
@@ -31,7 +31,7 @@ use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{amount, apart, row_of_vectors};
+use crate::parts::{amount, row_of_vectors, split_nest};
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -62,8 +62,8 @@ pub(crate) fn schedule(
             match (Spatial { stage, target, cut }).nests(&mut trial, func) {
                 Ok(()) => {
                     // What only asks leaves no trace.
-                    let same = |(f, g): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(f, g);
-                    if !sch.func(func).ok().zip(trial.func(func).ok()).is_some_and(same) {
+                    let both = sch.func(func).ok().zip(trial.func(func).ok());
+                    if !both.is_some_and(|(f, g)| Arc::ptr_eq(f, g)) {
                         *sch = trial;
                     }
                     break;
@@ -100,7 +100,7 @@ impl Spatial<'_> {
             let sizes: Vec<_> = pieces.iter().map(|(_, n)| amount(*n)).collect();
             let mut all = Vec::new();
             for block in &blocks {
-                all.extend(apart(sch, block, (0, k), &sizes)?);
+                all.extend(split_nest(sch, block, (0, k), &sizes)?);
             }
             blocks = all;
         }
@@ -223,7 +223,7 @@ impl Spatial<'_> {
 
     /// The lanes of vectors along rows of an open length, of which there are several, where all that is accessed
     /// lies side by side along them and the machine leaves out lanes.
-    fn lanes_of_rows(&self, axes: &[Axis], accesses: &[Access], value: &Expr) -> Option<i64> {
+    fn lanes_of_rows(&self, axes: &[FusedAxis], accesses: &[Access], value: &Expr) -> Option<i64> {
         let (row, [_, ..]) = axes.split_last()? else { return None };
         let (store, loads) = accesses.split_last()?;
         let beside = row.moves(store) == Some(Move::By(1))

@@ -57,7 +57,7 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
         }
     };
     let innermost = iters.last().and_then(|(v, ..)| Some((v, *extents.get(v)?)));
-    let mut look = |e: &Expr| {
+    for e in [value].into_iter().chain(indices) {
         e.any(|e| {
             let ExprKind::Binary(op, x, y) = e.kind() else { return false };
             match op {
@@ -85,9 +85,7 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
             }
             false
         });
-    };
-    look(value);
-    indices.iter().for_each(&mut look);
+    }
     let mut chosen: HashMap<Var, [Dim; 2]> = HashMap::new();
     indices.iter().chain([value]).for_each(|e| choices(e, iters, &mut chosen));
     let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::new() }];

@@ -117,10 +117,10 @@ impl Tile {
 
     /// Its sizes and axes, for people.
     pub fn text(&self, c: &Contraction) -> String {
-        let name = |k: usize| c.axes[k].var.name();
-        let rows =
-            self.row_axis.map_or(String::new(), |r| format!("{} of `{}` by ", self.rows, name(r)));
-        format!("tiles of {rows}{} of `{}`", self.width, name(self.vector_axis))
+        let rows = self
+            .row_axis
+            .map_or(String::new(), |r| format!("{} of `{}` by ", self.rows, c.axes[r].var.name()));
+        format!("tiles of {rows}{} of `{}`", self.width, c.axes[self.vector_axis].var.name())
     }
 
     /// How many whole tiles there are along the vector axis, and how many values are left over. Where
@@ -337,17 +337,17 @@ impl<'a> Pricing<'a> {
         let (c, t, costs) = (self.c, self.t, &self.target.costs);
         let new_lines = self.new_lines(rows, vectors * self.lanes);
         let (rows, width, vectors) = (rows as f64, (vectors * self.lanes) as f64, vectors as f64);
-        let read = |operand: usize| {
+        let read = [0, 1].map(|operand| {
             moved_along(operand, t.row_axis, rows, c)
                 * moved_along(operand, Some(t.vector_axis), vectors, c)
-        };
-        let (work, loads) = (rows * vectors, read(0) + read(1));
+        });
+        let (work, loads) = (rows * vectors, read[0] + read[1]);
         // What is used once is an operand of the arithmetic.
-        let once = |o: usize| {
+        let is_once = [0, 1].into_iter().any(|o| {
             let is_vector = c.operands[o].steps[t.vector_axis] != 0;
-            read(o) == work && (is_vector || self.target.vectors.broadcasts)
-        };
-        let folded = if once(0) || once(1) { work } else { 0.0 };
+            read[o] == work && (is_vector || self.target.vectors.broadcasts)
+        });
+        let folded = if is_once { work } else { 0.0 };
         let instructions = work + self.count + loads - folded;
         // The next tiles begin while short ones run: then their sums do not wait for one another, and what
         // is left of a tile beside its steps is done meanwhile.
@@ -383,18 +383,15 @@ impl<'a> Pricing<'a> {
     fn strip(&self, vectors: i64) -> f64 {
         let (c, t) = (self.c, self.t);
         let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
-        match t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
-            false => {
-                (m / t.rows) as f64 * self.tile(t.rows, vectors) + self.tile(m % t.rows, vectors)
-            }
+        if t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
             // Any number of rows may be left over: on average, each tile of them runs every second time.
-            true => {
-                let left = t.remainders();
-                let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
-                let full = (m as f64 - rows).max(0.0) / t.rows as f64;
-                let left = left.into_iter().map(|rows| self.tile(rows, vectors)).sum::<f64>();
-                full * self.tile(t.rows, vectors) + half * left
-            }
+            let left = t.remainders();
+            let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
+            let full = (m as f64 - rows).max(0.0) / t.rows as f64;
+            let left = left.into_iter().map(|rows| self.tile(rows, vectors)).sum::<f64>();
+            full * self.tile(t.rows, vectors) + half * left
+        } else {
+            (m / t.rows) as f64 * self.tile(t.rows, vectors) + self.tile(m % t.rows, vectors)
         }
     }
 
@@ -484,7 +481,7 @@ impl<'a> Pricing<'a> {
         let others = (c.count(&self.reduce) / c.axes[along].extent) as f64;
         let (whole, left) = (c.axes[along].extent / lanes, c.axes[along].extent % lanes);
         let lines = lines(c, lanes) * costs.line;
-        let tile = |rows: i64| {
+        let [tile, last] = [few, m % few].map(|rows| {
             if rows == 0 {
                 return 0.0;
             }
@@ -495,8 +492,8 @@ impl<'a> Pricing<'a> {
             others * (whole as f64 * step + left as f64 * single)
                 + work * (costs.lanes + costs.scatter)
                 + costs.tile
-        };
-        Some((m / few) as f64 * tile(few) + tile(m % few))
+        });
+        Some((m / few) as f64 * tile + last)
     }
 
     /// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;
@@ -511,7 +508,7 @@ impl<'a> Pricing<'a> {
         let row = t.row_axis.map_or(0, |r| steps[r]);
         let lines = lines(c, width);
         // Along one axis of the window a tile has several rows, along others the next tiles are.
-        let share = |k: &usize| {
+        let shares = self.reduce.iter().map(|k| {
             let n = c.axes[*k].extent;
             let spatial = c.axes_where(IterKind::Spatial, |a| {
                 a != t.vector_axis && steps[a] != 0 && steps[*k] != 0 && steps[a] % steps[*k] == 0
@@ -526,8 +523,8 @@ impl<'a> Pricing<'a> {
                 }
                 Some(stride) => stride as f64 / n as f64,
             }
-        };
-        Some(rows as f64 * lines * self.reduce.iter().map(share).product::<f64>())
+        });
+        Some(rows as f64 * lines * shares.product::<f64>())
     }
 
     /// How many lines of an operand a step of the reduction reads for some rows, without those that the
@@ -553,24 +550,18 @@ impl<'a> Pricing<'a> {
     /// one another, those of other axes that go on where it ends among them.
     fn runs(&self, operand: usize) -> Vec<(i64, i64)> {
         let (c, reduce) = (self.c, &self.reduce);
-        let moves = |k: &&usize| step_of(**k, c, operand) != 0 && c.axes[**k].extent > 1;
-        reduce
+        let moving: Vec<(i64, i64)> = reduce
             .iter()
-            .filter(moves)
-            .map(|k| {
-                let mut run = c.axes[*k].extent;
-                let goes_on = |run: i64| {
-                    reduce
-                        .iter()
-                        .filter(moves)
-                        .find(|n| step_of(**n, c, operand) == step_of(*k, c, operand) * run)
-                };
-                while let Some(next) = goes_on(run) {
-                    run *= c.axes[*next].extent;
-                }
-                (step_of(*k, c, operand), run)
-            })
-            .collect()
+            .map(|k| (step_of(*k, c, operand), c.axes[*k].extent))
+            .filter(|(step, extent)| *step != 0 && *extent > 1)
+            .collect();
+        let mut runs = moving.clone();
+        for (step, run) in &mut runs {
+            while let Some((_, extent)) = moving.iter().find(|(next, _)| *next == *step * *run) {
+                *run *= extent;
+            }
+        }
+        runs
     }
 
     /// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it

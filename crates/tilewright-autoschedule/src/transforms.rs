@@ -247,10 +247,10 @@ impl Chain<'_> {
         let (extent, lanes) = found.map_or((1, 1), |(k, lanes)| (dims[k].1, lanes));
         let (mut outer, mut inner) = (Vec::new(), Vec::new());
         for (k, l) in loops.iter().enumerate() {
-            match small.contains(dims[k].0) {
-                true => inner.push(l.clone()),
-                false if Some(k) == lane => {}
-                false => outer.push(l.clone()),
+            if small.contains(dims[k].0) {
+                inner.push(l.clone());
+            } else if Some(k) != lane {
+                outer.push(l.clone());
             }
         }
         if let Some(k) = lane {

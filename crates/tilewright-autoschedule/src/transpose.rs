@@ -11,7 +11,7 @@
 //!         B[.., u + j, .., v + lane] = f(A[.., v + lane, .., u + j])
 //! ```
 
-use crate::axes::{Access, Axis, Move, widest};
+use crate::axes::{Access, FusedAxis, Move, widest};
 use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -19,7 +19,7 @@ use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{FEWEST, Piece, amount, apart, pieces, sizes, split};
+use crate::parts::{FEWEST, Piece, amount, pieces, sizes, split, split_nest};
 
 /// The most rows that are transposed.
 const MOST: i64 = 16;
@@ -40,7 +40,7 @@ impl Tile {
     pub fn recognise(
         stage: &Stage,
         value: &Expr,
-        axes: &[Axis],
+        axes: &[FusedAxis],
         accesses: &[Access],
         target: &Target,
     ) -> Option<Tile> {
@@ -66,11 +66,16 @@ impl Tile {
     }
 
     /// The loops of a block, one for each axis: tiles in pieces of one width.
-    pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
+    pub(crate) fn loops(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        axes: &[FusedAxis],
+    ) -> Result<()> {
         let [along, across] = [self.along, self.across].map(|k| pieces(axes[k].extent, self.size));
-        let columns = apart(sch, block, (0, self.along), &sizes(&along))?;
+        let columns = split_nest(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
-            let rows = apart(sch, &block, (0, self.across), &sizes(&across))?;
+            let rows = split_nest(sch, &block, (0, self.across), &sizes(&across))?;
             for (u, block) in across.iter().zip(rows) {
                 self.piece(sch, &block, axes, (u, v))?;
             }
@@ -83,7 +88,7 @@ impl Tile {
         &self,
         sch: &mut Schedule,
         block: &BlockRef,
-        axes: &[Axis],
+        axes: &[FusedAxis],
         (u, v): (&Piece, &Piece),
     ) -> Result<()> {
         let size = u.width.min(v.width);
@@ -110,6 +115,6 @@ impl Tile {
     }
 }
 
-fn moves_by(a: &Access, k: usize, n: i64, axes: &[Axis]) -> bool {
+fn moves_by(a: &Access, k: usize, n: i64, axes: &[FusedAxis]) -> bool {
     axes[k].moves(a) == Some(Move::By(n))
 }

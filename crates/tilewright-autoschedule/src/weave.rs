@@ -9,7 +9,7 @@
 //!     B[.., tile + lane] = f(A[.., (tile + lane) % rows, .., (tile + lane) // rows])
 //! ```
 
-use crate::axes::{Access, Axis, Move, widest};
+use crate::axes::{Access, FusedAxis, Move, widest};
 use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -17,7 +17,7 @@ use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{amount, apart, pieces, sizes, split};
+use crate::parts::{amount, pieces, sizes, split, split_nest};
 
 /// How many rows are woven.
 const ROWS: std::ops::RangeInclusive<i64> = 2..=4;
@@ -35,7 +35,7 @@ impl Weave {
     pub fn recognise(
         stage: &Stage,
         value: &Expr,
-        axes: &[Axis],
+        axes: &[FusedAxis],
         accesses: &[Access],
         target: &Target,
     ) -> Option<Weave> {
@@ -61,12 +61,17 @@ impl Weave {
     }
 
     /// The loops of a block, one for each axis.
-    pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
+    pub(crate) fn loops(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        axes: &[FusedAxis],
+    ) -> Result<()> {
         let loops = sch.get_loops(block)?;
         let around = axes.len() - 2;
         sch.fuse(&loops[around..])?;
         let pieces = pieces(self.extent, self.width);
-        let blocks = apart(sch, block, (0, around), &sizes(&pieces))?;
+        let blocks = split_nest(sch, block, (0, around), &sizes(&pieces))?;
         for (piece, block) in pieces.iter().zip(blocks) {
             let mut loops = sch.get_loops(&block)?;
             let mut extents: Vec<Dim> = axes[..around].iter().map(|a| a.extent).collect();
@@ -85,6 +90,6 @@ impl Weave {
     }
 }
 
-fn moves_of(a: &Access, beside: &Axis, rows: &Axis) -> Option<(Move, Move)> {
+fn moves_of(a: &Access, beside: &FusedAxis, rows: &FusedAxis) -> Option<(Move, Move)> {
     Some((beside.moves(a)?, rows.moves(a)?))
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use tilewright_driver::layout::lay_out;
 use tilewright_driver::library::{self, Text};
-use tilewright_driver::pipeline::Stage;
-use tilewright_driver::session::{Made, OpenSizes};
+use tilewright_driver::pipeline::PipelineStage;
+use tilewright_driver::session::{LoweredModel, OpenSizes};
 use tilewright_driver::{Error, Module, Options, Result, Session, print};
 use tilewright_runtime::file;
 
@@ -31,14 +31,14 @@ pub struct Arguments {
     output: Option<PathBuf>,
     /// What to write; by the ending of OUT unless said: .so, .a, .o, .ll, .s, .cl, .py.
     #[arg(long, value_enum)]
-    emit: Option<Form>,
+    emit: Option<OutputKind>,
     /// Prefix of the symbols of a library or object, a C identifier; from the name of OUT unless
     /// said.
     #[arg(long, value_name = "PREFIX")]
     name: Option<String>,
     /// For TVMScript: the last stage that the module goes through; none unless said.
     #[arg(long, value_name = "STAGE", value_parser = stage)]
-    after: Option<Stage>,
+    after: Option<PipelineStage>,
     /// Write a file for `pkg-config` beside a library, too: its path with the ending `.pc`, without `lib`.
     #[arg(long)]
     pkg_config: bool,
@@ -52,7 +52,7 @@ pub struct Arguments {
 
 /// What can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum OutputKind {
     /// A shared library.
     So,
     /// A static library, with the same interface.
@@ -69,45 +69,47 @@ enum Form {
     Tvmscript,
 }
 
-impl Form {
+impl OutputKind {
     /// By the ending of a file.
-    fn of_ending(path: &Path) -> Option<Form> {
+    fn of_ending(path: &Path) -> Option<OutputKind> {
         match path.extension().and_then(OsStr::to_str)? {
-            "so" | "dylib" => Some(Form::So),
-            "a" => Some(Form::Archive),
-            "o" | "obj" => Some(Form::Obj),
-            "ll" => Some(Form::LlvmIr),
-            "s" | "asm" => Some(Form::Asm),
-            "cl" => Some(Form::Cl),
-            "py" => Some(Form::Tvmscript),
+            "so" | "dylib" => Some(OutputKind::So),
+            "a" => Some(OutputKind::Archive),
+            "o" | "obj" => Some(OutputKind::Obj),
+            "ll" => Some(OutputKind::LlvmIr),
+            "s" | "asm" => Some(OutputKind::Asm),
+            "cl" => Some(OutputKind::Cl),
+            "py" => Some(OutputKind::Tvmscript),
             _ => None,
         }
     }
 }
 
-fn stage(text: &str) -> std::result::Result<Stage, String> {
-    Stage::named(text).map_err(|_| {
-        let names: Vec<&str> = Stage::all().map(Stage::name).collect();
+fn stage(text: &str) -> std::result::Result<PipelineStage, String> {
+    PipelineStage::named(text).map_err(|_| {
+        let names: Vec<&str> = PipelineStage::all().map(PipelineStage::name).collect();
         format!("the stages are {}", names.join(", "))
     })
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let output = arguments.output.as_deref();
-    let form = arguments.emit.or_else(|| output.and_then(Form::of_ending)).ok_or_else(|| {
-        Error::input("what to write is not said")
-            .help("give --emit, or --output with one of the endings .so, .a, .o, .ll, .s, .cl, .py")
-    })?;
-    if arguments.after.is_some() && form != Form::Tvmscript {
+    let form =
+        arguments.emit.or_else(|| output.and_then(OutputKind::of_ending)).ok_or_else(|| {
+            Error::input("what to write is not said").help(
+                "give --emit, or --output with one of the endings .so, .a, .o, .ll, .s, .cl, .py",
+            )
+        })?;
+    if arguments.after.is_some() && form != OutputKind::Tvmscript {
         return Err(Error::input("--after is for --emit tvmscript").into());
     }
     if let Some(path) = output {
         file::check(path)?;
-        if matches!(form, Form::So | Form::Archive | Form::Obj) {
+        if matches!(form, OutputKind::So | OutputKind::Archive | OutputKind::Obj) {
             file::check(path.with_extension("h"))?;
         }
     }
-    let is_library = matches!(form, Form::So | Form::Archive);
+    let is_library = matches!(form, OutputKind::So | OutputKind::Archive);
     if !is_library && !arguments.versions.is_empty() {
         return Err(Error::input("--specialize is for libraries").into());
     }
@@ -120,13 +122,13 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let model = Source::from_path(&arguments.model)?;
     let request = arguments.given.request(&model, OpenSizes::AsGiven);
     let is_for_device = arguments.native.is_for_device();
-    if !matches!(form, Form::Cl | Form::Tvmscript) && is_for_device {
+    if !matches!(form, OutputKind::Cl | OutputKind::Tvmscript) && is_for_device {
         return Err(Error::input("for a device, OpenCL C can be written, and TVMScript")
             .help("give an output with the ending .cl")
             .into());
     }
     let text = match form {
-        Form::So | Form::Archive | Form::Obj => {
+        OutputKind::So | OutputKind::Archive | OutputKind::Obj => {
             let path = output.ok_or_else(|| {
                 Error::input("a library or object is not written to standard output")
                     .help("give --output")
@@ -139,7 +141,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             session.keep_program(&mut made);
             return Ok(Answer::Yes);
         }
-        Form::Tvmscript => {
+        OutputKind::Tvmscript => {
             let module = session.read(&request)?.module;
             let module = match arguments.after {
                 // The module itself is asked for, and not what is made of it.
@@ -149,7 +151,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             };
             script(&module)
         }
-        Form::Cl => {
+        OutputKind::Cl => {
             if !is_for_device {
                 let error = Error::input("OpenCL C is made for a device");
                 return Err(error.help("give --target opencl").into());
@@ -159,10 +161,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
                 (&session.options().backend, session.options().resolve_target()?);
             backend.source(&program.module, &program.called(), &target)?
         }
-        Form::LlvmIr | Form::Asm => {
+        OutputKind::LlvmIr | OutputKind::Asm => {
             let name = name(arguments, output)?;
             let program = session.program(&request)?.program;
-            let text = if form == Form::Asm { Text::Assembly } else { Text::LlvmIr };
+            let text = if form == OutputKind::Asm { Text::Assembly } else { Text::Intermediate };
             library::text(&name, &program, text, session.options())?
         }
     };
@@ -203,19 +205,21 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
 /// Writes a library or object, and its header, whose path is the result.
 fn binary(
     arguments: &Arguments,
-    form: Form,
+    form: OutputKind,
     path: &Path,
-    made: &Made,
+    made: &LoweredModel,
     options: &Options,
 ) -> Result<PathBuf> {
     let name = name(arguments, Some(path))?;
     let header_path = path.with_extension("h");
     let (mode, built) = match form {
-        Form::So => {
+        OutputKind::So => {
             let soname = path.file_name();
             (0o777, library::build(&name, soname, &made.program, &made.versions, options)?)
         }
-        Form::Archive => (0o666, library::archive(&name, &made.program, &made.versions, options)?),
+        OutputKind::Archive => {
+            (0o666, library::archive(&name, &made.program, &made.versions, options)?)
+        }
         _ => (0o666, library::object(&name, &made.program, options)?),
     };
     let mut files =
@@ -229,11 +233,16 @@ fn binary(
 }
 
 /// The file for `pkg-config` beside a library, and its text.
-fn package(name: &str, arguments: &Arguments, form: Form, library: &Path) -> (PathBuf, String) {
+fn package(
+    name: &str,
+    arguments: &Arguments,
+    form: OutputKind,
+    library: &Path,
+) -> (PathBuf, String) {
     let file = without_controls(library.file_name().unwrap_or_default());
     let model = without_controls(arguments.model.file_name().unwrap_or_default());
     // What a static library uses itself.
-    let further = if form == Form::Archive { " -lm" } else { "" };
+    let further = if form == OutputKind::Archive { " -lm" } else { "" };
     let stem = without_controls(library.file_stem().unwrap_or_default());
     let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
     let content = format!(

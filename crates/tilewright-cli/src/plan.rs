@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tilewright_driver::layout::{self, Port};
 use tilewright_driver::measuring::file as tuning_file;
-use tilewright_driver::pipeline::{self, Stage};
+use tilewright_driver::pipeline::{self, PipelineStage};
 use tilewright_driver::pricing::{Prices, prices};
 use tilewright_driver::timings::{Basis, Timings, Unit};
 use tilewright_driver::whole::{self, Whole};
@@ -344,14 +344,14 @@ fn laid_out(target: &Target) -> Session {
 
 /// Says which contractions of a laid out module have no register tiles, and which sums no registers, and why.
 fn untiled(module: &Module, target: &Target) -> Result<()> {
-    let lowered = laid_out(target).stages(module, Stage::Lower)?.module;
+    let lowered = laid_out(target).stages(module, PipelineStage::Lower)?.module;
     pipeline::summary(&lowered).iter().for_each(|text| talk!("note: {text}"));
     Ok(())
 }
 
 /// The convolutions of a laid out module that are computed by transforms.
 fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> Result<Vec<Chosen>> {
-    let fused = laid_out(target).stages(module, Stage::Fuse)?.module;
+    let fused = laid_out(target).stages(module, PipelineStage::Fuse)?.module;
     let made = winograd::apply(&fused, error, None, target, why)?;
     Ok(winograd::chosen(&made))
 }

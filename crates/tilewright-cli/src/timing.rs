@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use tilewright_driver::{Executable, Result, Tensor};
-use tilewright_report::{Profile, Step};
+use tilewright_report::{Profile, TimedCall};
 
 /// Runs that are not counted: caches, pages and clocks settle.
 const WARM_UP: (usize, Duration) = (2, Duration::from_millis(100));
@@ -129,7 +129,7 @@ pub fn profile(
         let times = Times(times);
         let least = times.quantile(0.0).as_nanos() as f64;
         let [median, least] = [times.median(), least].map(|time| (time - clock).max(1.0));
-        Step { value: step.value.to_string(), func: step.func.to_string(), median, least }
+        TimedCall { value: step.value.to_string(), func: step.func.to_string(), median, least }
     });
     Ok(Profile { threads: executable.threads(), runs, steps: steps.collect() })
 }

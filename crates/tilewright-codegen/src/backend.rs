@@ -7,13 +7,15 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use tilewright_ir::{Lowered, Result};
-use tilewright_target::{Backend, Code, CodeOptions, Target};
+use tilewright_ir::{Error, Lowered, Result};
+use tilewright_target::{Backend, Code, CodeOptions, OptLevel, Target};
 
-use crate::emit;
+use crate::cache::ObjectCache;
+use crate::files::{FileBackend, Text};
 use crate::kernels::{Kernel, Kernels, objects};
-use crate::llvm::{Jit, Llvm};
-use crate::packed;
+use crate::library::{Built, Library, Program};
+use crate::llvm::{Emit, Jit, Llvm};
+use crate::{emit, entry, header, packed};
 
 /// LLVM, as it is found on this machine, for the processors that it knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,5 +81,54 @@ impl Backend for LlvmBackend {
     ) -> Result<Vec<u8>> {
         self.check(module, functions, target)?;
         packed::build(module, functions, target, options)
+    }
+}
+
+impl FileBackend for LlvmBackend {
+    fn shared(&self, library: &Library<'_>, options: &CodeOptions<'_>) -> Result<Built> {
+        let cache = ObjectCache::from_options(options);
+        let built = library.build(Llvm::get()?, &cache);
+        cache.tell_warnings(options);
+        built
+    }
+
+    fn archive(&self, library: &Library<'_>, options: &CodeOptions<'_>) -> Result<Built> {
+        let cache = ObjectCache::from_options(options);
+        let built = library.archive(Llvm::get()?, &cache);
+        cache.tell_warnings(options);
+        built
+    }
+
+    fn object(
+        &self,
+        name: &str,
+        program: &Program<'_>,
+        target: &Target,
+        options: &CodeOptions<'_>,
+    ) -> Result<Built> {
+        let header = header::object(program.plan, name)?;
+        let ir = entry::program(name, program.plan, program.funcs, target)?;
+        let cache = ObjectCache::from_options(options);
+        let object = cache.compile(Llvm::get()?, &ir, target, options.level);
+        cache.tell_warnings(options);
+        Ok(Built { library: object?.bytes.to_vec(), header })
+    }
+
+    fn text(
+        &self,
+        name: &str,
+        program: &Program<'_>,
+        text: Text,
+        target: &Target,
+        level: OptLevel,
+    ) -> Result<String> {
+        let ir = entry::program(name, program.plan, program.funcs, target)?;
+        let emit = match text {
+            Text::Assembly => Emit::Assembly,
+            Text::Intermediate if level == OptLevel::None => return Ok(ir),
+            Text::Intermediate => Emit::OptimizedIr,
+        };
+        let bytes = Llvm::get()?.compile(&ir, target, level, emit)?;
+        String::from_utf8(bytes).map_err(|_| Error::internal("LLVM's text is not UTF-8"))
     }
 }

@@ -231,15 +231,16 @@ impl ObjectCache {
 
 /// The directory that the environment variables `var` ask for.
 fn location(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let path = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    match path(LOCATION) {
+    let [own, xdg, home] = [LOCATION, "XDG_CACHE_HOME", "HOME"]
+        .map(|name| var(name).filter(|value| !value.is_empty()).map(PathBuf::from));
+    match own {
         Some(off) if off.as_os_str() == "off" => None,
         Some(directory) => Some(directory),
         // A relative path in this variable is to be ignored, says the XDG base directory
         // specification.
-        None => path("XDG_CACHE_HOME")
+        None => xdg
             .filter(|cache| cache.is_absolute())
-            .or_else(|| path("HOME").map(|home| home.join(".cache")))
+            .or_else(|| home.map(|home| home.join(".cache")))
             .map(|cache| cache.join("tilewright")),
     }
 }

@@ -16,7 +16,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
-use tilewright_runtime::plan::Place;
+use tilewright_runtime::plan::ArgSource;
 use tilewright_runtime::{MemoryPlan, OpenPort, Port, SizedPlan, Slot};
 use tilewright_target::Target;
 
@@ -108,7 +108,7 @@ impl Planned {
 
     fn steps(&self) -> Result<Vec<Call<'_>>> {
         let (inputs, outputs) = self.counts();
-        let constant = |i| table_argument("constants", i, Number::Known(0), self.constants().len());
+        let constants = self.constants().len();
         let start = Number::Known(0);
         match self {
             Planned::Fixed(plan) => calls(
@@ -123,7 +123,7 @@ impl Planned {
                     Slot::OutputAt(i, at) => {
                         table_argument("outputs", i, Number::Known(at as i64), outputs)
                     }
-                    Slot::Constant(i) => constant(i),
+                    Slot::Constant(i) => table_argument("constants", i, start, constants),
                     Slot::Arena(at) => {
                         let number = Number::Known(at as i64);
                         (at <= plan.arena_bytes).then_some(Argument::Arena(number))
@@ -135,18 +135,18 @@ impl Planned {
                 plan.steps.iter().map(|s| (&s.func, &s.args[..])),
                 |n| shapes.idle(n).map_or(Idle::Never, Idle::Heap),
                 |place| match *place {
-                    Place::Input(i) => table_argument("inputs", i, start, inputs),
-                    Place::Output(i) => table_argument("outputs", i, start, outputs),
-                    Place::Constant(i) => constant(i),
-                    Place::Value(v) => {
+                    ArgSource::Input(i) => table_argument("inputs", i, start, inputs),
+                    ArgSource::Output(i) => table_argument("outputs", i, start, outputs),
+                    ArgSource::Constant(i) => table_argument("constants", i, start, constants),
+                    ArgSource::Value(v) => {
                         let at = Number::Heap(shapes.offset(v)?);
                         match plan.values.get(v)?.within.map(|within| within.whole) {
-                            Some(Place::Input(i)) => table_argument("inputs", i, at, inputs),
-                            Some(Place::Output(i)) => table_argument("outputs", i, at, outputs),
+                            Some(ArgSource::Input(i)) => table_argument("inputs", i, at, inputs),
+                            Some(ArgSource::Output(i)) => table_argument("outputs", i, at, outputs),
                             _ => Some(Argument::Arena(at)),
                         }
                     }
-                    Place::Size(d) => {
+                    ArgSource::Size(d) => {
                         let known = d.known().map(|n| Number::Known(n as i64));
                         let number = known.or_else(|| shapes.number(d).map(Number::Heap));
                         number.map(Argument::Number)
@@ -174,11 +174,11 @@ fn calls<'a, A: fmt::Debug + 'a>(
     steps
         .enumerate()
         .map(|(n, (func, args))| {
-            let found = |a: &A| {
-                argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")))
-            };
             let idle = idle(n);
-            Ok(Call { func, idle, args: args.iter().map(found).collect::<Result<_>>()? })
+            let args = args.iter().map(|a| {
+                argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")))
+            });
+            Ok(Call { func, idle, args: args.collect::<Result<_>>()? })
         })
         .collect()
 }

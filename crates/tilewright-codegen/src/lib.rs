@@ -5,6 +5,7 @@
 //! * [`entry`]: the function that runs a whole plan.
 //! * [`shape_func`]: what of a plan depends on sizes that are known at run time.
 //! * [`library`], [`header`]: shared libraries with a C interface.
+//! * [`registry`]: the backends by their names; [`files`]: what they make of whole programs.
 //! * [`packed`]: kernels as a library that this crate loads again, without LLVM.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
 //! * [`c`]: lowered tensor functions to C text for devices; [`opencl`]: devices that run it.
@@ -15,12 +16,14 @@ pub mod c;
 pub mod cache;
 pub mod emit;
 pub mod entry;
+pub mod files;
 pub mod header;
 mod kernels;
 pub mod library;
 pub mod llvm;
 pub mod opencl;
 pub mod packed;
+pub mod registry;
 pub mod shape_func;
 
 pub use backend::LlvmBackend;

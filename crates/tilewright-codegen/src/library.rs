@@ -56,23 +56,30 @@ impl<'a> Constants<'a> {
         programs: impl IntoIterator<Item = Program<'a>>,
         control: impl IntoIterator<Item = &'a Tensor>,
     ) -> Constants<'a> {
+        let mut constants =
+            Constants { all: Vec::new(), of: Vec::new(), control: Vec::new(), total: 0 };
         let mut at: HashMap<&[u8], usize> = HashMap::new();
-        let (mut all, mut total) = (Vec::new(), 0usize);
-        let mut place = |constant: &'a Tensor| {
-            let bytes = constant.bytes();
-            *at.entry(bytes).or_insert_with(|| {
-                let start = total;
-                total = start.saturating_add(bytes.len()).next_multiple_of(tensor::ALIGN);
-                all.push((start, bytes));
-                start
-            })
-        };
-        let of = programs
-            .into_iter()
-            .map(|program| program.plan.constants().iter().map(&mut place).collect())
-            .collect();
-        let control = control.into_iter().map(&mut place).collect();
-        Constants { all, of, control, total }
+        for program in programs {
+            let own = program.plan.constants().iter().map(|c| constants.place(c, &mut at));
+            let own = own.collect();
+            constants.of.push(own);
+        }
+        for constant in control {
+            let start = constants.place(constant, &mut at);
+            constants.control.push(start);
+        }
+        constants
+    }
+
+    /// Where a constant starts, behind the others if it is not among them.
+    fn place(&mut self, constant: &'a Tensor, at: &mut HashMap<&'a [u8], usize>) -> usize {
+        let bytes = constant.bytes();
+        *at.entry(bytes).or_insert_with(|| {
+            let start = self.total;
+            self.total = start.saturating_add(bytes.len()).next_multiple_of(tensor::ALIGN);
+            self.all.push((start, bytes));
+            start
+        })
     }
 
     fn bytes(&self) -> Result<Vec<u8>> {
@@ -106,22 +113,19 @@ struct Programs {
 }
 
 impl Library<'_> {
-    /// Makes a shared library and its header.
+    /// [`FileBackend::shared`](crate::files::FileBackend::shared), by LLVM.
     ///
     /// # Errors
-    /// [`Error::Toolchain`] if there is no C compiler or it fails, [`Error::Io`] if a temporary file
-    /// cannot be written, [`Error::Input`] if the name is not a C identifier,
-    /// [`Error::Unsupported`] for constants of 2 GB and more; and those of code generation.
+    /// See there.
     pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
         let (linker, header) = self.parts(llvm, cache)?;
         Ok(Built { library: linker.link(self.link)?, header })
     }
 
-    /// Makes a static library and its header.
+    /// [`FileBackend::archive`](crate::files::FileBackend::archive), by LLVM.
     ///
     /// # Errors
-    /// As [`Library::build`]; [`Error::Unsupported`] for further objects and libraries, which programs
-    /// are linked with themselves.
+    /// See there.
     pub fn archive(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
         if !self.link.is_empty() {
             return Err(Error::unsupported(

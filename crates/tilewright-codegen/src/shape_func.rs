@@ -18,7 +18,7 @@ use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, Param, Result, Stmt, StmtKind, TensorFunc, dim,
 };
 use tilewright_runtime::plan::arena::{self, ALIGN, Block};
-use tilewright_runtime::plan::{OpenStep, Place, Within};
+use tilewright_runtime::plan::{ArgSource, OpenStep, Within};
 
 use tilewright_runtime::{MemoryPlan, OpenPort};
 
@@ -76,13 +76,13 @@ struct Body {
 }
 
 /// The elements of a place in memory; a size is itself.
-fn size(plan: &MemoryPlan, place: &Place) -> Option<Dim> {
+fn size(plan: &MemoryPlan, place: &ArgSource) -> Option<Dim> {
     match *place {
-        Place::Input(k) => plan.inputs.get(k).map(cell_count),
-        Place::Output(k) => plan.outputs.get(k).map(cell_count),
-        Place::Value(k) => plan.values.get(k).map(|value| value.cells),
-        Place::Size(d) => Some(d),
-        Place::Constant(_) => None,
+        ArgSource::Input(k) => plan.inputs.get(k).map(cell_count),
+        ArgSource::Output(k) => plan.outputs.get(k).map(cell_count),
+        ArgSource::Value(k) => plan.values.get(k).map(|value| value.cells),
+        ArgSource::Size(d) => Some(d),
+        ArgSource::Constant(_) => None,
     }
 }
 
@@ -110,7 +110,7 @@ impl ShapeFunc {
     pub fn new(plan: &MemoryPlan) -> Result<ShapeFunc> {
         plan.check()?;
         let mut places = Places::default();
-        let mut ports = |ports: &[OpenPort]| -> Vec<PortSizes> {
+        let [inputs, outputs] = [&plan.inputs, &plan.outputs].map(|ports| -> Vec<PortSizes> {
             ports
                 .iter()
                 .map(|port| PortSizes {
@@ -118,13 +118,12 @@ impl ShapeFunc {
                     bytes: places.take(1),
                 })
                 .collect()
-        };
-        let (inputs, outputs) = (ports(&plan.inputs), ports(&plan.outputs));
+        });
         let arena_bytes = places.take(1);
         let mut numbers: HashMap<Dim, usize> = HashMap::new();
         let mut passed: Vec<Dim> = Vec::new();
         for place in plan.steps.iter().flat_map(|step| &step.args) {
-            if let Place::Size(d) = place
+            if let ArgSource::Size(d) = place
                 && d.known().is_none()
                 && !numbers.contains_key(d)
             {
@@ -210,8 +209,8 @@ impl ShapeFunc {
             // The last cell has a position that was checked; the first one of nothing has any.
             let byte = body.sizes.expr(&byte.wide());
             let start = match whole {
-                Place::Input(_) | Place::Output(_) => byte,
-                Place::Value(whole) if offsets.get(whole).is_some() => {
+                ArgSource::Input(_) | ArgSource::Output(_) => byte,
+                ArgSource::Value(whole) if offsets.get(whole).is_some() => {
                     body.get(offsets[whole]) + byte
                 }
                 _ => {
@@ -297,7 +296,7 @@ impl Body {
         if step.takes_empty {
             return;
         }
-        for place in step.args.iter().filter(|place| !matches!(place, Place::Output(_))) {
+        for place in step.args.iter().filter(|place| !matches!(place, ArgSource::Output(_))) {
             let Some(d) = size(plan, place).filter(|d| may_be_zero(*d)) else { continue };
             let text =
                 format!("the size `{d}` is zero, and `{}` needs at least one element", step.func);
@@ -376,9 +375,9 @@ mod tests {
             outputs: vec![tensor_port("y", &[n.ceildiv(2), m - 1])],
             constants: Vec::new(),
             steps: vec![
-                shape_step(&[Place::Input(0), Place::Value(0), Place::Size(n * m)]),
-                shape_step(&[Place::Value(0), Place::Value(1), Place::Value(2)]),
-                shape_step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
+                shape_step(&[ArgSource::Input(0), ArgSource::Value(0), ArgSource::Size(n * m)]),
+                shape_step(&[ArgSource::Value(0), ArgSource::Value(1), ArgSource::Value(2)]),
+                shape_step(&[ArgSource::Value(1), ArgSource::Value(2), ArgSource::Output(0)]),
             ],
             // The last one is a part of the second.
             values: vec![
@@ -386,7 +385,7 @@ mod tests {
                 f32_value(m * 100, 1, 2),
                 f32_value(n * n, 1, 2),
                 Value {
-                    within: Some(Within { whole: Place::Value(1), byte: Dim::from(12) }),
+                    within: Some(Within { whole: ArgSource::Value(1), byte: Dim::from(12) }),
                     ..f32_value(m, 1, 2)
                 },
             ],
@@ -402,7 +401,7 @@ mod tests {
         Value { cells, dtype: DType::F32, first, last, within: None }
     }
 
-    fn shape_step(args: &[Place]) -> OpenStep {
+    fn shape_step(args: &[ArgSource]) -> OpenStep {
         OpenStep {
             func: "shapes".into(),
             value: "".into(),
@@ -436,7 +435,7 @@ mod tests {
                 assert_eq!(heap[at.extents..][..port.shape.len()], port.shape);
                 assert_eq!(heap[at.bytes], 4 * port.shape.iter().product::<usize>());
             }
-            let Place::Size(size) = plan.steps[0].args[2] else { panic!("not a size") };
+            let ArgSource::Size(size) = plan.steps[0].args[2] else { panic!("not a size") };
             let number = shapes.number(size).expect("it is passed");
             assert_eq!(fixed.steps[0].args[2], Slot::Number(heap[number] as i64));
             let lies = |k: usize| {

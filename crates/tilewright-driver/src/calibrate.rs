@@ -16,7 +16,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_autoschedule::price::Form;
+use tilewright_autoschedule::price::KernelLoops;
 use tilewright_ir::{DType, Error, Module, Result, Tensor};
 use tilewright_target::{Costs, State, Target};
 
@@ -101,7 +101,7 @@ fn distance_of(k: usize, kernels: &[Kernel]) -> f64 {
 /// A kernel with its time, and the calls that it computes.
 struct Probe {
     what: String,
-    calls: Vec<Form>,
+    calls: Vec<KernelLoops>,
     /// Bytes of all constants of its model.
     constants: u64,
     nanoseconds: f64,
@@ -189,14 +189,14 @@ fn probes_of(
     let (mut probes, mut calls, constants) = (Vec::new(), Vec::new(), constants_of(model));
     for Called { name, func, free, around } in called(model, &Timings::estimated(target, 1)) {
         calls.push(func.map(|func| {
-            Form::from_func(&func, &beside(&around.priced(&name, &func, &free)), target)
+            KernelLoops::from_func(&func, &beside(&around.priced(&name, &func, &free)), target)
         }));
         let next = times.next_if(|(_, (step, _))| step.value == name);
         let Some((k, (step, nanoseconds))) = next else { continue };
         let (nanoseconds, at) = (*nanoseconds, [number, k]);
         let what = format!("{name} {}", step.func);
         // What conversions take depends on more than the constants say.
-        let calls: Option<Vec<Form>> = std::mem::take(&mut calls).into_iter().collect();
+        let calls: Option<Vec<KernelLoops>> = std::mem::take(&mut calls).into_iter().collect();
         probes.extend(calls.map(|calls| Probe { what, calls, constants, nanoseconds, at }));
     }
     // Kernels in another order than the calls say nothing.
@@ -345,7 +345,7 @@ mod tests {
                 called(&model, &Timings::estimated(target, 1))
             {
                 let Some(func) = func else { continue };
-                let calls = vec![Form::from_func(
+                let calls = vec![KernelLoops::from_func(
                     &func,
                     &beside(&around.priced(&name, &func, &free)),
                     target,

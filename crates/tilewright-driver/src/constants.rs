@@ -7,7 +7,7 @@ use tilewright_ir::{Module, Result, Tensor, TensorFunc};
 use super::options::{LayoutPolicy, Options};
 use super::session::compile;
 
-/// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
+/// Constants of fewer bytes are made by the interpreter, before a backend would be done compiling.
 const SMALL: usize = 1 << 18;
 
 /// Runs a function on constants: natively where that pays.

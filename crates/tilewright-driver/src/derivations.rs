@@ -90,16 +90,16 @@ fn derived(
         return derive();
     }
     let key = (what.to_owned(), fingerprint(func));
-    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+
     let options = equal::Equality { names: false, ..equal::Equality::default() };
-    let found = kept().get(&key).and_then(|pairs| {
+    let found = KEPT.lock().unwrap_or_else(PoisonError::into_inner).get(&key).and_then(|pairs| {
         pairs.iter().find(|pair| tensor_funcs(&pair.0, func, &options).is_ok()).cloned()
     });
     if let Some((_, made)) = found {
         return Ok(Arc::new(named_after(func, &made)));
     }
     let made = derive()?;
-    let mut kept = kept();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.len() >= MOST {
         kept.clear();
     }

@@ -33,12 +33,12 @@ pub struct Entry {
     /// The model, and the hash of its file.
     model: PathBuf,
     digest: blake3::Hash,
-    form: Form,
+    form: KeptKind,
 }
 
 /// What is kept of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum KeptKind {
     /// It runs as it is.
     Code,
     /// The lowered module alone: what comes next takes its kernels from the cache of objects.
@@ -80,7 +80,7 @@ impl Entry {
     /// objects, which may be others the next time, for versions of a program, where plans depend on what
     /// is measured on the way, where stages are to be checked, and where this program's own file is not
     /// found.
-    pub fn new(model: &Path, form: Form, given: &str, options: &Options) -> Option<Entry> {
+    pub fn new(model: &Path, form: KeptKind, given: &str, options: &Options) -> Option<Entry> {
         let is_one = options.link.is_empty() && options.specialize.is_empty();
         let is_checked = options.check && !cfg!(debug_assertions);
         let is_fixed = options.measurer.is_none() && !is_checked;
@@ -135,7 +135,7 @@ impl Entry {
         files.0.iter().all(|file| self.hash_parts(&file.name, &file.parts).as_ref() == Some(file))
     }
 
-    /// The program that is there as [`Form::Code`], and its record. One that is damaged is deleted.
+    /// The program that is there as [`KeptKind::Code`], and its record. One that is damaged is deleted.
     pub fn open(&self, options: &Options) -> Option<(Executable, Record)> {
         // SAFETY: an entry under this key in a directory that only this user can write was written by
         // `Entry::keep`, from the functions that it holds.
@@ -145,7 +145,7 @@ impl Entry {
         })
     }
 
-    /// The program that is there as [`Form::Lowered`], and its record.
+    /// The program that is there as [`KeptKind::Lowered`], and its record.
     pub fn open_program(&self, options: &Options) -> Option<(Program, Record)> {
         self.open_with(options, |kept, check| open_program(kept.content(), check))
     }
@@ -188,8 +188,8 @@ impl Entry {
         // Whoever compiled it was told of the progress already.
         let quiet = options.clone().progress(None);
         let content = match self.form {
-            Form::Code => Content::new(&[&program.module], &quiet, note),
-            Form::Lowered => Content::without_code(&program.module, &quiet, note),
+            KeptKind::Code => Content::new(&[&program.module], &quiet, note),
+            KeptKind::Lowered => Content::without_code(&program.module, &quiet, note),
         };
         let Ok(content) = content else { return };
         if self.cache.keep(&self.key, content.len() as u64, |out| content.write(out)).is_none() {
@@ -197,8 +197,8 @@ impl Entry {
         }
         // Reading it once makes it known to be whole.
         match self.form {
-            Form::Code => drop(self.open(options)),
-            Form::Lowered => drop(self.open_program(options)),
+            KeptKind::Code => drop(self.open(options)),
+            KeptKind::Lowered => drop(self.open_program(options)),
         }
     }
 

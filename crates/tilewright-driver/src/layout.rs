@@ -206,24 +206,30 @@ pub fn choose(
     if !has_choice(module) {
         return as_it_is(module);
     }
-    let mut chosen = || {
-        for (_, layouts) in whole::measured(module, timings, io) {
-            match layouts {
-                Whole::Fixed(None) => return as_it_is(module),
-                Whole::Fixed(Some(policy)) => return apply(module, policy, io, why),
-                Whole::Plan(ways) => {
-                    if let Some((new, _, left)) = plan_as(module, timings, io, &ways, why)? {
-                        return Ok((new, left));
-                    }
-                }
-            }
-        }
-        plan(module, timings, io, why).map(|(new, _, left)| (new, left))
-    };
-    match chosen() {
+    match measured_or_planned(module, timings, io, why) {
         Err(Error::Toolchain(_)) => as_it_is(module),
         result => result,
     }
+}
+
+fn measured_or_planned(
+    module: &Module,
+    timings: &Timings,
+    io: IoLayout,
+    why: &mut Remarks,
+) -> Result<(Module, Vec<Left>)> {
+    for (_, layouts) in whole::measured(module, timings, io) {
+        match layouts {
+            Whole::Fixed(None) => return as_it_is(module),
+            Whole::Fixed(Some(policy)) => return apply(module, policy, io, why),
+            Whole::Plan(ways) => {
+                if let Some((new, _, left)) = plan_as(module, timings, io, &ways, why)? {
+                    return Ok((new, left));
+                }
+            }
+        }
+    }
+    plan(module, timings, io, why).map(|(new, _, left)| (new, left))
 }
 
 fn as_it_is(module: &Module) -> Result<(Module, Vec<Left>)> {

@@ -12,7 +12,7 @@
 //! * [`winograd`]: convolutions by fewer products, within an error.
 //! * [`pricing`]: what a change of a model's sizes would save.
 //! * [`library`]: shared libraries with a C interface.
-//! * [`saved`], [`kept`]: compiled modules as files, which start without LLVM, and those of the cache.
+//! * [`saved`], [`kept`]: compiled modules as files, which start without a compiler, and those of the cache.
 //! * [`compare`], [`random`], [`verify`]: comparing outputs, making inputs, comparing modules.
 
 #![warn(missing_docs)]

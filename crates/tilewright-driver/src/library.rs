@@ -2,13 +2,13 @@
 
 use std::ffi::OsStr;
 
-use tilewright_codegen::cache::ObjectCache;
-use tilewright_codegen::entry::{self, Planned};
-use tilewright_codegen::header;
+use tilewright_codegen::entry::Planned;
+use tilewright_codegen::files::FileBackend;
+pub use tilewright_codegen::files::Text;
 use tilewright_codegen::library::{self, Built, Control, Library};
-use tilewright_codegen::llvm::{Emit, Llvm};
+use tilewright_codegen::registry;
 use tilewright_ir::{Error, Result};
-use tilewright_target::OptLevel;
+use tilewright_target::CodeOptions;
 
 use super::options::Options;
 use super::program::Program;
@@ -32,7 +32,7 @@ pub fn plan(program: &Program) -> Result<Planned> {
 /// Programs that are linked with it ask for it by `soname`.
 ///
 /// # Errors
-/// Those of [`Library::build`]; [`Error::Unsupported`] for versions where there is control flow, and for
+/// Those of [`registry::files`] and [`FileBackend::shared`]; [`Error::Unsupported`] for versions where there is control flow, and for
 /// outputs that are lists.
 pub fn build(
     name: &str,
@@ -41,20 +41,20 @@ pub fn build(
     versions: &[Program],
     options: &Options,
 ) -> Result<Built> {
-    made(name, soname, program, versions, options, |l, llvm, cache| l.build(llvm, cache))
+    made(name, soname, program, versions, options, |files, l, code| files.shared(l, code))
 }
 
 /// The same as a static library.
 ///
 /// # Errors
-/// As [`build`], and those of [`Library::archive`].
+/// As [`build`], and those of [`FileBackend::archive`].
 pub fn archive(
     name: &str,
     program: &Program,
     versions: &[Program],
     options: &Options,
 ) -> Result<Built> {
-    made(name, None, program, versions, options, |l, llvm, cache| l.archive(llvm, cache))
+    made(name, None, program, versions, options, |files, l, code| files.archive(l, code))
 }
 
 /// A library that is made from its content by `make`.
@@ -64,7 +64,7 @@ fn made(
     program: &Program,
     versions: &[Program],
     options: &Options,
-    make: impl Fn(&Library<'_>, &'static Llvm, &ObjectCache) -> Result<Built>,
+    make: impl Fn(&dyn FileBackend, &Library<'_>, &CodeOptions<'_>) -> Result<Built>,
 ) -> Result<Built> {
     if program.control.is_some() && !versions.is_empty() {
         return Err(Error::unsupported("--specialize for a model with control flow")
@@ -102,54 +102,27 @@ fn made(
         link: &options.link,
         target: &target,
     };
-    let llvm = Llvm::get()?;
-    options.with_code_options(|code| {
-        let cache = ObjectCache::from_options(code);
-        let built = make(&library, llvm, &cache);
-        cache.tell_warnings(code);
-        built
-    })
-}
-
-/// A text on the way to code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// LLVM IR after LLVM's optimisations; before them with [`OptLevel::None`].
-    LlvmIr,
-    /// Assembly.
-    Assembly,
+    let files = registry::files(&*options.backend)?;
+    options.with_code_options(|code| make(files, &library, code))
 }
 
 /// A whole program as text, with symbols that begin with `name`.
 ///
 /// # Errors
-/// Those of [`plan`] and of LLVM.
+/// Those of [`plan`], [`registry::files`] and [`FileBackend::text`].
 pub fn text(name: &str, program: &Program, text: Text, options: &Options) -> Result<String> {
     let target = options.resolve_target()?;
-    let ir = entry::program(name, &plan(program)?, &program.functions()?, &target)?;
-    let emit = match text {
-        Text::Assembly => Emit::Assembly,
-        Text::LlvmIr if options.level == OptLevel::None => return Ok(ir),
-        Text::LlvmIr => Emit::OptimizedIr,
-    };
-    let bytes = Llvm::get()?.compile(&ir, &target, options.level, emit)?;
-    String::from_utf8(bytes).map_err(|_| Error::internal("LLVM's text is not UTF-8"))
+    let program = library::Program { plan: &plan(program)?, funcs: &program.functions()? };
+    registry::files(&*options.backend)?.text(name, &program, text, &target, options.level)
 }
 
 /// An object file of a program, and its header.
 ///
 /// # Errors
-/// Those of [`plan`] and of LLVM.
+/// Those of [`plan`], [`registry::files`] and [`FileBackend::object`].
 pub fn object(name: &str, program: &Program, options: &Options) -> Result<Built> {
-    let (plan, target) = (plan(program)?, options.resolve_target()?);
-    let header = header::object(&plan, name)?;
-    let ir = entry::program(name, &plan, &program.functions()?, &target)?;
-    let llvm = Llvm::get()?;
-    let object = options.with_code_options(|code| {
-        let cache = ObjectCache::from_options(code);
-        let object = cache.compile(llvm, &ir, &target, options.level);
-        cache.tell_warnings(code);
-        object
-    })?;
-    Ok(Built { library: object.bytes.to_vec(), header })
+    let target = options.resolve_target()?;
+    let program = library::Program { plan: &plan(program)?, funcs: &program.functions()? };
+    let files = registry::files(&*options.backend)?;
+    options.with_code_options(|code| files.object(name, &program, &target, code))
 }

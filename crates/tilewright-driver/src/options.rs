@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tilewright_codegen::{LlvmBackend, OpenClBackend};
+use tilewright_codegen::registry;
 use tilewright_ir::{Error, Module, Result};
 use tilewright_layout::ConvLayout;
 pub use tilewright_layout::IoLayout;
@@ -182,7 +182,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             threads: None,
-            backend: Arc::new(LlvmBackend),
+            backend: registry::native(),
             target: None,
             layout: LayoutPolicy::default(),
             io_layout: IoLayout::Logical,
@@ -266,23 +266,14 @@ impl Options {
         Options::default()
     }
 
-    /// The same choices for a device: `opencl` for the first one that OpenCL lists, `opencl:1` for one by
-    /// its number, `opencl:NAME` for one by a part of its name or its driver's; `native` for this machine's
-    /// processor.
+    /// The same choices for another backend, by the name of its target: `native` for this machine's
+    /// processor, `opencl`, `opencl:NUMBER` or `opencl:NAME` for a device ([`registry::named`]).
     ///
     /// # Errors
     /// [`Error::Input`] for other names and devices that are not there, [`Error::Toolchain`] where there is no
     /// driver.
     pub fn on(self, target: &str) -> Result<Options> {
-        let backend: Arc<dyn Backend> = match target.split_once(':').unwrap_or((target, "")) {
-            ("native", "") => Arc::new(LlvmBackend),
-            ("opencl", which) => Arc::new(OpenClBackend::new(which)?),
-            _ => {
-                return Err(Error::input(format!("there is no target `{target}`"))
-                    .help("targets are `native`, `opencl`, `opencl:NUMBER` and `opencl:NAME`; to compile, the triple of another machine, too"));
-            }
-        };
-        Ok(self.backend(backend).target(None))
+        Ok(self.backend(registry::named(target)?).target(None))
     }
 
     /// The machine to make code for, with the costs that this one was calibrated to where it was.

@@ -82,7 +82,7 @@ pub fn run_traced(
 /// All passes with their options, as a page of Markdown.
 pub fn page() -> String {
     let mut text = String::from(
-        "# Passes\n\nWhat `tilewright opt --pass NAME,...` can run. An option is given as \
+        "# Passes\n\nThe passes of `tilewright opt --pass NAME,...`. An option is given as \
          `--pass-config NAME.OPTION=VALUE`, or without the pass's name. This page is made from the \
          passes themselves; `UPDATE_EXPECT=1 cargo test -p tilewright-driver --test it library` writes it.\n\n\
          | pass | what it does |\n|---|---|\n",

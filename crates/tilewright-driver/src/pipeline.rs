@@ -34,7 +34,7 @@ use super::{assume, derivations, layout, winograd};
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Stage {
+pub enum PipelineStage {
     /// Values lie in memory as the layouts say that were chosen.
     Layout,
     /// Outputs have names, and every open size has one variable.
@@ -68,7 +68,7 @@ pub enum Stage {
 /// What the table says of a stage.
 pub struct Row {
     /// Which stage it is.
-    pub stage: Stage,
+    pub stage: PipelineStage,
     /// Its name, for people and for options that name a stage.
     pub name: &'static str,
     /// What it does, in a line.
@@ -88,98 +88,98 @@ struct State<'a> {
 /// Every stage, in order.
 pub static STAGES: [Row; 14] = [
     Row {
-        stage: Stage::Layout,
+        stage: PipelineStage::Layout,
         name: "layout",
         summary: "values lie in memory as the chosen layouts say",
         is_wanted: |_| true,
         run: lay_out,
     },
     Row {
-        stage: Stage::Begin,
+        stage: PipelineStage::Begin,
         name: "begin",
         summary: "outputs have names, and every open size has one variable",
         is_wanted: |_| true,
         run: |state| unify_sizes(&begin(state.module)),
     },
     Row {
-        stage: Stage::Assume,
+        stage: PipelineStage::Assume,
         name: assume::PASS.name,
         summary: "what functions assume is used, and the assumptions go",
         is_wanted: |_| true,
         run: |state| run_pass(&assume::PASS, state.module, &Config::new()),
     },
     Row {
-        stage: Stage::Fuse,
+        stage: PipelineStage::Fuse,
         name: graph::fuse::PASS.name,
         summary: "elementwise work joins the functions that make its operands",
         is_wanted: |options| options.fuse,
         run: |state| run_pass(&graph::fuse::PASS, state.module, &Config::new()),
     },
     Row {
-        stage: Stage::Winograd,
+        stage: PipelineStage::Winograd,
         name: winograd::PASS.name,
         summary: "convolutions are computed by transforms, where an error is allowed",
         is_wanted: |options| options.schedule && options.fast_math.is_some(),
         run: transform_convolutions,
     },
     Row {
-        stage: Stage::Legalize,
+        stage: PipelineStage::Legalize,
         name: graph::legalize::PASS.name,
         summary: "the graph takes the form that memory planning needs",
         is_wanted: |_| true,
         run: legalize,
     },
     Row {
-        stage: Stage::Collapse,
+        stage: PipelineStage::Collapse,
         name: collapse::PASS.name,
         summary: "axes of open sizes that functions walk as one are one axis",
         is_wanted: |options| options.schedule,
         run: |state| collapse_axes(&mark_needs_elements(state.module)),
     },
     Row {
-        stage: Stage::Expand,
+        stage: PipelineStage::Expand,
         name: integer::PASS.name,
         summary: "products of 8-bit integers take a form that instructions multiply",
         is_wanted: |options| options.schedule,
         run: expand_products,
     },
     Row {
-        stage: Stage::Precompute,
+        stage: PipelineStage::Precompute,
         name: "precompute",
         summary: "what functions compute of constants alone is computed",
         is_wanted: |options| options.schedule,
         run: |state| precompute(state.module, &mut evaluate),
     },
     Row {
-        stage: Stage::Tile,
+        stage: PipelineStage::Tile,
         name: "tile",
         summary: "contractions get register tiles",
         is_wanted: |options| options.schedule,
         run: tile_contractions,
     },
     Row {
-        stage: Stage::Pack,
+        stage: PipelineStage::Pack,
         name: "pack",
         summary: "what contractions pack of their operands is packed in the graph, of constants now",
         is_wanted: |options| options.schedule,
         run: pack_operands,
     },
     Row {
-        stage: Stage::Place,
+        stage: PipelineStage::Place,
         name: parts::PASS.name,
         summary: "parts are placed in the wholes that they are joined to",
         is_wanted: |options| options.schedule,
         run: |state| place_parts(state.module, false, &mut Remarks::new()),
     },
     Row {
-        stage: Stage::Schedule,
+        stage: PipelineStage::Schedule,
         name: "schedule",
         summary: "all other loops are made to suit the processor",
         is_wanted: |options| options.schedule,
         run: schedule_others,
     },
     Row {
-        stage: Stage::Lower,
+        stage: PipelineStage::Lower,
         name: lower::PASS.name,
         summary: "blocks and multi-dimensional buffers become loops over flat memory",
         is_wanted: |_| true,
@@ -187,9 +187,9 @@ pub static STAGES: [Row; 14] = [
     },
 ];
 
-impl Stage {
+impl PipelineStage {
     /// Every stage, in order.
-    pub fn all() -> impl Iterator<Item = Stage> {
+    pub fn all() -> impl Iterator<Item = PipelineStage> {
         STAGES.iter().map(|row| row.stage)
     }
 
@@ -197,7 +197,7 @@ impl Stage {
     ///
     /// # Errors
     /// [`Error::Input`] that lists those there are.
-    pub fn named(name: &str) -> Result<Stage> {
+    pub fn named(name: &str) -> Result<PipelineStage> {
         let row = STAGES.iter().find(|row| row.name == name);
         row.map(|row| row.stage).ok_or_else(|| {
             let names: Vec<&str> = STAGES.iter().map(|row| row.name).collect();
@@ -371,8 +371,8 @@ pub struct Staged {
 pub fn run_stages(
     module: &Module,
     options: &Options,
-    until: Stage,
-    after: impl FnMut(Stage, &Module) -> Result<()>,
+    until: PipelineStage,
+    after: impl FnMut(PipelineStage, &Module) -> Result<()>,
 ) -> Result<Staged> {
     well_formed::check_module(module)?;
     check_promises(module)?;
@@ -390,8 +390,8 @@ pub fn run_stages(
 fn run_in_order(
     module: Module,
     options: &Options,
-    until: Stage,
-    mut after: impl FnMut(Stage, &Module) -> Result<()>,
+    until: PipelineStage,
+    mut after: impl FnMut(PipelineStage, &Module) -> Result<()>,
 ) -> Result<Staged> {
     let mut staged = Staged { module, left: Vec::new() };
     let rows = STAGES.iter().filter(|row| row.stage <= until && (row.is_wanted)(options));

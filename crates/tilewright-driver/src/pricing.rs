@@ -206,7 +206,7 @@ fn roles_of(module: &Module) -> HashMap<Arc<str>, Vec<Option<&'static str>>> {
 /// Costs, asked once for equal functions.
 struct Memo<'a> {
     inner: &'a dyn Costs,
-    known: Mutex<HashMap<Asked, Known>>,
+    known: Mutex<HashMap<Asked, KnownCosts>>,
 }
 
 /// A function's fingerprint, which of its arguments are free, which the same kernel makes, and which come
@@ -214,7 +214,7 @@ struct Memo<'a> {
 type Asked = (u64, [Vec<bool>; 3], bool);
 
 /// Functions of one fingerprint with their costs.
-type Known = Vec<(TensorFunc, f64)>;
+type KnownCosts = Vec<(TensorFunc, f64)>;
 
 impl Costs for Memo<'_> {
     fn call(&self, call: &Priced<'_>) -> f64 {
@@ -242,7 +242,7 @@ impl Costs for Memo<'_> {
 }
 
 impl Memo<'_> {
-    fn lock_known(&self) -> std::sync::MutexGuard<'_, HashMap<Asked, Known>> {
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, HashMap<Asked, KnownCosts>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Compiled modules as files that start without LLVM.
+//! Compiled modules as files that start without the backend that made them.
 //!
 //! A file holds the lowered module as text, its constants as bytes, and the kernels as a shared
 //! library, and the same for each version that there is for some sizes; whoever opens it plans memory anew from the module, which is quick and always the same.
@@ -42,7 +42,7 @@ pub type Note = serde_json::Value;
 /// What stands in front of the sections.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
-    /// The machine, in LLVM's words.
+    /// The machine: its triple, its processor, and what that has.
     triple: String,
     cpu: String,
     features: String,
@@ -381,7 +381,7 @@ fn broken_checksum() -> Error {
     Error::model("the file is damaged: its checksum is wrong")
 }
 
-/// Refuses code for features that this machine lacks. LLVM is not asked; a feature that is not known
+/// Refuses code for features that this machine lacks. No backend is asked; a feature that is not known
 /// here counts as there.
 fn check_host(target: &Target) -> Result<()> {
     let (arch, system) = target.triple.split_once('-').unwrap_or_default();
@@ -417,7 +417,7 @@ fn check_host(target: &Target) -> Result<()> {
     }
 }
 
-/// Features by LLVM's names, and whether this machine has them.
+/// Features by the names of targets, and whether this machine has them.
 fn detected() -> Vec<(&'static str, bool)> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -430,7 +430,7 @@ fn detected() -> Vec<(&'static str, bool)> {
             "avx512ifma" "avx512vbmi2" "avx512bitalg" "avx512vpopcntdq" "gfni" "vaes" "vpclmulqdq"
             "avx512fp16" "avxvnni" "avxvnniint8" "avxifma"
         );
-        // LLVM's name is another one.
+        // The name of targets is another one.
         found.push(("bmi", std::arch::is_x86_feature_detected!("bmi1")));
         found
     }

@@ -17,10 +17,10 @@ use tilewright_layout::Left;
 use tilewright_onnx::{ValueKind, ValueType};
 use tilewright_runtime::{Executable, file};
 
-use super::kept::{DataFiles, Entry, Form, Record, hash};
+use super::kept::{DataFiles, Entry, KeptKind, Record, hash};
 use super::load::{Draft, fixed_inputs, is_onnx};
 use super::options::{Message, Notice, Options};
-use super::pipeline::{self, Stage, Staged, run_stages};
+use super::pipeline::{self, PipelineStage, Staged, run_stages};
 use super::program::Program;
 use super::saved::{Content, Note};
 
@@ -179,7 +179,7 @@ pub struct Started {
 }
 
 /// A lowered model, for a file of code.
-pub struct Made {
+pub struct LoweredModel {
     /// The program.
     pub program: Program,
     /// Its versions for some sizes ([`Options::specialize`]).
@@ -217,7 +217,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`run_stages`].
-    pub fn stages(&self, module: &Module, until: Stage) -> Result<Staged> {
+    pub fn stages(&self, module: &Module, until: PipelineStage) -> Result<Staged> {
         run_stages(module, &self.options, until, |_, _| Ok(()))
     }
 
@@ -227,8 +227,8 @@ impl Session {
     /// As [`run_stages`], and those of memory planning.
     pub fn lower(&self, module: &Module) -> Result<Lowering> {
         let mut laid_out = Instant::now();
-        let staged = run_stages(module, &self.options, Stage::Lower, |stage, _| {
-            if stage == Stage::Layout {
+        let staged = run_stages(module, &self.options, PipelineStage::Lower, |stage, _| {
+            if stage == PipelineStage::Layout {
                 laid_out = Instant::now();
             }
             Ok(())
@@ -292,7 +292,7 @@ impl Session {
     /// As [`Session::read`] and [`Session::compile`]; [`Error::Input`] for a
     /// size that is open under [`OpenSizes::BatchOfOne`].
     pub fn start(&self, request: &Request<'_>) -> Result<Started> {
-        let entry = self.entry(request, Form::Code)?;
+        let entry = self.entry(request, KeptKind::Code)?;
         if let Some(started) = entry.as_ref().and_then(|entry| self.start_kept(request, entry)) {
             return Ok(started);
         }
@@ -304,15 +304,18 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::read`] and [`Session::lower`].
-    pub fn program(&self, request: &Request<'_>) -> Result<Made> {
+    pub fn program(&self, request: &Request<'_>) -> Result<LoweredModel> {
         // Values might be compiled in, and what comes of this takes none.
-        let entry =
-            if request.inputs.has_values() { None } else { self.entry(request, Form::Lowered)? };
+        let entry = if request.inputs.has_values() {
+            None
+        } else {
+            self.entry(request, KeptKind::Lowered)?
+        };
         if let Some((program, record)) =
             entry.as_ref().and_then(|entry| entry.open_program(&self.options))
         {
             record.notes.iter().for_each(|note| self.options.say(Message::Note(note)));
-            return Ok(Made { program, versions: Vec::new(), is_kept: true, unkept: None });
+            return Ok(LoweredModel { program, versions: Vec::new(), is_kept: true, unkept: None });
         }
         let loaded = self.read_for(request, entry.as_ref())?;
         let plain = Session::new(self.options.clone().specialize([]));
@@ -328,7 +331,7 @@ impl Session {
         let unkept = entry
             .zip(loaded.files)
             .map(|(entry, files)| (entry, Record { files, notes, left, ..Record::default() }));
-        Ok(Made { program, versions, is_kept: false, unkept })
+        Ok(LoweredModel { program, versions, is_kept: false, unkept })
     }
 
     /// Keeps a program that was made now, where it may be kept. The user need not wait for it.
@@ -339,7 +342,7 @@ impl Session {
     }
 
     /// The same for a lowered program.
-    pub fn keep_program(&self, made: &mut Made) {
+    pub fn keep_program(&self, made: &mut LoweredModel) {
         if let Some((entry, record)) = made.unkept.take() {
             entry.keep(&made.program, &self.options, &record);
         }
@@ -350,7 +353,7 @@ impl Session {
     }
 
     /// Where the program of a model is kept, in a form.
-    fn entry(&self, request: &Request<'_>, form: Form) -> Result<Option<Entry>> {
+    fn entry(&self, request: &Request<'_>, form: KeptKind) -> Result<Option<Entry>> {
         if !request.kept {
             return Ok(None);
         }

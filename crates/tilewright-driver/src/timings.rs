@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tilewright_autoschedule::price::{self, Beside, Form, Price};
+use tilewright_autoschedule::price::{self, Beside, KernelLoops, Price};
 use tilewright_graph::winograd::Allowed;
 use tilewright_ir::{Module, Result};
 use tilewright_layout::flow::{Costs, Moved, Priced};
@@ -202,7 +202,7 @@ impl Timings {
     }
 
     fn price(&self, call: &Priced<'_>) -> Price {
-        let form = Form::from_func(call.func, &beside(call), &self.target);
+        let form = KernelLoops::from_func(call.func, &beside(call), &self.target);
         Price { cycles: form.cycles(call.constants, &self.target), tiled: form.is_tiled() }
     }
 

@@ -21,7 +21,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::TiledLayout;
 use tilewright_layout::flow::{Costs, Moved, Priced, conversion};
-use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
+use tilewright_tune::{Key, Kind, Measured, MeasuredPlan, Record, Store};
 use tilewright_tvmscript::print_func;
 
 use super::layout::{has_choice, plan};
@@ -169,7 +169,7 @@ pub struct WholeModel {
     key: Key,
     name: String,
     /// For a plan, what it is found by.
-    plan: Option<Plan>,
+    plan: Option<MeasuredPlan>,
     /// What it is, for people.
     pub what: String,
     /// What to ask for.
@@ -309,7 +309,7 @@ impl<S: Borrow<Store>> Measuring<S> {
                     Whole::Plan(ways) => Some(ways),
                     Whole::Fixed(_) => None,
                 };
-                let plan = ways.clone().map(|ways| Plan { model: model.clone(), ways });
+                let plan = ways.clone().map(|ways| MeasuredPlan { model: model.clone(), ways });
                 let request = Request::Model { layout: name.clone(), ways, threads };
                 left.push(WholeModel { key, name, plan, what, request });
             }

@@ -81,14 +81,14 @@ pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) ->
     let mut findings = Findings::default();
     let mut answer = Answer::Equal;
     for (name_a, name_b) in tilewright_verify::pairs(a, b)? {
-        let of = |module: &Module, name: &Arc<str>| {
+        let [a, b] = [(a, &name_a), (b, &name_b)].map(|(module, name)| {
             let alone = alone(module, name);
             let open = sizes::open_in(&alone, name);
             let ranges = given.ranges.iter().filter(|(key, _)| open.iter().any(|n| **n == **key));
             let ranges = ranges.map(|(key, range)| (key.clone(), *range)).collect();
             sizes::fill(&alone, &Sizes { ranges, ..Sizes::new() })
-        };
-        let (a, b) = (of(a, &name_a)?, of(b, &name_b)?);
+        });
+        let (a, b) = (a?, b?);
         let (a, b) = (read_alone(&a, &name_a, &b, &name_b), read_alone(&b, &name_b, &a, &name_a));
         let (a, left_a) = a;
         let (b, left_b) = b;
@@ -125,27 +125,21 @@ const MOST_CASES: usize = 1024;
 /// The sizes of one try, by the position of the name. Those with a range stay in it: at its ends, and
 /// between them.
 fn tries(ranges: &[Option<SizeRange>]) -> impl Iterator<Item = Vec<usize>> {
-    let ends = move |set: usize| {
-        move |range: &Option<SizeRange>| match range {
-            Some(range) if set == 0 => range.least(),
-            // A size in the thousands takes long.
-            Some(range) => range.most().min(range.least() + 63),
-            None => set,
-        }
-    };
-    let ragged = move |set: usize| {
-        ranges
-            .iter()
-            .enumerate()
-            .map(|(i, range)| match *range {
-                Some(range) => size_inside(range, set + i),
-                None => sample_of(set + i),
-            })
-            .collect::<Vec<usize>>()
-    };
-    let ends: Vec<Vec<usize>> = (0..2).map(|set| ranges.iter().map(ends(set)).collect()).collect();
-    let ragged: Vec<Vec<usize>> = (0..RAGGED).map(ragged).collect();
-    ends.into_iter().chain(ragged)
+    let least = ranges.iter().map(|range| range.map_or(0, SizeRange::least)).collect();
+    // A size in the thousands takes long.
+    let most = ranges.iter().map(|range| range.map_or(1, |r| r.most().min(r.least() + 63)));
+    [least, most.collect()].into_iter().chain((0..RAGGED).map(|set| ragged(ranges, set)))
+}
+
+fn ragged(ranges: &[Option<SizeRange>], set: usize) -> Vec<usize> {
+    ranges
+        .iter()
+        .enumerate()
+        .map(|(i, range)| match *range {
+            Some(range) => size_inside(range, set + i),
+            None => sample_of(set + i),
+        })
+        .collect()
 }
 
 fn sample_of(k: usize) -> usize {
@@ -287,12 +281,11 @@ impl Pair {
         let (open_a, open_b) =
             (sizes::open_in(&self.a, &self.name_a), sizes::open_in(&self.b, &self.name_b));
         if open_a != open_b {
-            let list = |names: &[Arc<str>]| names.join(", ");
             let text = format!(
                 "undecided: `{}`: the open sizes have different names: {} and {}",
                 self.name_a,
-                list(&open_a),
-                list(&open_b)
+                open_a.join(", "),
+                open_b.join(", ")
             );
             findings.line(&text);
             return Ok(Answer::Undecided);
@@ -471,19 +464,18 @@ impl Pair {
             Verdict::Differ(d) => {
                 let [a, b] = &d.terms;
                 let [x, y] = &d.values;
-                let mut line = |text: String| findings.line(&text);
-                line(format!("`{name}`{place} differs in {}", d.cell));
+                findings.line(&format!("`{name}`{place} differs in {}", d.cell));
                 // What was found by running has no terms.
                 if d.terms != d.values {
-                    line(format!("  first:  {a}"));
-                    line(format!("  second: {b}"));
+                    findings.line(&format!("  first:  {a}"));
+                    findings.line(&format!("  second: {b}"));
                 }
                 let inputs: Vec<String> =
                     d.inputs.iter().map(|(name, value)| format!("{name} = {value}")).collect();
                 if inputs.is_empty() {
-                    line(format!("  that is {x} and {y}"))
+                    findings.line(&format!("  that is {x} and {y}"))
                 } else {
-                    line(format!("  with {}: {x} and {y}", inputs.join(", ")))
+                    findings.line(&format!("  with {}: {x} and {y}", inputs.join(", ")))
                 }
                 findings.difference = Some(*d);
                 Ok(Answer::Differ)

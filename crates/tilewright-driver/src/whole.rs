@@ -74,8 +74,9 @@ pub fn ranked(plans: &[Planned], count: usize) -> Result<Vec<Ranked>> {
         let found =
             found.map_err(|e| Error::internal(format!("the best plans of a graph: {e}")))?;
         let mut list = vec![(plan.objective, plan.choices())];
-        let differs = |choice: &[usize]| anchors.iter().any(|c| choice[*c] != list[0].1[*c]);
-        let others: Vec<_> = found.list.into_iter().filter(|(_, c)| differs(c)).collect();
+        let others = found.list.into_iter();
+        let others: Vec<_> =
+            others.filter(|(_, c)| anchors.iter().any(|at| c[*at] != list[0].1[*at])).collect();
         list.extend(others);
         all = all
             .iter()

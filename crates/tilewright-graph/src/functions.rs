@@ -150,16 +150,15 @@ impl<'m> Functions<'m> {
         keep: impl Fn(&Arc<str>, &Arc<TensorFunc>) -> Arc<TensorFunc>,
     ) -> Module {
         let mut called: HashMap<Arc<str>, bool> = HashMap::new();
-        let mut note = |func: &GraphFunc, now: bool| {
-            func.for_each_expr(&mut |e| {
-                if let GraphExpr::CallTir { func, .. } = e {
-                    *called.entry(func.clone()).or_default() |= now;
-                }
-            });
-        };
+
         for (name, g) in self.module.graphs() {
-            note(g, false);
-            note(graphs.get(name).unwrap_or(g), true);
+            for (g, now) in [(&**g, false), (graphs.get(name).unwrap_or(g), true)] {
+                g.for_each_expr(&mut |e| {
+                    if let GraphExpr::CallTir { func, .. } = e {
+                        *called.entry(func.clone()).or_default() |= now;
+                    }
+                });
+            }
         }
         let mut out = Module { functions: Default::default(), ..self.module.clone() };
         for (name, func) in &self.module.functions {

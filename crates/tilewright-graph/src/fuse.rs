@@ -95,13 +95,17 @@ impl Kernels {
             Some((n.binding.var.id(), nodes[*sink].binding.var.id()))
         });
         let results: HashMap<u64, u64> = results.collect();
-        let is_reduced = |n: &&Node| {
-            results.get(&n.binding.var.id()) != Some(&n.binding.var.id())
-                && n.readers.iter().all(|reader| {
-                    reader.is_some_and(|(k, _)| nodes[k].group == n.group && is_source(&nodes[k]))
-                })
-        };
-        let reduced = nodes.iter().filter(is_reduced).map(|n| n.binding.var.id()).collect();
+        let reduced = nodes
+            .iter()
+            .filter(|n| {
+                results.get(&n.binding.var.id()) != Some(&n.binding.var.id())
+                    && n.readers.iter().all(|reader| {
+                        reader
+                            .is_some_and(|(k, _)| nodes[k].group == n.group && is_source(&nodes[k]))
+                    })
+            })
+            .map(|n| n.binding.var.id())
+            .collect();
         let mut kernels = Kernels { results, reduced, further: HashSet::new() };
         let mut begun = HashSet::new();
         let further = func

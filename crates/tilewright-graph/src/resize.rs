@@ -180,13 +180,13 @@ impl Graph<'_> {
         }
         let ret = Renewed(&vars).expr(&self.func.ret)?;
         let mut ends: Vec<Arc<str>> = Vec::new();
-        let mut end = |v: &GraphVar| {
-            if self.is_changed(v) && !ends.contains(v.name()) {
+        let mut at_ends: Vec<GraphVar> = self.func.params.clone();
+        needed(&self.func.ret, &mut |v| at_ends.push(v.clone()));
+        for v in at_ends {
+            if self.is_changed(&v) && !ends.contains(v.name()) {
                 ends.push(v.name().clone());
             }
-        };
-        self.func.params.iter().for_each(&mut end);
-        needed(&self.func.ret, &mut end);
+        }
         let new = GraphFunc { params, ret_ty: None, ..one_block(self.func, bindings, ret) };
         let graphs = HashMap::from([(entry.clone(), new)]);
         let module = functions.finish(&graphs, |_, f| f.clone());

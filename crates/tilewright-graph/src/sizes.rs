@@ -15,7 +15,7 @@ use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
     Buffer, DType, Error, Expr, ExprKind, Fold, Function, GraphExpr, GraphFunc, GraphType,
-    GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var, expr, graph,
+    GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var, graph, operators,
 };
 
 use crate::rewrite::{GraphFold, fold_blocks, fold_children, sized};
@@ -395,7 +395,7 @@ impl Fold for Bind<'_> {
         }
         let value = match folded.kind() {
             ExprKind::Binary(op, a, b) if a.as_int().is_some() && b.as_int().is_some() => {
-                expr::fold_binary(*op, a, b)
+                operators::fold_binary(*op, a, b)
             }
             ExprKind::Cast(a) if a.as_int().is_some() && folded.dtype().is_int() => {
                 Some(a.clone().cast(folded.dtype()))

@@ -94,17 +94,19 @@ pub(crate) use with_operator;
 impl Fold {
     /// Combines elements with as many others.
     fn across(self, elements: &mut [f32], rest: &[f32]) {
-        with_operator!(self.op, f => match self.element_first {
-            true => elements.iter_mut().zip(rest).for_each(|(x, y)| *x = f(*x, *y)),
-            false => elements.iter_mut().zip(rest).for_each(|(x, y)| *x = f(*y, *x)),
+        with_operator!(self.op, f => if self.element_first {
+            elements.iter_mut().zip(rest).for_each(|(x, y)| *x = f(*x, *y))
+        } else {
+            elements.iter_mut().zip(rest).for_each(|(x, y)| *x = f(*y, *x))
         });
     }
 
     /// Combines an element with others in order.
     fn along(self, element: f32, rest: &[f32]) -> f32 {
-        with_operator!(self.op, f => match self.element_first {
-            true => rest.iter().fold(element, |x, y| f(x, *y)),
-            false => rest.iter().fold(element, |x, y| f(*y, x)),
+        with_operator!(self.op, f => if self.element_first {
+            rest.iter().fold(element, |x, y| f(x, *y))
+        } else {
+            rest.iter().fold(element, |x, y| f(*y, x))
         })
         .unwrap_or(element)
     }

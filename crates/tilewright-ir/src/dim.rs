@@ -214,8 +214,9 @@ impl Dim {
     /// The least and the most that it can be as the size of a tensor, as far as its parts say it.
     pub fn range(self) -> SizeRange {
         let (low, high) = self.form().bounds().unwrap_or((0, i128::MAX));
-        let size = |n: i128| usize::try_from(n.max(0)).unwrap_or(MAX_CELLS).min(MAX_CELLS);
-        SizeRange::new(size(low), size(high)).unwrap_or(SizeRange::WITH_ZERO)
+        let [low, high] = [low, high]
+            .map(|n: i128| usize::try_from(n.max(0)).unwrap_or(MAX_CELLS).min(MAX_CELLS));
+        SizeRange::new(low, high).unwrap_or(SizeRange::WITH_ZERO)
     }
 
     /// What must be at least so much for the size to have a value, innermost first: the size
@@ -319,8 +320,8 @@ impl Dim {
     /// A number for decisions about speed, and nothing else: the size where all open ones are 240,
     /// which many small numbers divide, or what of their range is next to that.
     pub fn estimate(self) -> i64 {
-        let usual = |v: &Var| 240.clamp(v.range().least(), v.range().most());
-        self.value(&|v| Some(usual(v))).map_or(i64::MAX, |n| n as i64)
+        self.value(&|v| Some(240.clamp(v.range().least(), v.range().most())))
+            .map_or(i64::MAX, |n| n as i64)
     }
 
     /// The size, inside of a tensor function, that a size of a graph is: its open ones are the

@@ -106,9 +106,9 @@ pub struct Difference {
     pub left: String,
     /// What the right side has there.
     pub right: String,
-    /// Place on the left, where it is known.
+    /// Located on the left, where it is known.
     pub left_span: Option<Span>,
-    /// Place on the right, where it is known.
+    /// Located on the right, where it is known.
     pub right_span: Option<Span>,
 }
 
@@ -158,6 +158,13 @@ pub fn exprs(a: &Expr, b: &Expr, options: &Equality) -> Check {
     Matcher::new(options).expr(a, b)
 }
 
+/// Whether an expression is the load of a buffer at some indices.
+pub fn loads_cell(e: &Expr, buffer: &Buffer, indices: &[Expr]) -> bool {
+    matches!(e.kind(), ExprKind::Load(from, at)
+        if from == buffer && at.len() == indices.len()
+            && at.iter().zip(indices).all(|(x, y)| same_expr(x, y)))
+}
+
 /// Whether two expressions over the same variables and buffers are equal.
 pub fn same_expr(a: &Expr, b: &Expr) -> bool {
     a.ptr_eq(b) || may_agree(a, b) && exprs(a, b, &Equality::default()).is_ok()
@@ -202,14 +209,14 @@ fn differ(left: impl fmt::Display, right: impl fmt::Display) -> Check {
 }
 
 /// Where a difference is.
-trait Place {
+trait Located {
     /// Puts a place before the way to it.
     fn within(self, place: impl fmt::Display) -> Self;
     /// Gives it its places in the sources, unless it has places further inside.
     fn spanned(self, left: Option<Span>, right: Option<Span>) -> Self;
 }
 
-impl Place for Check {
+impl Located for Check {
     fn within(self, place: impl fmt::Display) -> Self {
         self.map_err(|mut d| {
             let sep = if d.path.is_empty() { "" } else { ", " };

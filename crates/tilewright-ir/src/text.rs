@@ -261,12 +261,17 @@ impl Printer<'_> {
                 TypeKind::UInt => self.put(&format!("T.{dtype}({})", *v as u64)),
                 _ => self.put(&format!("T.{dtype}({v})")),
             },
-            ExprKind::Float(v) => match v.is_finite() {
-                true => self.put(&format!("T.{dtype}({})", float_text(*v, dtype))),
-                false if v.is_nan() => self.put(&format!("T.{dtype}(\"nan\")")),
-                false if *v > 0.0 => self.put(&format!("T.{dtype}(\"inf\")")),
-                false => self.put(&format!("T.{dtype}(\"-inf\")")),
-            },
+            ExprKind::Float(v) => {
+                if v.is_finite() {
+                    self.put(&format!("T.{dtype}({})", float_text(*v, dtype)))
+                } else if v.is_nan() {
+                    self.put(&format!("T.{dtype}(\"nan\")"))
+                } else if *v > 0.0 {
+                    self.put(&format!("T.{dtype}(\"inf\")"))
+                } else {
+                    self.put(&format!("T.{dtype}(\"-inf\")"))
+                }
+            }
             ExprKind::Str(s) => self.put(&quote(s)),
             ExprKind::Var(v) => {
                 let name = self.names.var(v);
@@ -275,10 +280,10 @@ impl Printer<'_> {
             ExprKind::Cast(a) => {
                 self.call("T.Cast", &[format!("\"{dtype}\"")], [a], false);
             }
-            ExprKind::Binary(op, a, b) => match op.is_infix() {
-                // Comparisons chain in Python, so that neither side may be one without parentheses;
-                // the other operators associate to the left.
-                true => {
+            ExprKind::Binary(op, a, b) => {
+                if op.is_infix() {
+                    // Comparisons chain in Python, so that neither side may be one without parentheses;
+                    // the other operators associate to the left.
                     if self.is_plain(a) && (self.is_plain(b) || a.dtype() != b.dtype()) {
                         self.typed(a)
                     } else {
@@ -286,9 +291,10 @@ impl Printer<'_> {
                     }
                     self.put(&format!(" {} ", op.symbol()));
                     self.expr(b, strength + 1);
+                } else {
+                    self.operands(op.symbol(), &[a, b])
                 }
-                false => self.operands(op.symbol(), &[a, b]),
-            },
+            }
             ExprKind::Not(a) => {
                 self.put("not ");
                 self.expr(a, NOT);

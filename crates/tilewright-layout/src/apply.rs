@@ -100,11 +100,11 @@ impl Gather {
         let rows = (PART_BYTES / (N * width)).max(1);
         let parts: Vec<Mutex<&mut [[u8; N]]>> =
             to.chunks_mut(rows * width).map(Mutex::new).collect();
-        let fill = |k: usize| {
+        let filled = parallel::map(parts.len(), |k| {
             let mut part = parts[k].lock().unwrap_or_else(PoisonError::into_inner);
             self.fill(from, &mut part, k * rows, pad)
-        };
-        parallel::map(parts.len(), fill).into_iter().collect()
+        });
+        filled.into_iter().collect()
     }
 
     /// Fills whole rows, of which the first has a number; `None` as for [`Gather::run`].

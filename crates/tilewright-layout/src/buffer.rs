@@ -111,11 +111,6 @@ pub fn separate_axes(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> R
             "axis separators {separators:?} do not fit the {rank} axes of `{old}`"
         )));
     }
-    let mut subst = Subst::default();
-    let mut with = |b: &Buffer, separators: Vec<usize>| {
-        subst.buffers.insert(b.clone(), b.derive(|d| d.axis_separators = separators));
-    };
-    with(old, separators.to_vec());
     // A view has the last axes of its region; the first ones may be left out.
     let mut known = vec![(old.clone(), separators.to_vec())];
     for m in blocks(func).iter().flat_map(|b| &b.matches) {
@@ -123,8 +118,12 @@ pub fn separate_axes(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> R
         let Some((_, of_source)) = known.iter().find(|(b, _)| b == source) else { continue };
         let left_out = source.rank().saturating_sub(m.buffer.rank());
         let moved: Vec<usize> = of_source.iter().map(|s| s.saturating_sub(left_out)).collect();
-        with(&m.buffer, moved.clone());
         known.push((m.buffer.clone(), moved));
+    }
+    let mut subst = Subst::default();
+    for (buffer, separators) in known {
+        let new = buffer.derive(|d| d.axis_separators = separators);
+        subst.buffers.insert(buffer, new);
     }
     Ok(fold_func(&mut subst, func))
 }

@@ -172,11 +172,10 @@ impl Cancel<'_, '_> {
                 return Fate::Is(var.clone());
             }
         }
-        let free = |(_, view): &&(Converted, bool)| *view;
-        if chain.first().is_some_and(|c| free(&c)) {
+        if chain.first().is_some_and(|(_, is_view)| *is_view) {
             return Fate::Stays;
         }
-        match chain.iter().rev().find(|c| !free(c)) {
+        match chain.iter().rev().find(|(_, is_view)| !is_view) {
             Some((way, _)) if way.from != step.from => {
                 let conversion = Rc::new(self.widened(b, way));
                 Fate::Becomes(Converted { conversion, ..way.clone() })

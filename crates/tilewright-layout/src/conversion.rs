@@ -284,10 +284,12 @@ impl Conversion {
                 _ => None,
             })
             .collect();
-        let pad = match values.is_empty() {
-            false => Pad::Value(by_region(&next.all(), values)?),
-            true if regions.iter().any(|(_, pad)| matches!(pad, Pad::Undef)) => Pad::Undef,
-            true => Pad::None,
+        let pad = if !values.is_empty() {
+            Pad::Value(by_region(&next.all(), values)?)
+        } else if regions.iter().any(|(_, pad)| matches!(pad, Pad::Undef)) {
+            Pad::Undef
+        } else {
+            Pad::None
         };
         let source = self.source.iter().map(|e| place.expr(e)).collect();
         let from = self.from.clone();
@@ -327,12 +329,13 @@ impl Conversion {
         let own = self.cells.iter().map(Var::expr);
         let mut rename = Subst::vars(other.cells.iter().cloned().zip(own));
         let source: Vec<Expr> = other.source.iter().map(|e| rename.expr(e)).collect();
-        let mut same_pad = || match (&self.pad, &other.pad) {
-            (Pad::None, Pad::None) | (Pad::Undef, Pad::Undef) => true,
-            (Pad::Value(a), Pad::Value(b)) => same_value(&self.padding(), a, &rename.expr(b)),
-            _ => false,
-        };
-        (self.is_total() || same_pad())
+        let same_pad = self.is_total()
+            || match (&self.pad, &other.pad) {
+                (Pad::None, Pad::None) | (Pad::Undef, Pad::Undef) => true,
+                (Pad::Value(a), Pad::Value(b)) => same_value(&self.padding(), a, &rename.expr(b)),
+                _ => false,
+            };
+        same_pad
             && self.all().same_condition(&self.data, &rename.expr(&other.data)).is_yes()
             && is_same(&self.inside(), &self.source, &source).unwrap_or(false)
     }
@@ -548,13 +551,15 @@ fn mentions_only(e: &Expr, cells: &[Var], sizes: &[Var]) -> bool {
 fn leaves(value: &Expr) -> Vec<(Vec<Expr>, Expr)> {
     match value.kind() {
         ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
-            let under = |c: Expr, e: &Expr| {
-                leaves(e).into_iter().map(move |(mut guards, leaf)| {
-                    guards.push(c.clone());
-                    (guards, leaf)
-                })
-            };
-            under(c.clone(), t).chain(under(Expr::not_node(c.clone()), f)).collect()
+            let branches = [(c.clone(), t), (Expr::not_node(c.clone()), f)];
+            let mut all = Vec::new();
+            for (cond, branch) in branches {
+                for (mut guards, leaf) in leaves(branch) {
+                    guards.push(cond.clone());
+                    all.push((guards, leaf));
+                }
+            }
+            all
         }
         _ => vec![(Vec::new(), value.clone())],
     }

@@ -87,8 +87,8 @@ impl Padding<'_> {
                 let cell_iters = self.layout.iters();
                 let names = cell_iters.iter().map(|i| i.var.expr());
                 let mut to_iters = Subst::vars(self.layout.cells.iter().cloned().zip(names));
-                let mut over = |s: &Stmt| to_iters.stmt(&stores.stmt(s));
-                let (init, body) = (b.init.as_ref().map(&mut over), over(&b.body));
+                let init = b.init.as_ref().map(|init| to_iters.stmt(&stores.stmt(init)));
+                let body = to_iters.stmt(&stores.stmt(&b.body));
                 // The iteration variables of the box take the place of the first that goes.
                 let (mut iters, mut bindings) = (Vec::new(), Vec::new());
                 let mut pending = Some((cell_iters, cells.clone()));

@@ -70,12 +70,12 @@ pub struct PhysicalLayout {
     /// Names for the physical indices, in which padding and inverse are written.
     pub cells: Vec<Var>,
     /// Padding and inverse, or why the engine cannot say them.
-    pub known: Result<Known>,
+    pub known: Result<LayoutFacts>,
 }
 
 /// What is proven of a layout.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct LayoutFacts {
     /// Holds at the cells of the box that no logical index reaches; constant false without padding.
     pub padding: Expr,
     /// The logical indices as expressions of the cells, right wherever there is no padding.
@@ -152,8 +152,7 @@ impl IndexMap {
         for (p, (_, r)) in self.params.iter().zip(ranges) {
             known.bind_loop(p, r);
         }
-        let beyond = |e: &Expr| e.any(|part| known.leaves(part).is_some());
-        let beyond = self.indices.iter().any(beyond);
+        let beyond = self.indices.iter().any(|e| e.any(|part| known.leaves(part).is_some()));
         let extents = self
             .indices
             .iter()
@@ -205,13 +204,17 @@ impl IndexMap {
                 }
             })
             .collect();
-        let cell = |(at, (name, e)): (usize, (&String, &Expr))| {
-            let before = names[..at].iter().filter(|n| *n == name).count();
-            let shared = names.iter().filter(|n| *n == name).count() > 1;
-            let name = if shared { format!("{name}_{before}") } else { name.clone() };
-            Var::new(name, e.dtype())
-        };
-        names.iter().zip(&self.indices).enumerate().map(cell).collect()
+        names
+            .iter()
+            .zip(&self.indices)
+            .enumerate()
+            .map(|(at, (name, e))| {
+                let before = names[..at].iter().filter(|n| *n == name).count();
+                let shared = names.iter().filter(|n| *n == name).count() > 1;
+                let name = if shared { format!("{name}_{before}") } else { name.clone() };
+                Var::new(name, e.dtype())
+            })
+            .collect()
     }
 
     /// The map on a shape. Injectivity is proven unless it is to be assumed.
@@ -249,11 +252,10 @@ impl IndexMap {
         if !assume_injective && let Ok(collision) = relation.collision() {
             injective = collision.is_none();
             if let Some(c) = collision {
-                let at = |w: &Witness| self.indices_at(w);
                 return Err(Error::refused("the index map is not injective").note(format!(
                     "the logical indices {} and {} have one physical index",
-                    at(&c.first),
-                    at(&c.second)
+                    self.indices_at(&c.first),
+                    self.indices_at(&c.second)
                 )));
             }
         }
@@ -272,7 +274,7 @@ impl IndexMap {
     fn physical_layout(
         &self,
         physical: Vec<Expr>,
-        known: Result<Known>,
+        known: Result<LayoutFacts>,
         cells: &[Var],
     ) -> PhysicalLayout {
         PhysicalLayout { map: self.clone(), physical, cells: cells.to_vec(), known }
@@ -318,21 +320,21 @@ impl IndexMap {
         engine: &Engine,
         ranges: &[(Var, Range)],
         cells: &[Var],
-    ) -> Result<(Vec<Expr>, Known), Unknown> {
+    ) -> Result<(Vec<Expr>, LayoutFacts), Unknown> {
         let free: Vec<HashSet<Var>> = self.indices.iter().map(free_vars).collect();
-        let axis = |e: &Expr| {
+        let axes = self.indices.iter().map(|e| {
             let p = e.as_var()?;
             let alone = free.iter().filter(|f| f.contains(p)).count() == 1;
             self.params.iter().position(|q| q == p).filter(|_| alone)
-        };
-        let axes: Vec<Option<usize>> = self.indices.iter().map(axis).collect();
-        let mixed = || axes.iter().zip(&self.indices).zip(cells).filter(|((a, _), _)| a.is_none());
+        });
+        let axes: Vec<Option<usize>> = axes.collect();
         let rest: Vec<usize> =
             (0..self.params.len()).filter(|p| !axes.contains(&Some(*p))).collect();
         let rest_ranges: Vec<(Var, Range)> =
             rest.iter().filter_map(|p| ranges.get(*p).cloned()).collect();
-        let indices: Vec<Expr> = mixed().map(|((_, e), _)| e.clone()).collect();
-        let mixed_cells: Vec<Var> = mixed().map(|(_, c)| c.clone()).collect();
+        let mixed = self.indices.iter().zip(cells).zip(&axes).filter(|(_, axis)| axis.is_none());
+        let (indices, mixed_cells): (Vec<Expr>, Vec<Var>) =
+            mixed.map(|((e, c), _)| (e.clone(), c.clone())).unzip();
         let relation = engine.domain_of(&rest_ranges, &self.defined()).map(&indices)?;
         let (extents, padding, found) = match self.by_digits(&relation, &rest_ranges, &mixed_cells)
         {
@@ -357,7 +359,7 @@ impl IndexMap {
             let plain = self.indices.iter().zip(cells).find(|(e, _)| e.as_var() == Some(param));
             inverse.extend(plain.map(|(_, c)| c.expr()).or(value));
         }
-        Ok((physical, Known { padding, inverse, ordered: false }))
+        Ok((physical, LayoutFacts { padding, inverse, ordered: false }))
     }
 
     /// Box, padding and inverse of a map with bit operations that is linear in digits; `None` for others.
@@ -372,15 +374,13 @@ impl IndexMap {
         }
         let (map, widths) = bit_map(ranges, relation.exprs())?;
         let inverse = map.inverse(cells)?;
-        let physical = || -> Result<Vec<Expr>, Unknown> {
-            let extents: Option<Vec<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
-            let tried = (0..cells.len()).map(|k| {
-                let greatest = map.greatest(k, extents.as_ref()?, MOST_POINTS)?;
-                Some(Expr::int(greatest.checked_add(1)?, cells[k].dtype()))
-            });
-            tried.collect::<Option<Vec<Expr>>>().map_or_else(|| relation.physical_shape(), Ok)
-        };
-        let physical = match physical() {
+        let extents: Option<Vec<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
+        let tried = (0..cells.len()).map(|k| {
+            let greatest = map.greatest(k, extents.as_ref()?, MOST_POINTS)?;
+            Some(Expr::int(greatest.checked_add(1)?, cells[k].dtype()))
+        });
+        let tried: Option<Vec<Expr>> = tried.collect();
+        let physical = match tried.map_or_else(|| relation.physical_shape(), Ok) {
             Ok(physical) => physical,
             Err(why) => return Some(Err(why)),
         };
@@ -426,7 +426,7 @@ impl IndexMap {
         domain: &Domain,
         shape: &[Expr],
         cells: &[Var],
-    ) -> Result<Option<(Vec<Expr>, Known)>> {
+    ) -> Result<Option<(Vec<Expr>, LayoutFacts)>> {
         let mut physical = Vec::new();
         let mut padding = Expr::bool(false);
         let mut inverse: Vec<Option<Expr>> = self.params.iter().map(|_| None).collect();
@@ -473,7 +473,7 @@ impl IndexMap {
             return Ok(None);
         };
         let ordered = seen.is_sorted();
-        Ok(Some((physical, Known { padding, inverse, ordered })))
+        Ok(Some((physical, LayoutFacts { padding, inverse, ordered })))
     }
 
     /// The extent of an index in mixed radix; fills in the digits.

@@ -19,7 +19,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::place::{Around, Placed, walk_expr_placed};
 use tilewright_polyhedral::{Domain, Engine, Proof};
 
-use crate::index_map::{Known, PhysicalLayout};
+use crate::index_map::{LayoutFacts, PhysicalLayout};
 use tilewright_ir::lambda::{Lambda, LambdaItem};
 use tilewright_transform::cursor::{as_block, as_loop, blocks, find, replace_in};
 use tilewright_transform::names::fresh_block_name;
@@ -27,7 +27,7 @@ use tilewright_transform::names::fresh_block_name;
 /// The padding of one buffer.
 pub(crate) struct Padding<'a> {
     pub layout: &'a PhysicalLayout,
-    pub known: &'a Known,
+    pub known: &'a LayoutFacts,
     /// The pad value over the cells of the layout.
     pub value: Expr,
     pub old: &'a Buffer,
@@ -102,18 +102,22 @@ pub(crate) fn pad_value(
 }
 
 fn int_constant(v: i128, dtype: DType) -> Result<Expr> {
-    match dtype.is_float() {
-        true => Ok(Expr::float(v as f64, dtype)),
-        false if extent::holds(dtype, v) => Ok(Expr::int(v as i64, dtype)),
-        false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
+    if dtype.is_float() {
+        Ok(Expr::float(v as f64, dtype))
+    } else if extent::holds(dtype, v) {
+        Ok(Expr::int(v as i64, dtype))
+    } else {
+        Err(Error::refused(format!("the pad value {v} does not fit {dtype}")))
     }
 }
 
 fn constant(v: f64, dtype: DType) -> Result<Expr> {
-    match dtype.is_float() {
-        true => Ok(Expr::float(v, dtype)),
-        false if v.fract() == 0.0 && v.abs() < 1.8e19 => int_constant(v as i128, dtype),
-        false => Err(Error::refused(format!("the pad value {v} does not fit {dtype}"))),
+    if dtype.is_float() {
+        Ok(Expr::float(v, dtype))
+    } else if v.fract() == 0.0 && v.abs() < 1.8e19 {
+        int_constant(v as i128, dtype)
+    } else {
+        Err(Error::refused(format!("the pad value {v} does not fit {dtype}")))
     }
 }
 

@@ -138,17 +138,24 @@ pub type Roles = Vec<Option<&'static str>>;
 pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
     let stages = open_stages(func)?;
     let ConvAxes([data, _, result]) = stages.iter().find_map(ConvAxes::recognise)?;
-    let one = |(buffer, axes): &(Buffer, Axes), written: bool| {
-        let mut roles = vec![None; buffer.shape.len()];
+    let (data, result) = (
+        (outside_buffer(&data.0, false, func, &stages)?, data.1.roles(data.0.rank())),
+        (outside_buffer(&result.0, true, func, &stages)?, result.1.roles(result.0.rank())),
+    );
+    let fit = [&data, &result].iter().all(|(outer, roles)| outer.rank() == roles.len());
+    fit.then_some([data, result])
+}
+
+impl Axes {
+    fn roles(&self, rank: usize) -> Roles {
+        let mut roles = vec![None; rank];
         let kinds =
-            [("batch", &axes.outer), ("channels", &axes.channels), ("pixels", &axes.windows)];
+            [("batch", &self.outer), ("channels", &self.channels), ("pixels", &self.windows)];
         for (name, list) in kinds {
             list.iter().for_each(|d| roles[*d] = Some(name));
         }
-        let outer = outside_buffer(buffer, written, func, &stages)?;
-        (outer.shape.len() == roles.len()).then_some((outer, roles))
-    };
-    Some([one(&data, false)?, one(&result, true)?])
+        roles
+    }
 }
 
 /// The parameter that an inner buffer is read from or written to, with the same axes.
@@ -237,9 +244,9 @@ fn mentions_one_of(e: &Expr, set: &HashSet<Var>) -> bool {
 
 fn axes_of(at: &[Expr], slide: &HashSet<Var>, in_weights: &HashSet<Var>) -> Axes {
     let windows = positions(at, |e| mentions_one_of(e, slide));
-    let rest = || (0..at.len()).filter(|d| !windows.contains(d));
-    let channels: Vec<usize> = rest().filter(|d| mentions_one_of(&at[*d], in_weights)).collect();
-    let outer = rest().filter(|d| !channels.contains(d)).collect();
+    let rest = (0..at.len()).filter(|d| !windows.contains(d));
+    let (channels, outer): (Vec<usize>, Vec<usize>) =
+        rest.partition(|d| mentions_one_of(&at[*d], in_weights));
     Axes { outer, channels, windows }
 }
 

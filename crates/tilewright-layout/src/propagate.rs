@@ -581,24 +581,19 @@ impl Write<'_> {
                 }
             }
         }
-        let all = |wanted: IterKind| {
+        let [all_spatial, all_reduce] = [IterKind::Spatial, IterKind::Reduce].map(|wanted| {
             stage
                 .iters()
                 .filter(move |i| i.2 == wanted)
                 .flat_map(|(v, ..)| (0..cells[v].len()).map(move |k| (v.clone(), k)))
-        };
-        for (at, item) in all(IterKind::Spatial).enumerate() {
+        });
+        for (at, item) in all_spatial.enumerate() {
             if !spatial.contains(&item) {
                 spatial.insert(at.min(spatial.len()), item);
             }
         }
         let mut loops = self.loop_dims(IterKind::Spatial, spatial, stage, cells);
-        loops.extend(self.loop_dims(
-            IterKind::Reduce,
-            all(IterKind::Reduce).collect(),
-            stage,
-            cells,
-        ));
+        loops.extend(self.loop_dims(IterKind::Reduce, all_reduce.collect(), stage, cells));
         loops
     }
 

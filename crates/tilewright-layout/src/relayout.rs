@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::expr::fold_binary;
+use tilewright_ir::operators::fold_binary;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::visit::{
     Subst, fold_block_children, fold_expr_children, fold_func, fold_stmt_children,
@@ -92,12 +92,14 @@ impl Relayout<'_> {
             }
         };
         let map = self.maps[at].1.clone();
-        let simple = |(e, index): (Expr, &Expr)| match index.as_var() {
-            // The index as it was.
-            Some(_) => e,
-            None => self.simple(&e),
-        };
-        Ok(map.apply(logical).into_iter().zip(&map.indices).map(simple).collect())
+        let mut physical = map.apply(logical);
+        for (e, index) in physical.iter_mut().zip(&map.indices) {
+            // What is one parameter is an index as it was.
+            if index.as_var().is_none() {
+                *e = self.simple(e);
+            }
+        }
+        Ok(physical)
     }
 
     /// The physical indices of an access.
@@ -319,19 +321,17 @@ impl Relayout<'_> {
             }
         }
         let (reads, writes) = infer(&new);
-        let mut back =
-            |from: &Option<Vec<Region>>, to: &mut Option<Vec<Region>>, found: &[Region]| {
-                let Some(to) = to else { return };
-                for (at, r) in from.iter().flatten().enumerate().filter(|(_, r)| r.buffer == *old) {
-                    let moved = self.region(r);
-                    let region = moved
-                        .or_else(|| found.iter().find(|r| r.buffer == *self.new).cloned())
-                        .unwrap_or_else(|| Region::whole(self.new));
-                    to.insert(at.min(to.len()), region);
-                }
-            };
-        back(&b.reads, &mut new.reads, &reads);
-        back(&b.writes, &mut new.writes, &writes);
+        let kinds = [(&b.reads, &mut new.reads, reads), (&b.writes, &mut new.writes, writes)];
+        for (from, to, found) in kinds {
+            let Some(to) = to else { continue };
+            for (at, r) in from.iter().flatten().enumerate().filter(|(_, r)| r.buffer == *old) {
+                let moved = self.region(r);
+                let region = moved
+                    .or_else(|| found.iter().find(|r| r.buffer == *self.new).cloned())
+                    .unwrap_or_else(|| Region::whole(self.new));
+                to.insert(at.min(to.len()), region);
+            }
+        }
         Arc::new(new)
     }
 }

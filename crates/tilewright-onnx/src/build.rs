@@ -31,7 +31,7 @@ mod step;
 
 pub(crate) use convolution::Convolution;
 use emit::{Emit, Origin, Origins, Shared, expr};
-use step::{Call, OpenBody, Step};
+use step::{BodyStep, Call, OpenBody};
 pub(crate) use step::{LoopGiven, Nested};
 
 /// What importing may spend.
@@ -342,7 +342,7 @@ impl Builder {
         let values = self.functions[func].outs.iter().map(|o| Imported::var_of(&name, o.clone()));
         let (outs, values): (Vec<GraphVar>, Vec<Imported>) = values.unzip();
         let defined = outs.clone();
-        self.add(&defined, Step::Call(Call { func, args, outs }));
+        self.add(&defined, BodyStep::Call(Call { func, args, outs }));
         values
     }
 

@@ -318,20 +318,22 @@ pub(crate) struct External<'a> {
     pub length: Option<u64>,
 }
 
+fn external_entry<'a>(proto: &'a TensorProto, key: &str) -> Option<&'a str> {
+    proto.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str())
+}
+
 impl<'a> External<'a> {
     /// What the model says of a tensor.
     pub(crate) fn from_proto(proto: &'a TensorProto) -> Result<External<'a>> {
-        let entry =
-            |key: &str| proto.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str());
-        let number = |key: &str| match entry(key) {
-            None => Ok(None),
-            Some(text) => text.trim().parse::<u64>().map(Some).map_err(|_| {
+        let location = external_entry(proto, "location")
+            .ok_or_else(|| Error::model("the external data has no location"))?;
+        let [offset, length] = ["offset", "length"].map(|key| {
+            let Some(text) = external_entry(proto, key) else { return Ok(None) };
+            text.trim().parse::<u64>().map(Some).map_err(|_| {
                 Error::model(format!("the {key} `{text}` of the external data is not a size"))
-            }),
-        };
-        let location =
-            entry("location").ok_or_else(|| Error::model("the external data has no location"))?;
-        Ok(External { location, offset: number("offset")?.unwrap_or(0), length: number("length")? })
+            })
+        });
+        Ok(External { location, offset: offset?.unwrap_or(0), length: length? })
     }
 }
 

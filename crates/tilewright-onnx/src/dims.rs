@@ -133,9 +133,9 @@ struct Ranges<'a> {
 impl<'a> Ranges<'a> {
     fn new(inputs: &'a [ValueType], ranges: &BTreeMap<String, SizeRange>) -> Result<Ranges<'a>> {
         let mut found = Ranges { names: BTreeMap::new(), axes: BTreeMap::new() };
-        let dims = || inputs.iter().flat_map(|v| v.dims.iter().flatten());
+        let dims = inputs.iter().flat_map(|v| v.dims.iter().flatten());
         for (key, &range) in ranges {
-            if let Some(name) = dims().filter_map(named).find(|name| name == key) {
+            if let Some(name) = dims.clone().filter_map(named).find(|name| name == key) {
                 found.names.insert(name, range);
                 continue;
             }

@@ -21,9 +21,10 @@ pub(crate) fn compile(name: &str, func: &TensorFunc, inputs: usize) -> Result<Pr
 /// Runs a function on constants; its last parameters, of these shapes, are the results.
 pub(crate) fn run(program: &Program, args: &[Tensor], outs: &[Operand]) -> Result<Vec<Tensor>> {
     let inputs = args.iter().cloned().map(Arg::Tensor);
-    let fresh = |o: &Operand| Ok(Arg::Fresh(Some(dim::fixed(&o.shape, "a constant")?)));
-    let fresh = outs.iter().map(fresh).collect::<Result<Vec<_>>>()?;
-    let args: Vec<Arg> = inputs.chain(fresh).collect();
+    let mut args: Vec<Arg> = inputs.collect();
+    for out in outs {
+        args.push(Arg::Fresh(Some(dim::fixed(&out.shape, "a constant")?)));
+    }
     let outcome = program.run(&args).map_err(|e| match e {
         Error::Execution(d) => Error::Model(d).context("computing a constant"),
         e => e,
@@ -52,11 +53,8 @@ impl View {
     /// A tensor of shape `own` stretched to a shape that it broadcasts to.
     pub(crate) fn stretched(own: &[usize], shape: &[usize]) -> View {
         let (added, steps) = (shape.len() - own.len(), row_major(own));
-        let step = |k: usize| match k.checked_sub(added) {
-            Some(k) if own[k] != 1 => steps[k],
-            _ => 0,
-        };
-        let steps = (0..shape.len()).map(step).collect();
+        let own = own.iter().zip(steps).map(|(extent, step)| if *extent == 1 { 0 } else { step });
+        let steps = std::iter::repeat_n(0, added).chain(own).collect();
         View { offset: 0, shape: shape.to_vec(), steps }
     }
 }

@@ -197,7 +197,7 @@ fn resolved(
     if a.ref_attr_name.is_empty() {
         return Some(a.clone());
     }
-    let named = |all: &[AttributeProto]| all.iter().find(|b| b.name == a.ref_attr_name).cloned();
-    let value = named(&call.attribute).or_else(|| named(&function.attribute_proto))?;
+    let mut all = call.attribute.iter().chain(&function.attribute_proto);
+    let value = all.find(|b| b.name == a.ref_attr_name)?.clone();
     Some(AttributeProto { name: a.name.clone(), ..value })
 }

@@ -350,7 +350,7 @@ impl<'a> Importer<'a> {
                 Err(Stop::Apart(cond)) => {
                     let rest = Rest { branches: at, nodes: &order[k + 1..] };
                     return self
-                        .apart(graph, &cond, rest)
+                        .import_in_branches(graph, &cond, rest)
                         .map_err(|stop| self.at_node(stop, node, at));
                 }
                 Err(stop) => return Err(self.at_node(stop, node, at)),
@@ -556,13 +556,13 @@ impl<'a> Importer<'a> {
         if Integer::from(a).equals(b) == Some(false) {
             return Ok(None);
         }
-        let decided = |d: Dim| self.builder.is_decided(d);
+        let [a_decided, b_decided] = [a, b].map(|d| self.builder.is_decided(d));
         let (first, second) = match (a.known(), b.known()) {
             (Some(_), Some(_)) => return Ok(None),
             (Some(_), None) => ((b, a), None),
             (None, Some(_)) => ((a, b), None),
             // Of one that data decide and another one, that one is taken.
-            (None, None) if decided(a) && !decided(b) => ((a, b), Some((b, a))),
+            (None, None) if a_decided && !b_decided => ((a, b), Some((b, a))),
             (None, None) => ((b, a), Some((a, b))),
         };
         for (from, to) in [first].into_iter().chain(second) {

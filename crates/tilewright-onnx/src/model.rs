@@ -132,8 +132,10 @@ impl ValueType {
             .help(format!("convert the tensor to {own}")));
         }
         let Some(dims) = &self.dims else { return Ok(()) };
-        let fits = |(dim, size): (&Dim, &usize)| !matches!(dim, Dim::Fixed(own) if own != size);
-        if dims.len() == shape.len() && dims.iter().zip(shape).all(fits) {
+        let mut sizes = dims.iter().zip(shape);
+        if dims.len() == shape.len()
+            && sizes.all(|(dim, size)| !matches!(dim, Dim::Fixed(own) if own != size))
+        {
             return Ok(());
         }
         let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();

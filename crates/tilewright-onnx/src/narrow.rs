@@ -195,12 +195,12 @@ impl NarrowValues {
                 .help("convert them to float32 before, by Cast or DequantizeLinear"));
             }
         }
-        let constant = || {
-            let value = node.attribute.iter().find(|a| a.name == "value")?;
-            Narrow::from_number(value.t.as_ref()?.data_type)
-        };
+
         let moved = match node.op_type.as_str() {
-            "Constant" | "ConstantOfShape" => constant(),
+            "Constant" | "ConstantOfShape" => {
+                let value = node.attribute.iter().find(|a| a.name == "value");
+                value.and_then(|a| a.t.as_ref()).and_then(|t| Narrow::from_number(t.data_type))
+            }
             op if MOVES.contains(&op) => (0..node.input.len()).find_map(|k| self.input(node, k)),
             _ => None,
         };

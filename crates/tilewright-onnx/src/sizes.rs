@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use tilewright_ir::dim::{self, Integer};
-use tilewright_ir::expr::fold_binary;
+use tilewright_ir::operators::fold_binary;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Intrin, Result, Stmt, StmtKind, Tensor,
     TensorFunc, Var,

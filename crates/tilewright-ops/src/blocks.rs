@@ -113,6 +113,19 @@ fn few_bits(bits: u32, bytes: impl FnOnce(Expr) -> Expr, at: Expr) -> Expr {
     Expr::intrin(Intrin::BitAnd, vec![shifted, mask])
 }
 
+/// The integer at a position of a row, where rows are packed if a width in bits is given.
+fn integer_at(t: &Tensor, packed: Option<u32>, row: &[Expr], at: Expr) -> Expr {
+    let value = match packed {
+        Some(bits) => few_bits(bits, |at| byte_at(t, row, at), at),
+        None => byte_at(t, row, at),
+    };
+    value.cast(DType::I32)
+}
+
+fn byte_at(t: &Tensor, row: &[Expr], at: Expr) -> Expr {
+    t.at(row.iter().cloned().chain([at]))
+}
+
 /// The tensors of weights in a function.
 struct Given<'w> {
     weights: &'w Weights,
@@ -336,22 +349,19 @@ pub fn numbers(rows: &Rows) -> Result<TensorFunc> {
     }
     let (x, s) = (integers.placeholder("integers"), scales.placeholder("scales"));
     let z = zero.as_ref().map(|z| z.placeholder("zero_points"));
-    let integer = |t: &Tensor, outer: &[Expr], at: Expr| {
-        let byte = |at: Expr| t.at(outer.iter().cloned().chain([at]));
-        let value = if *packed { few_bits(*bits, byte, at) } else { byte(at) };
-        value.cast(DType::I32)
-    };
+
+    let width = packed.then_some(*bits);
     let shape: Vec<Dim> = outer.iter().copied().chain([Dim::from(count)]).collect();
     let out = te::compute(name, &shape, |i| {
         let (outer, at) = (&i[..i.len() - 1], i[i.len() - 1].clone());
         let group = at.clone().floordiv(*block as i64);
         let zero = match (&z, middle) {
-            (Some(z), _) => integer(z, outer, group.clone()),
+            (Some(z), _) => integer_at(z, width, outer, group.clone()),
             (None, true) => Expr::i32(1 << (bits - 1)),
             (None, false) => Expr::i32(0),
         };
         let scale = s.at(outer.iter().cloned().chain([group])).cast(DType::F32);
-        ((integer(&x, outer, at) - zero).cast(DType::F32) * scale).cast(scales.dtype)
+        ((integer_at(&x, width, outer, at) - zero).cast(DType::F32) * scale).cast(scales.dtype)
     });
     te::func([&x, &s].into_iter().chain(&z), [&out])
 }

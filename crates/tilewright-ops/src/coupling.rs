@@ -30,12 +30,12 @@ pub fn coupled(pairs: &Operand) -> Result<TensorFunc> {
     };
     let from = Buffer::new("pairs", extents_of(&pairs.shape), f);
     let out = Buffer::new("out", extents_of(&[n, k.into()]), f);
-    let list = |name: &str| Buffer::with_extents(name, &[k as i64], f);
+
     let rounds = Rounds {
         k,
         q: Buffer::with_extents("q", &[k as i64, k as i64], f),
-        p: list("p"),
-        qp: list("qp"),
+        p: Buffer::with_extents("p", &[k as i64], f),
+        qp: Buffer::with_extents("qp", &[k as i64], f),
         value: one_cell("value", f),
         worst: one_cell("worst", f),
     };

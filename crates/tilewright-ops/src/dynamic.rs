@@ -98,24 +98,11 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
     let first = buffer("first", &[n], DType::BOOL);
     let kind = buffer("kind", &[n], DType::I64);
     let (order, seen) = (one_cell("order", DType::I32), one_cell("seen", DType::I32));
-    // Less than zero, zero or more where a row is less than another, equal to it, or more.
-    let compared = |a: &Expr, b: &Expr| {
-        let columns = each("c", m, |c| {
-            let less = set(&order, Expr::i32(-1));
-            let more = Stmt::guard(
-                before(load(&from, &[b, c]), load(&from, &[a, c])),
-                set(&order, Expr::i32(1)),
-            );
-            let decide =
-                Stmt::if_else(before(load(&from, &[a, c]), load(&from, &[b, c])), less, more);
-            Stmt::guard(get(&order).equal(0), decide)
-        });
-        Stmt::seq([set(&order, zero()), columns])
-    };
+
     let is_first = each("i", n, |i| {
         let before = each("j", n, |j| {
             let here = Stmt::seq([
-                compared(j, i),
+                compare_rows(&from, m, j, i, &order),
                 Stmt::guard(get(&order).equal(0), set(&seen, Expr::i32(1))),
             ]);
             Stmt::guard(j.clone().less(i).and(get(&seen).equal(0)), here)
@@ -127,23 +114,40 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
         let more =
             Stmt::store(&kind, vec![i.clone()], load(&kind, &[i]) + Expr::int(1, DType::I64));
         let none = Stmt::store(&kind, vec![i.clone()], Expr::int(0, DType::I64));
-        let body = match sorted {
-            true => each("j", n, |j| {
+        let body = if sorted {
+            each("j", n, |j| {
                 let less = Stmt::guard(get(&order).less(0), more);
-                Stmt::guard(load(&first, &[j]), Stmt::seq([compared(j, i), less]))
-            }),
+                Stmt::guard(
+                    load(&first, &[j]),
+                    Stmt::seq([compare_rows(&from, m, j, i, &order), less]),
+                )
+            })
+        } else {
             // The kinds that come before the first row like this one.
-            false => each("j", n, |j| {
+            each("j", n, |j| {
                 let same = set(&seen, Expr::i32(1));
                 let here = Stmt::if_else(get(&order).equal(0), same, more);
                 let open = load(&first, &[j]).and(get(&seen).equal(0));
-                Stmt::guard(open, Stmt::seq([compared(j, i), here]))
-            }),
+                Stmt::guard(open, Stmt::seq([compare_rows(&from, m, j, i, &order), here]))
+            })
         };
         Stmt::seq([set(&seen, zero()), none, body])
     });
     let body = Stmt::seq([is_first, numbers]);
     block(name, &[&from, &first, &kind], vec![order, seen], body)
+}
+
+/// Sets `order` to less than zero, zero or more where row `a` of a matrix of `m` columns is less than row
+/// `b`, equal to it, or more.
+fn compare_rows(from: &Buffer, m: Dim, a: &Expr, b: &Expr, order: &Buffer) -> Stmt {
+    let columns = each("c", m, |c| {
+        let less = set(order, Expr::i32(-1));
+        let more =
+            Stmt::guard(before(load(from, &[b, c]), load(from, &[a, c])), set(order, Expr::i32(1)));
+        let decide = Stmt::if_else(before(load(from, &[a, c]), load(from, &[b, c])), less, more);
+        Stmt::guard(get(order).equal(0), decide)
+    });
+    Stmt::seq([set(order, zero()), columns])
 }
 
 /// For each of `found` kinds, its first row and how many rows there are. Parameters: `first` and `kind`
@@ -247,9 +251,6 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
     let chosen = Buffer::with_extents("chosen", &[4], f);
     let body = each("b", b, |b| {
         each("c", c, |c| {
-            let corner = |i: &Expr, k: i64| {
-                Expr::load(&boxes, vec![b.clone(), i.clone(), Expr::int(k, DType::I32)])
-            };
             let start = each("i", n, |i| {
                 let out = load(&scores, &[b, c, i]).greater(get(&least));
                 let flag = Expr::select(out, zero(), Expr::i32(1));
@@ -258,7 +259,8 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
             let rounds = each("s", p.most, |s| {
                 let find = each("i", n, |i| {
                     let values = (0..4).map(|k| {
-                        Stmt::store(&chosen, vec![Expr::int(k, DType::I32)], corner(i, k))
+                        let corner = load(&boxes, &[b, i, &Expr::int(k, DType::I32)]);
+                        Stmt::store(&chosen, vec![Expr::int(k, DType::I32)], corner)
                     });
                     let take = Stmt::seq(
                         [set(&best, i.clone()), set(&top, load(&scores, &[b, c, i]))]
@@ -275,7 +277,7 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
                 let drop = each("i", n, |i| {
                     let area = shared(
                         &|k| Expr::load(&chosen, vec![Expr::int(k, DType::I32)]),
-                        &|k| corner(i, k),
+                        &|k| load(&boxes, &[b, i, &Expr::int(k, DType::I32)]),
                         p.centred,
                     );
                     let over = area.greater(get(&overlap)).or(i.clone().equal(get(&best)));
@@ -298,27 +300,36 @@ fn is_open(i: &Expr, gone: &Buffer) -> Expr {
     Expr::load(gone, vec![i.clone()]).equal(0)
 }
 
+/// The four numbers of a box.
+type Corners<'a> = &'a dyn Fn(i64) -> Expr;
+
+/// The low and the high end of a box along its first or second axis. A centred box is given by its middle
+/// and its extents.
+fn ends(corners: Corners, axis: i64, centred: bool) -> (Expr, Expr) {
+    let (first, second) = (corners(axis), corners(axis + 2));
+    if centred {
+        let extent = second * Expr::float(0.5, DType::F32);
+        (first.clone() - extent.clone(), first + extent)
+    } else {
+        (first.clone().min(second.clone()), first.max(second))
+    }
+}
+
+fn box_area(corners: Corners, centred: bool) -> Expr {
+    let ((a, b), (c, d)) = (ends(corners, 0, centred), ends(corners, 1, centred));
+    (b - a) * (d - c)
+}
+
+/// How far two boxes lie over one another along an axis.
+fn overlap_along(a: Corners, b: Corners, axis: i64, centred: bool) -> Expr {
+    let ((a, b), (c, d)) = (ends(a, axis, centred), ends(b, axis, centred));
+    (b.min(d) - a.max(c)).max(Expr::float(0.0, DType::F32))
+}
+
 /// The part of the union of two boxes that both share.
-fn shared(a: &dyn Fn(i64) -> Expr, b: &dyn Fn(i64) -> Expr, centred: bool) -> Expr {
-    // Along the first and the second axis of the corners: low and high.
-    let ends = |of: &dyn Fn(i64) -> Expr, axis: i64| {
-        if centred {
-            let (middle, extent) = (of(axis), of(axis + 2) * Expr::float(0.5, DType::F32));
-            (middle.clone() - extent.clone(), middle + extent)
-        } else {
-            (of(axis).min(of(axis + 2)), of(axis).max(of(axis + 2)))
-        }
-    };
-    let area = |of: &dyn Fn(i64) -> Expr| {
-        let ((a, b), (c, d)) = (ends(of, 0), ends(of, 1));
-        (b - a) * (d - c)
-    };
-    let along = |axis: i64| {
-        let ((a, b), (c, d)) = (ends(a, axis), ends(b, axis));
-        (b.min(d) - a.max(c)).max(Expr::float(0.0, DType::F32))
-    };
-    let both = along(0) * along(1);
-    let all = area(a) + area(b) - both.clone();
+fn shared(a: Corners, b: Corners, centred: bool) -> Expr {
+    let both = overlap_along(a, b, 0, centred) * overlap_along(a, b, 1, centred);
+    let all = box_area(a, centred) + box_area(b, centred) - both.clone();
     // Boxes without an area share nothing.
     let some = all
         .clone()

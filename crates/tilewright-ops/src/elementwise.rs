@@ -182,18 +182,21 @@ fn check_signed(dtype: DType, name: &str) -> Result<()> {
     }
 }
 
+/// A value, or `low` where it is negative.
+fn where_negative(x: &Expr, low: Expr) -> Expr {
+    Expr::select(x.clone().less(Expr::constant(0.0, x.dtype())), low, x.clone())
+}
+
 /// The operator on a value of a type that [`check_unary`] lets through.
 pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
     let dtype = value.dtype();
     let work = working(dtype);
     let x = value.cast(work);
-    let below = |x: &Expr, low: Expr| {
-        Expr::select(x.clone().less(Expr::constant(0.0, work)), low, x.clone())
-    };
+
     let y = match op {
         Unary::Identity => x,
         Unary::Relu => x.max(Expr::constant(0.0, work)),
-        Unary::LeakyRelu { alpha } => below(&x, Expr::constant(alpha, work) * &x),
+        Unary::LeakyRelu { alpha } => where_negative(&x, Expr::constant(alpha, work) * &x),
         Unary::ThresholdedRelu { alpha } => {
             Expr::select(x.clone().greater(alpha), x, Expr::constant(0.0, work))
         }
@@ -205,9 +208,9 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
         Unary::Mish => &x * call(Intrin::Tanh, softplus(&x)),
         Unary::Softplus => softplus(&x),
         Unary::Softsign => &x / (call(Intrin::Abs, x.clone()) + 1.0),
-        Unary::Elu { alpha } => below(&x, (call(Intrin::Exp, x.clone()) - 1.0) * alpha),
+        Unary::Elu { alpha } => where_negative(&x, (call(Intrin::Exp, x.clone()) - 1.0) * alpha),
         Unary::Selu { alpha, gamma } => {
-            below(&x, (call(Intrin::Exp, x.clone()) - 1.0) * alpha) * gamma
+            where_negative(&x, (call(Intrin::Exp, x.clone()) - 1.0) * alpha) * gamma
         }
         Unary::Celu { alpha } => {
             let low = (call(Intrin::Exp, &x / alpha) - 1.0) * alpha;
@@ -427,7 +430,7 @@ fn check_type(holds: bool, takes: &str, name: &str, a: DType) -> Result<()> {
 fn apply_binary(op: Binary, a: Expr, b: Expr) -> Expr {
     let dtype = a.dtype();
     let node = |op: BinOp| Expr::binary(op, a.clone(), b.clone());
-    let call = |f: Intrin| Expr::intrin(f, vec![a.clone(), b.clone()]);
+
     match op {
         Binary::Add => node(BinOp::Add),
         Binary::Sub => node(BinOp::Sub),
@@ -467,9 +470,9 @@ fn apply_binary(op: Binary, a: Expr, b: Expr) -> Expr {
         Binary::And => node(BinOp::And),
         Binary::Or => node(BinOp::Or),
         Binary::Xor => node(BinOp::Ne),
-        Binary::BitAnd => call(Intrin::BitAnd),
-        Binary::BitOr => call(Intrin::BitOr),
-        Binary::BitXor => call(Intrin::BitXor),
+        Binary::BitAnd => Expr::intrin(Intrin::BitAnd, vec![a, b]),
+        Binary::BitOr => Expr::intrin(Intrin::BitOr, vec![a, b]),
+        Binary::BitXor => Expr::intrin(Intrin::BitXor, vec![a, b]),
         Binary::ShiftLeft | Binary::ShiftRight => {
             let bits = i64::from(dtype.bits);
             // A negative distance counts as a large one.

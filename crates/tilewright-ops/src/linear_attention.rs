@@ -66,14 +66,15 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
     }
     let (d, e, share) = (keys / p.heads, values / p.heads, p.query_heads / p.heads);
     let state_shape = [batch, p.heads, d, e];
-    let fits = |x: &Operand, widths: &[usize]| match x.shape[..] {
-        [b, t, w] if b == batch && t == steps && widths.iter().any(|n| w == *n) => Ok(()),
-        _ => Err(does_not_fit(x, p, name)),
-    };
-    fits(&p.query, &[p.query_heads * d])?;
-    fits(&p.value, &[values])?;
-    p.decay.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, keys]))?;
-    p.beta.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, 1]))?;
+    let mut widths: Vec<(&Operand, [usize; 2])> =
+        vec![(&p.query, [p.query_heads * d; 2]), (&p.value, [values; 2])];
+    widths.extend(p.decay.as_ref().map(|x| (x, [p.heads, keys])));
+    widths.extend(p.beta.as_ref().map(|x| (x, [p.heads, 1])));
+    for (x, [one, other]) in widths {
+        if x.shape != [batch, steps, one] && x.shape != [batch, steps, other] {
+            return Err(does_not_fit(x, p, name));
+        }
+    }
     if let Some(x) = p.state.as_ref().filter(|x| x.shape != state_shape) {
         return Err(does_not_fit(x, p, name));
     }

@@ -267,42 +267,44 @@ pub(crate) fn undecided(op: &str, axis: usize, extent: Dim, values: &[Integer]) 
     error.help(format!("give the sizes: {}", names.join(" ")))
 }
 
+/// A bound of a slice, counted from the start of an axis of so many elements; a negative one counts from
+/// its end.
+fn from_start(bound: Integer, extent: Integer) -> Option<Integer> {
+    let Integer::Number(v) = bound else {
+        return match bound.is_less(0) {
+            Some(true) => bound.plus(extent),
+            Some(false) => Some(bound),
+            // The extent is added as often as it is negative: once, or not at all.
+            None => {
+                let is_position = bound.plus(1)?.max(0)?.min(1)?;
+                bound.plus(extent.times(Integer::from(1).minus(is_position)?)?)
+            }
+        };
+    };
+    match extent.number() {
+        Some(extent) => Some(if v < 0 { v.saturating_add(extent) } else { v }.into()),
+        // Beyond the largest extent, everything is the end.
+        None if v < -i64::from(i32::MAX) => Some(Integer::from(-1)),
+        None if v < 0 => extent.plus(v),
+        None => Some(v.min(i32::MAX.into()).into()),
+    }
+}
+
 /// The first position of a slice of an axis of so many elements, and how many positions there are, by
 /// the rules of ONNX's `Slice`; `step` is not zero. `None` where it is open whether a bound counts from
 /// the end. Where there is no position, the first one means nothing.
 pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Integer, Dim)> {
     let whole = Integer::from(extent);
-    let wrap = |v: Integer| match v {
-        Integer::Number(v) => match whole.number() {
-            Some(extent) => Some(if v < 0 { v.saturating_add(extent) } else { v }.into()),
-            // Beyond the largest extent, everything is the end.
-            None if v < -i64::from(i32::MAX) => Some(Integer::from(-1)),
-            None if v < 0 => whole.plus(v),
-            None => Some(v.min(i32::MAX.into()).into()),
-        },
-        open => match open.is_less(0) {
-            Some(true) => open.plus(whole),
-            Some(false) => Some(open),
-            // The extent is added as often as it is negative: once, or not at all.
-            None => {
-                let is_position = open.plus(1)?.max(0)?.min(1)?;
-                open.plus(whole.times(Integer::from(1).minus(is_position)?)?)
-            }
-        },
-    };
-    let (first, end) = (wrap(bounds.0)?, wrap(bounds.1)?);
-    let (start, way, is_inside) = match step > 0 {
-        true => {
-            let start = clamped_bound(first, whole)?;
-            (start, clamped_bound(end, whole)?.minus(start)?, true)
-        }
+    let (first, end) = (from_start(bounds.0, whole)?, from_start(bounds.1, whole)?);
+    let (start, way, is_inside) = if step > 0 {
+        let start = clamped_bound(first, whole)?;
+        (start, clamped_bound(end, whole)?.minus(start)?, true)
+    } else {
         // A step back begins at an element, however far before the first one its start lies.
-        false => {
-            let last = whole.minus(1)?;
-            let start = clamped_bound(first, last)?;
-            let way = start.plus(1)?.minus(clamped_bound(end.plus(1)?, whole)?)?;
-            (start, way, first == last || first.is_less(0) == Some(false))
-        }
+        let last = whole.minus(1)?;
+        let start = clamped_bound(first, last)?;
+        let way = start.plus(1)?.minus(clamped_bound(end.plus(1)?, whole)?)?;
+        (start, way, first == last || first.is_less(0) == Some(false))
     };
     let way = way.max(0)?.dim()?;
     // There may be no element at all.
@@ -622,6 +624,12 @@ pub fn depth_to_space(x: &Operand, block: usize, order: DepthOrder) -> Result<Te
     })
 }
 
+/// Whether axes split into blocks of so many elements, which are not zero.
+pub fn require_blocks(axes: [Dim; 2], block: usize, error: Error) -> Result<()> {
+    let whole = axes.map(|d| (d, d.floordiv(block) * block));
+    if whole.iter().all(|(d, blocks)| d == blocks) { Ok(()) } else { Err(unequal(error, whole)) }
+}
+
 /// `[N, C, H * b, W * b]` to `[N, b * b * C, H, W]`, block positions outermost. Parameters: `x`,
 /// the result.
 pub fn space_to_depth(x: &Operand, block: usize) -> Result<TensorFunc> {
@@ -629,11 +637,11 @@ pub fn space_to_depth(x: &Operand, block: usize) -> Result<TensorFunc> {
     let [n, c, h, w] = x.shape[..] else {
         return Err(Error::input(format!("{name}: {x} must be [N, C, H, W]")));
     };
-    let blocks = |d: Dim| d.floordiv(block) * block;
-    if block == 0 || blocks(h) != h || blocks(w) != w {
-        let error = Error::input(format!("{name}: {x} in blocks of {block}"));
-        return Err(unequal(error, [(h, blocks(h)), (w, blocks(w))]));
+    let error = Error::input(format!("{name}: {x} in blocks of {block}"));
+    if block == 0 {
+        return Err(error);
     }
+    require_blocks([h, w], block, error)?;
     let c = c.fixed(name)?;
     let depth = c.saturating_mul(block).saturating_mul(block);
     injective(name, x, &[n, depth.into(), h.floordiv(block), w.floordiv(block)], |i| {

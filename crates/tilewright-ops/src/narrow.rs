@@ -183,16 +183,13 @@ pub fn encode(x: &Operand, to: NarrowFloat, saturate: bool) -> Result<TensorFunc
         };
         let code = Expr::select(code.clone().greater(int32(f.largest)), int32(end), code);
         let below = x.clone().less(float64(0.0));
-        let negative = match f.negative_zero {
-            true => {
-                let zero = x.clone().equal(float64(0.0));
-                let reciprocal = float64(1.0) / x.clone();
-                below.or(zero.and(reciprocal.less(float64(0.0))))
-            }
+        let negative = if f.negative_zero {
+            let zero = x.clone().equal(float64(0.0));
+            let reciprocal = float64(1.0) / x.clone();
+            below.or(zero.and(reciprocal.less(float64(0.0))))
+        } else {
             // Zero and NaN have no sign.
-            false => {
-                below.and(code.clone().greater(int32(0))).and(code.clone().less(int32(f.sign)))
-            }
+            below.and(code.clone().greater(int32(0))).and(code.clone().less(int32(f.sign)))
         };
         let signed = Expr::select(negative, code.clone() + f.sign, code);
         let nan = int32(f.nan.unwrap_or(f.instead_of_nan));

@@ -126,9 +126,8 @@ pub fn batch_norm(p: &BatchNorm) -> Result<TensorFunc> {
         [_, c, ..] => *c,
     };
     let x = p.x.placeholder("x");
-    let vector = |name: &str, dtype| te::placeholder(name, &[channels], dtype);
-    let (scale, bias) = (vector("scale", p.scale), vector("bias", p.scale));
-    let (mean, var) = (vector("mean", p.stats), vector("var", p.stats));
+    let [scale, bias] = ["scale", "bias"].map(|name| te::placeholder(name, &[channels], p.scale));
+    let [mean, var] = ["mean", "var"].map(|name| te::placeholder(name, &[channels], p.stats));
     // One factor and one summand a channel.
     let types = [p.x.dtype, p.scale, p.stats].map(working);
     let work = if types.contains(&DType::F64) { DType::F64 } else { DType::F32 };
@@ -289,8 +288,7 @@ pub fn instance_norm(x: &Operand, epsilon: f64) -> Result<TensorFunc> {
         return Err(Error::input(format!("{name}: {x} must be [N, C, ...]")));
     };
     let t = x.placeholder("x");
-    let vector = |name| te::placeholder(name, &[channels], x.dtype);
-    let (scale, bias) = (vector("scale"), vector("bias"));
+    let [scale, bias] = ["scale", "bias"].map(|name| te::placeholder(name, &[channels], x.dtype));
     let axes: Vec<usize> = (2..x.rank()).collect();
     let stats = Statistics::new(&x.shape, &axes, |i| t.at(i), |var| inverse_root(var + epsilon));
     let out = te::compute_over(name, data_axes(&x.shape), |i| {
@@ -312,9 +310,8 @@ pub fn group_norm(x: &Operand, groups: usize, epsilon: f64, per_group: bool) -> 
         return Err(Error::input(format!("{name}: {channels} channels in {groups} groups")));
     }
     let t = x.placeholder("x");
-    let vector =
-        |name| te::placeholder(name, &[if per_group { groups } else { channels }], x.dtype);
-    let (scale, bias) = (vector("scale"), vector("bias"));
+    let factors = [if per_group { groups } else { channels }];
+    let [scale, bias] = ["scale", "bias"].map(|name| te::placeholder(name, &factors, x.dtype));
     // The channels of a group side by side: [N, groups, C / groups, ...].
     let members = channels / groups;
     let split: Vec<Dim> = [n, groups.into(), members.into()]

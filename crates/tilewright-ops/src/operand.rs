@@ -185,10 +185,9 @@ where
     E: Into<Dim> + Copy,
 {
     let skip = out.len() - shape.len();
-    let index = |(k, &d): (usize, &D)| {
-        if d.into() == out[skip + k].into() { i[skip + k].clone() } else { Expr::i32(0) }
-    };
-    shape.iter().enumerate().map(index).collect()
+    let axes = shape.iter().zip(&out[skip..]).zip(&i[skip..]);
+    axes.map(|((&d, &own), i)| if d.into() == own.into() { i.clone() } else { Expr::i32(0) })
+        .collect()
 }
 
 /// The element of `t` at `i`, where `t`'s shape broadcasts to `out`.

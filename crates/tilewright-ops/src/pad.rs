@@ -156,13 +156,14 @@ impl Padding {
             PadMode::Constant(_) | PadMode::Edge => from.max(0).min(last.expr()),
             PadMode::Wrap => from.floormod(self.kept.max(1).unwrap_or(self.kept).expr()),
             PadMode::Reflect => {
-                let way = match is_short(self.lead, last) && is_short(self.after, last) {
+                let way = if is_short(self.lead, last) && is_short(self.after, last) {
                     // One reflection: the distance from the first element.
-                    true => from.clone().max(Expr::i32(0) - &from),
-                    false => from.floormod(match twice.number() {
+                    from.clone().max(Expr::i32(0) - &from)
+                } else {
+                    from.floormod(match twice.number() {
                         Some(n) => Expr::int(n.max(1), DType::I32),
                         None => twice.expr().max(1),
-                    }),
+                    })
                 };
                 way.clone().min(Expr::i32(0) + twice.expr() - &way)
             }

@@ -7,7 +7,7 @@ use crate::operand::{
     Operand, call, centred, normalize_axis, require_float, require_zero_point, unsupported_type,
     working,
 };
-use crate::te::{self, Tensor};
+use crate::te;
 
 /// Scale and zero point of a quantised tensor: one pair for all, or one for each position along
 /// an axis.
@@ -112,8 +112,8 @@ fn scaled(
     let scale = te::placeholder("scale", &shape, q.scale);
     let zero = zero.filter(|_| q.zero_point).map(|d| te::placeholder("zero_point", &shape, d));
     let out = te::compute(name, &x.shape, |i| {
-        let pick = |t: &Tensor| t.at(axis.map(|a| i[a].clone()));
-        value(t.at(i), pick(&scale), zero.as_ref().map(pick))
+        let along = axis.map(|a| i[a].clone());
+        value(t.at(i), scale.at(along.clone()), zero.as_ref().map(|zero| zero.at(along)))
     });
     te::func([t, scale].into_iter().chain(zero), [&out])
 }

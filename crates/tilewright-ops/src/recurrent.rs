@@ -215,9 +215,9 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     } else {
         [p.steps, each, p.batch, hidden]
     };
-    let output = |name: &str, shape: &[Dim]| te::placeholder(name, shape, p.dtype);
-    let (y, y_h) = (output("y", &all), output("y_h", &state));
-    let y_c = lstm.then(|| output("y_c", &state));
+    let y = te::placeholder("y", &all, p.dtype);
+    let y_h = te::placeholder("y_h", &state, p.dtype);
+    let y_c = lstm.then(|| te::placeholder("y_c", &state, p.dtype));
     let outputs: Vec<Tensor> = [y.clone(), y_h.clone()].into_iter().chain(y_c.clone()).collect();
     let (Some(input_sums), Some(weights)) = (input_sums, weights) else {
         return Err(Error::internal("operands are missing"));
@@ -311,12 +311,12 @@ impl Net<'_> {
             self.step(&state, &t)
         });
         let end = self.elements(|b, j| {
-            let last = |from: &Buffer, to: &Buffer| {
+            let cell = self.y_c.as_ref().map(|to| (&state.c, to));
+            let last = [(&state.h, &self.y_h)].into_iter().chain(cell);
+            Stmt::seq(last.map(|(from, to)| {
                 let value = Expr::load(from, vec![b.clone(), j.clone()]);
                 Stmt::store(to, self.state_index(d, b, j), value)
-            };
-            let cell = self.y_c.as_ref().map(|to| last(&state.c, to));
-            Stmt::seq([last(&state.h, &self.y_h)].into_iter().chain(cell))
+            }))
         });
         let mut block =
             Block::new(format!("{}_{d}", p.cell.name()), Stmt::seq([start, steps, end]));
@@ -335,21 +335,24 @@ impl Net<'_> {
         Expr::load(&self.input_sums, vec![row, skip + column])
     }
 
+    /// Sets the first `count` columns of the gates to what the inputs contribute.
+    fn start_gates(&self, s: &State, t: &Expr, count: usize) -> Stmt {
+        each("b", self.p.batch, |b| {
+            each("g", count, |g| {
+                let column = int(0) + g;
+                let value = self.input_sum(s, t, b, column.clone());
+                Stmt::store(&s.z, vec![b.clone(), column], value)
+            })
+        })
+    }
+
     fn step(&self, s: &State, t: &Expr) -> Stmt {
         let p = self.p;
         let (hidden, width) = (p.hidden, p.cell.gates() * p.hidden);
-        let fill = |name: &str, from: usize, count: usize| {
-            each("b", p.batch, |b| {
-                each(name, count, |g| {
-                    let column = int(from) + g;
-                    let value = self.input_sum(s, t, b, column.clone());
-                    Stmt::store(&s.z, vec![b.clone(), column], value)
-                })
-            })
-        };
+
         match p.cell {
             Cell::Rnn | Cell::Lstm { .. } => Stmt::seq([
-                fill("g", 0, width),
+                self.start_gates(s, t, width),
                 self.accumulate(s, &s.h, 0, width),
                 self.elements(|b, j| match p.cell {
                     Cell::Rnn => self.rnn(s, t, b, j),
@@ -366,7 +369,7 @@ impl Net<'_> {
                     Stmt::store(&s.z, vec![b.clone(), int(2 * hidden) + j], value)
                 });
                 Stmt::seq([
-                    fill("g", 0, 2 * hidden),
+                    self.start_gates(s, t, 2 * hidden),
                     own,
                     self.accumulate(s, &s.h, 0, width),
                     self.elements(|b, j| {
@@ -377,7 +380,7 @@ impl Net<'_> {
                 ])
             }
             Cell::Gru { reset_after: false } => Stmt::seq([
-                fill("g", 0, width),
+                self.start_gates(s, t, width),
                 self.accumulate(s, &s.h, 0, 2 * hidden),
                 self.elements(|b, j| {
                     let at = vec![b.clone(), j.clone()];
@@ -408,7 +411,10 @@ impl Net<'_> {
     /// [`Net::accumulate`] for neighbouring columns.
     fn products(&self, s: &State, state: &Buffer, from: &Expr, count: usize) -> Stmt {
         let p = self.p;
-        let rows = |name: &str, first: usize, times: usize, rows: usize| {
+        let (whole, rest) = (p.hidden / ROWS, p.hidden % ROWS);
+        let parts = [("k", 0, whole, ROWS), ("rest", whole * ROWS, rest, 1)];
+        let parts = parts.into_iter().filter(|(_, _, times, _)| *times > 0);
+        Stmt::seq(parts.map(|(name, first, times, rows)| {
             each(name, times, |k| {
                 each("b", p.batch, |b| {
                     each("g", count, |g| {
@@ -424,11 +430,7 @@ impl Net<'_> {
                     })
                 })
             })
-        };
-        let (whole, rest) = (p.hidden / ROWS, p.hidden % ROWS);
-        let parts = [("k", 0, whole, ROWS), ("rest", whole * ROWS, rest, 1)];
-        let parts = parts.into_iter().filter(|(_, _, times, _)| *times > 0);
-        Stmt::seq(parts.map(|(name, first, times, each)| rows(name, first, times, each)))
+        }))
     }
 
     /// The sum of a gate.
@@ -481,31 +483,35 @@ impl Net<'_> {
         })
     }
 
+    /// The sum of a gate with what the gate sees of the cell.
+    fn with_cell(&self, s: &State, j: &Expr, gate: usize, cell: &Expr, sum: Expr) -> Expr {
+        let Some(peepholes) = &self.peepholes else { return sum };
+        let column = int(gate * self.p.hidden) + j;
+        sum + Expr::load(peepholes, vec![int(s.at), column]) * cell
+    }
+
     fn lstm(&self, s: &State, t: &Expr, b: &Expr, j: &Expr) -> Stmt {
         let coupled = matches!(self.p.cell, Cell::Lstm { coupled: true });
         let old = Expr::load(&s.c, vec![b.clone(), j.clone()]);
-        // What a gate sees of the cell.
-        let seen = |gate: usize, cell: &Expr, sum: Expr| match &self.peepholes {
-            None => sum,
-            Some(p) => {
-                let column = int(gate * self.p.hidden) + j;
-                sum + Expr::load(p, vec![int(s.at), column]) * cell
-            }
-        };
+
         with("old", old, |old| {
-            with("in_gate", self.gate(s, 0, seen(0, old, self.z(s, b, 0, j))), |i| {
-                let forget = if coupled {
-                    Expr::float(1.0, self.p.dtype) - i
-                } else {
-                    self.gate(s, 0, seen(2, old, self.z(s, b, 2, j)))
-                };
-                let cell = forget * old + i.clone() * self.gate(s, 1, self.z(s, b, 3, j));
-                with("cell", cell, |c| {
-                    let out = self.gate(s, 0, seen(1, c, self.z(s, b, 1, j)));
-                    let last = self.p.directions[s.at].activations[2].apply(c.clone());
-                    with("hidden", out * last, |h| self.put(s, t, b, j, h, Some(c)))
-                })
-            })
+            with(
+                "in_gate",
+                self.gate(s, 0, self.with_cell(s, j, 0, old, self.z(s, b, 0, j))),
+                |i| {
+                    let forget = if coupled {
+                        Expr::float(1.0, self.p.dtype) - i
+                    } else {
+                        self.gate(s, 0, self.with_cell(s, j, 2, old, self.z(s, b, 2, j)))
+                    };
+                    let cell = forget * old + i.clone() * self.gate(s, 1, self.z(s, b, 3, j));
+                    with("cell", cell, |c| {
+                        let out = self.gate(s, 0, self.with_cell(s, j, 1, c, self.z(s, b, 1, j)));
+                        let last = self.p.directions[s.at].activations[2].apply(c.clone());
+                        with("hidden", out * last, |h| self.put(s, t, b, j, h, Some(c)))
+                    })
+                },
+            )
         })
     }
 }

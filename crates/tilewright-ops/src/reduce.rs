@@ -80,11 +80,9 @@ pub(crate) fn reduced(
     let run = |name: String, reducer, f: &dyn Fn(&[Expr]) -> Expr| {
         fold(name, x.shape(), axes, keepdims, reducer, f)
     };
-    let then = |acc: Tensor, f: &dyn Fn(Expr) -> Expr| {
-        te::compute(name, acc.shape(), |i| f(acc.at(i)).cast(dtype))
-    };
+
     let square = |i: &[Expr]| value(i) * value(i);
-    let acc_name = || if acc_type == dtype { name.to_owned() } else { accumulator_name(name) };
+    let acc_name = if acc_type == dtype { name.to_owned() } else { accumulator_name(name) };
     match op {
         Reduction::Sum | Reduction::Max | Reduction::Min | Reduction::Prod => {
             let reducer = match op {
@@ -93,20 +91,24 @@ pub(crate) fn reduced(
                 Reduction::Min => Reducer::Min,
                 _ => Reducer::Prod,
             };
-            rounded(name, run(acc_name(), reducer, &value), dtype)
+            rounded(name, run(acc_name, reducer, &value), dtype)
         }
         Reduction::Mean => {
             let acc = run(accumulator_name(name), Reducer::Sum, &value);
-            if dtype.is_float() {
-                then(acc, &|e| shared(e, count))
-            } else {
-                then(acc, &|e| Expr::binary(BinOp::TruncDiv, e, count.max(1).long().cast(dtype)))
-            }
+            te::compute(name, acc.shape(), |i| {
+                let sum = acc.at(i);
+                let mean = if dtype.is_float() {
+                    shared(sum, count)
+                } else {
+                    Expr::binary(BinOp::TruncDiv, sum, count.max(1).long().cast(dtype))
+                };
+                mean.cast(dtype)
+            })
         }
-        Reduction::SumSquare => rounded(name, run(acc_name(), Reducer::Sum, &square), dtype),
+        Reduction::SumSquare => rounded(name, run(acc_name, Reducer::Sum, &square), dtype),
         Reduction::L1 => rounded(
             name,
-            run(acc_name(), Reducer::Sum, &|i| match dtype.min_int() {
+            run(acc_name, Reducer::Sum, &|i| match dtype.min_int() {
                 Some(0) => value(i),
                 _ => call(Intrin::Abs, value(i)),
             }),
@@ -115,11 +117,11 @@ pub(crate) fn reduced(
         Reduction::L2 => {
             let root = if dtype.is_float() { work } else { DType::F64 };
             let acc = run(accumulator_name(name), Reducer::Sum, &square);
-            then(acc, &|e| call(Intrin::Sqrt, e.cast(root)))
+            te::compute(name, acc.shape(), |i| call(Intrin::Sqrt, acc.at(i).cast(root)).cast(dtype))
         }
         Reduction::LogSum => {
             let acc = run(accumulator_name(name), Reducer::Sum, &value);
-            then(acc, &|e| call(Intrin::Log, e))
+            te::compute(name, acc.shape(), |i| call(Intrin::Log, acc.at(i)).cast(dtype))
         }
         Reduction::LogSumExp => {
             let top = run(format!("{name}_max"), Reducer::Max, &value);

@@ -74,13 +74,12 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         let axes = [(1, p.bins[0], "y"), (0, p.bins[1], "x")];
         let mut along = Vec::new();
         for (k, (first, bins, axis)) in axes.into_iter().enumerate() {
-            let corner = |column: usize| {
-                let v = Expr::load(&regions, vec![at[0].clone(), int(column)]).cast(work);
-                let v = v * p.scale;
+            let [low, high] = [first, first + 2].map(|column| {
+                let v = load(&regions, &[&at[0], &int(column)]).cast(work) * p.scale;
                 if p.half_pixel { v - 0.5 } else { v }
-            };
-            let start = lets.add(&format!("start_{axis}"), corner(first));
-            let extent = corner(first + 2) - start.clone();
+            });
+            let start = lets.add(&format!("start_{axis}"), low);
+            let extent = high - start.clone();
             // A region without extent is one cell.
             let extent = if p.half_pixel { extent } else { extent.max(Expr::float(1.0, work)) };
             let bin = lets.add(&format!("bin_{axis}"), extent / Expr::float(bins as f64, work));
@@ -204,19 +203,18 @@ pub fn max_roi_pool(
             let place = at[2 + k].clone().cast(work);
             let low = call(Intrin::Floor, place.clone() * bin.clone()) + start.clone();
             let high = call(Intrin::Ceil, (place + 1.0) * bin) + start;
-            let clamp = |v: Expr| {
+            let [low, high] = [low, high].map(|v| {
                 v.max(Expr::float(0.0, work)).min(float_size(extent, work)).cast(DType::I32)
-            };
-            let low = lets.add(&format!("low_{axis}"), clamp(low));
-            let count = lets.add(&format!("count_{axis}"), (clamp(high) - low.clone()).max(0));
+            });
+            let low = lets.add(&format!("low_{axis}"), low);
+            let count = lets.add(&format!("count_{axis}"), (high - low.clone()).max(0));
             bounds.push((low, count, extent));
         }
         let loops = ["dy", "dx"].map(Var::index);
-        let cell = |k: usize| {
-            let (low, _, extent) = &bounds[k];
-            (low.clone() + loops[k].expr()).min((*extent - 1).expr())
-        };
-        let index = vec![example, at[1].clone(), cell(0), cell(1)];
+        let mut index = vec![example, at[1].clone()];
+        for ((low, _, extent), step) in bounds.iter().zip(&loops) {
+            index.push((low.clone() + step.expr()).min((*extent - 1).expr()));
+        }
         let value = get(&acc).max(Expr::load(&x, index).cast(work));
         let body = set(&acc, value);
         let body = Stmt::serial(&loops[1], bounds[1].1.clone(), body);

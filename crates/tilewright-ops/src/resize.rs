@@ -96,23 +96,18 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
             _ => None,
         });
     }
-    let from = |a: usize, o: &Expr| match (&along[a], &picked[a]) {
-        (Along::Open(_), Some(table)) => inside(table.at([o]), p.x.shape[a]),
-        (_, Some(table)) => table.at([o]),
-        (&Along::Affine { a: factor, b, c, low, high }, _) => {
-            let at = (o * factor + b).floordiv(c);
-            let at = if low { at.max(0) } else { at };
-            if high { at.min((p.x.shape[a] - 1).expr()) } else { at }
-        }
-        _ => o.clone(),
-    };
+
     let picks = along.iter().any(|a| !matches!(a, Along::Keep) && !a.weighs());
     let weighs = along.iter().filter(|a| a.weighs()).count();
     let mut value = x;
     if picks || weighs == 0 {
         let stage = if weighs == 0 { name } else { "resize_pick" };
-        value =
-            te::compute(stage, &shape, |i| value.at(i.iter().enumerate().map(|(a, o)| from(a, o))));
+        value = te::compute(stage, &shape, |i| {
+            let axes = along.iter().zip(&picked).zip(&p.x.shape).zip(i);
+            value.at(axes.map(|(((along, table), extent), o)| {
+                picked_index(along, table.as_ref(), *extent, o)
+            }))
+        });
     }
 
     // Each axis that weighs, in a stage of its own.
@@ -163,6 +158,20 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
     Ok((te::func(&inputs, [&out])?, data))
 }
 
+/// Where along an axis that picks the element lies which comes to position `o`.
+fn picked_index(along: &Along, table: Option<&Tensor>, extent: Dim, o: &Expr) -> Expr {
+    match (along, table) {
+        (Along::Open(_), Some(table)) => inside(table.at([o]), extent),
+        (_, Some(table)) => table.at([o]),
+        (&Along::Affine { a, b, c, low, high }, _) => {
+            let at = (o * a + b).floordiv(c);
+            let at = if low { at.max(0) } else { at };
+            if high { at.min((extent - 1).expr()) } else { at }
+        }
+        _ => o.clone(),
+    }
+}
+
 /// A position that is among the elements, so that this can be seen.
 fn inside(at: Expr, extent: Dim) -> Expr {
     at.max(0).min((extent - 1).expr())
@@ -196,17 +205,21 @@ impl Resize {
         }
         // Far outside, everything is the edge.
         let far = (1u64 << 40) as f64;
-        let coordinate = |o: usize| self.coordinate(axis, extent, o as f64).clamp(-far, far);
-        if coordinate(0).is_nan() || coordinate(size - 1).is_nan() {
+        let coordinates: Vec<f64> = (0..size.max(2))
+            .map(|o| self.coordinate(axis, extent, o as f64).clamp(-far, far))
+            .collect();
+        let slope = coordinates[1] - coordinates[0];
+        let coordinates = &coordinates[..size];
+        if coordinates[0].is_nan() || coordinates[size - 1].is_nan() {
             return refuse_axis(format!("the scale {scale:e} leads nowhere"), axis);
         }
         if let Interpolation::Nearest(nearest) = self.mode {
-            let pick = |o| nearest.round(coordinate(o)).clamp(0.0, (extent - 1) as f64) as usize;
-            let slope = coordinate(1) - coordinate(0);
-            return Ok(Along::from_picks((0..size).map(pick).collect(), extent, slope));
+            let last = (extent - 1) as f64;
+            let picks = coordinates.iter().map(|x| nearest.round(*x).clamp(0.0, last) as usize);
+            return Ok(Along::from_picks(picks.collect(), extent, slope));
         }
         let taps: Vec<Vec<Tap>> =
-            (0..size).map(|o| self.taps(coordinate(o), extent, squeeze, reach)).collect();
+            coordinates.iter().map(|x| self.taps(*x, extent, squeeze, reach)).collect();
         // Where interpolation meets elements only, nothing needs to be weighed.
         match taps
             .iter()
@@ -216,7 +229,7 @@ impl Resize {
             })
             .collect::<Option<Vec<usize>>>()
         {
-            Some(picks) => Ok(Along::from_picks(picks, extent, coordinate(1) - coordinate(0))),
+            Some(picks) => Ok(Along::from_picks(picks, extent, slope)),
             None => Ok(Along::Weigh(taps)),
         }
     }
@@ -358,8 +371,11 @@ impl Along {
         let last = extent as i64 - 1;
         let denominators = (1..=64i64).map(|c| ((slope * c as f64).round() as i64, c));
         // A fraction that drifts away from the slope cannot fit.
-        let drift = |&(a, c): &(i64, i64)| (a as f64 / c as f64 - slope).abs() * picks.len() as f64;
-        for (a, c) in denominators.filter(|f| f.0 >= 0 && fits_int32(f.0) && drift(f) < 2.0) {
+        for (a, c) in denominators {
+            let drift = (a as f64 / c as f64 - slope).abs() * picks.len() as f64;
+            if a < 0 || !fits_int32(a) || drift >= 2.0 || drift.is_nan() {
+                continue;
+            }
             // Each pick bounds `b`; the first and the last element only from one side.
             let (mut least, mut most) = (i64::MIN, i64::MAX);
             for (o, &p) in (0..).zip(&picks) {

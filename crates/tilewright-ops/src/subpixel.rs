@@ -30,7 +30,7 @@ pub struct Subpixel {
     pub place: TensorFunc,
 }
 
-struct Axis {
+struct SubpixelAxis {
     stride: usize,
     /// Taps of a window, and of the window of one phase.
     kernel: usize,
@@ -44,8 +44,8 @@ struct Axis {
     count: Dim,
 }
 
-impl Axis {
-    fn new(p: &ConvTranspose, axis: usize, kernel: usize, count: Dim) -> Option<Axis> {
+impl SubpixelAxis {
+    fn new(p: &ConvTranspose, axis: usize, kernel: usize, count: Dim) -> Option<SubpixelAxis> {
         let (stride, cut) = (p.strides[axis], p.pads_begin[axis]);
         let (s, k) = (signed(stride)?, signed(kernel)?);
         let taps = kernel.div_ceil(stride);
@@ -55,7 +55,7 @@ impl Axis {
         let last = signed(p.output_padding[axis])? + k - 1 - p.pads_end[axis];
         let end = usize::try_from(last.div_euclid(s)).unwrap_or(0);
         let shift = cut - s * first;
-        Some(Axis { stride, kernel, taps, begin, end, shift, count })
+        Some(SubpixelAxis { stride, kernel, taps, begin, end, shift, count })
     }
 }
 
@@ -76,8 +76,8 @@ pub fn subpixel(p: &ConvTranspose) -> Result<Option<Subpixel>> {
     let shape = dim::fixed(&p.w.shape, "conv_transpose")?;
     let (channels, group, kernel) = (shape[0] / p.groups, shape[1], &shape[2..]);
     let axes = windows.iter().zip(kernel).enumerate();
-    let axes = axes.map(|(a, (u, k))| Axis::new(p, a, *k, u.window.count));
-    let Some(axes) = axes.collect::<Option<Vec<Axis>>>() else { return Ok(None) };
+    let axes = axes.map(|(a, (u, k))| SubpixelAxis::new(p, a, *k, u.window.count));
+    let Some(axes) = axes.collect::<Option<Vec<SubpixelAxis>>>() else { return Ok(None) };
     let results = group * p.groups;
     let phases = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.stride));
     let Some((phases, all)) = phases.and_then(|n| Some((n, n.checked_mul(results)?))) else {

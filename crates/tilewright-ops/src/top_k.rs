@@ -140,17 +140,20 @@ impl Heap {
         Stmt::seq([set(&self.node, from), steps])
     }
 
+    /// Takes in one element. It comes later than all that are there, so only its value may put it before
+    /// them.
+    fn take(&self, from: &Buffer, at: &Expr) -> Stmt {
+        let root = Expr::i32(0);
+        let put = self.put(&root, self.load_along(at, from), at.clone().cast(DType::I64));
+        Stmt::guard(
+            self.before(&self.load_along(at, from), &self.value(&root)),
+            Stmt::seq([put, self.sink(root, &self.k.expr())]),
+        )
+    }
+
     /// Takes in the elements of a row of `extent` that are not in the heap yet.
     fn stream(&self, from: &Buffer, extent: Dim) -> Stmt {
         let root = Expr::i32(0);
-        // It comes later than all that are there, so only its value may put it before them.
-        let take = |at: &Expr| {
-            let put = self.put(&root, self.load_along(at, from), at.clone().cast(DType::I64));
-            Stmt::guard(
-                self.before(&self.load_along(at, from), &self.value(&root)),
-                Stmt::seq([put, self.sink(root.clone(), &self.k.expr())]),
-            )
-        };
         let found = &self.found;
         let chunks = (extent - self.k).floordiv(CHUNK);
         let left = extent - self.k - chunks * CHUNK;
@@ -158,7 +161,7 @@ impl Heap {
         Stmt::seq([
             runs("chunk", chunks, |chunk| {
                 let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
-                let all = each("taken", CHUNK, |taken| take(&at(taken)));
+                let all = each("taken", CHUNK, |taken| self.take(from, &at(taken)));
                 Stmt::seq([
                     set(found, Expr::i32(0)),
                     each("ahead", CHUNK, |ahead| {
@@ -173,7 +176,7 @@ impl Heap {
                     Stmt::guard(get(found).greater(Expr::i32(0)), all),
                 ])
             }),
-            runs("more", left, |more| take(&(rest.clone() + more))),
+            runs("more", left, |more| self.take(from, &(rest.clone() + more))),
         ])
     }
 

@@ -73,13 +73,13 @@ pub struct Trees {
 /// The tables of an ensemble, and what the function that walks through them is made from.
 #[derive(Debug)]
 pub struct LaidOut {
-    form: Form,
+    form: TreesSignature,
     tables: Tables,
 }
 
 /// What the function depends on.
 #[derive(Debug)]
-pub struct Form {
+pub struct TreesSignature {
     x: Operand,
     results: usize,
     combine: Reducer,
@@ -115,7 +115,7 @@ pub fn lay_out(p: &Trees) -> Result<LaidOut> {
     }
     let depths = depths(p, features)?;
     let (classes, tables) = Tables::new(p, &depths)?;
-    let form = Form {
+    let form = TreesSignature {
         x: p.x.clone(),
         results: p.results,
         combine: p.combine,
@@ -133,7 +133,7 @@ pub fn lay_out(p: &Trees) -> Result<LaidOut> {
 
 impl LaidOut {
     /// What the function depends on; equal forms have equal functions.
-    pub fn form(&self) -> &Form {
+    pub fn form(&self) -> &TreesSignature {
         &self.form
     }
 
@@ -190,18 +190,18 @@ fn depths(p: &Trees, features: usize) -> Result<Vec<usize>> {
 
 /// The children of a node, after a look at what it refers to.
 fn children(p: &Trees, node: usize, features: usize) -> Result<&[usize]> {
-    let none = |what: String| Err(Error::input(format!("{NAME}: there is no {what}")));
-    match p.nodes.get(node) {
-        None => none(format!("node {node}")),
+    let missing = match p.nodes.get(node) {
+        None => format!("node {node}"),
         Some(Node::Test { feature, .. }) if *feature >= features => {
-            none(format!("feature {feature} of {features}"))
+            format!("feature {feature} of {features}")
         }
-        Some(Node::Test { children, .. }) => Ok(children),
+        Some(Node::Test { children, .. }) => return Ok(children),
         Some(Node::Leaf(weights)) => match weights.iter().find(|w| w.0 >= p.results) {
-            Some((result, _)) => none(format!("result {result} of {}", p.results)),
-            None => Ok(&[]),
+            Some((result, _)) => format!("result {result} of {}", p.results),
+            None => return Ok(&[]),
         },
-    }
+    };
+    Err(Error::input(format!("{NAME}: there is no {missing}")))
 }
 
 /// The greatest depth of the class to which a depth belongs: at most a quarter more.
@@ -408,7 +408,7 @@ fn float_data(v: &[f64], dtype: DType) -> Result<Data> {
     }
 }
 
-impl Form {
+impl TreesSignature {
     fn function(&self) -> Result<TensorFunc> {
         let [n, features] = self.x.shape[..] else {
             return Err(Error::internal("a matrix of features"));
@@ -430,23 +430,17 @@ impl Form {
             result: self.numbered.then(|| list_buffer("result", self.weights, DType::I32)),
             out: matrix_buffer("out", self.results, n, dtype),
         };
-        let walk = || Walk {
-            form: self,
-            params: &params,
-            at: list_buffer("at", LANES, DType::I32),
-            going: one_cell("going", DType::I32),
-            acc: Buffer::with_extents("acc", &[LANES as i64, self.results as i64], dtype),
-            features,
-        };
+
         let blocks = n.floordiv(LANES);
         let left = n - blocks * LANES;
         let mut nests = Vec::new();
         if blocks != 0 {
-            let walk = walk();
+            let walk = Walk::new(self, &params, features);
             nests.push(walk.nest("rows", blocks, |block| walk.rows(block)));
         }
         if left != 0 {
-            let (walk, before) = (walk(), (blocks * LANES).expr());
+            let walk = Walk::new(self, &params, features);
+            let before = (blocks * LANES).expr();
             nests.push(walk.nest("rest", left, |row| walk.row(&(before.clone() + row))));
         }
         let sizes = n.vars();
@@ -524,7 +518,7 @@ fn one_by_one(name: &str, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
 
 /// The statements of walks.
 struct Walk<'a> {
-    form: &'a Form,
+    form: &'a TreesSignature,
     params: &'a Params,
     /// The node of each walk.
     at: Buffer,
@@ -541,6 +535,18 @@ fn position(number: Expr, length: usize) -> Expr {
 }
 
 impl Walk<'_> {
+    fn new<'a>(form: &'a TreesSignature, params: &'a Params, features: usize) -> Walk<'a> {
+        let acc = [LANES as i64, form.results as i64];
+        Walk {
+            form,
+            params,
+            at: list_buffer("at", LANES, DType::I32),
+            going: one_cell("going", DType::I32),
+            acc: Buffer::with_extents("acc", &acc, form.x.dtype),
+            features,
+        }
+    }
+
     /// A block for each of so many things.
     fn nest(&self, name: &str, count: Dim, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
         let (inner, outer) = (Var::index("v"), Var::index("i"));
@@ -601,13 +607,13 @@ impl Walk<'_> {
         if depth == 0 {
             return Stmt::nop();
         }
-        let plain = |_: &Expr| one_by_one("lane", |lane| self.step(lane, &row(lane), false));
+        let plain = one_by_one("lane", |lane| self.step(lane, &row(lane), false));
         if depth <= 2 * STEPS {
-            return each("step", depth, plain);
+            return each("step", depth, |_| plain);
         }
         let asked = one_by_one("lane", |lane| self.step(lane, &row(lane), true));
         let some =
-            Stmt::seq([each("step", STEPS - 1, plain), set(&self.going, Expr::i32(0)), asked]);
+            Stmt::seq([each("step", STEPS - 1, |_| plain), set(&self.going, Expr::i32(0)), asked]);
         let all = each("chunk", depth.div_ceil(STEPS), |_| {
             Stmt::guard(get(&self.going).greater(0), some)
         });

@@ -113,11 +113,11 @@ impl AccessRelation {
     /// Whether it is certain that no point of one and point of the other touch the same cell while
     /// all of `when` holds. That is [`AccessRelation::independent`] without the witness, which takes
     /// longer to find.
-    pub fn is_apart(&self, other: &AccessRelation, when: &[Expr]) -> bool {
-        self.try_is_apart(other, when) == Ok(true)
+    pub fn is_disjoint(&self, other: &AccessRelation, when: &[Expr]) -> bool {
+        self.try_is_disjoint(other, when) == Ok(true)
     }
 
-    fn try_is_apart(&self, other: &AccessRelation, when: &[Expr]) -> Known<bool> {
+    fn try_is_disjoint(&self, other: &AccessRelation, when: &[Expr]) -> Known<bool> {
         let (meet, _) = self.meeting(other, when)?;
         if self.never(other, &meet)? {
             return Ok(true);

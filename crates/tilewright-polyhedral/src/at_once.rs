@@ -57,7 +57,7 @@ pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
     let pairs = Pairs { var, outer: around.vars().cloned().collect() };
     let (again, names) = pairs.elsewhere(&AccessRelation::new(&inside, &[]));
     // Asked last: most loops have several iterations, and to find two of them takes long.
-    let one = || AccessRelation::new(&inside, &[]).is_apart(&again, &[pairs.differ(&names)]);
+    let one = || AccessRelation::new(&inside, &[]).is_disjoint(&again, &[pairs.differ(&names)]);
     match several(l, body, &inside, &pairs, how) {
         Err(_) if one() => Ok(()),
         result => result,

@@ -106,11 +106,12 @@ impl BitMap {
             .map(|result| {
                 let values = bases.iter().map(|b| b.get(result).copied().unwrap_or(0));
                 let length = values.clone().map(|v| 64 - v.leading_zeros()).max().unwrap_or(0);
-                let digit = |j: u32| {
-                    let ones = values.clone().enumerate().filter(|(_, v)| v >> j & 1 == 1);
-                    Digit { of: ones.map(|(at, _)| 1u128 << at).sum(), constant: false }
-                };
-                (0..length).map(digit).collect()
+                (0..length)
+                    .map(|j| {
+                        let ones = values.clone().enumerate().filter(|(_, v)| v >> j & 1 == 1);
+                        Digit { of: ones.map(|(at, _)| 1u128 << at).sum(), constant: false }
+                    })
+                    .collect()
             })
             .collect();
         let map = BitMap { params: Numbers(params.to_vec()), results };

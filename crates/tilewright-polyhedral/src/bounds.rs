@@ -64,11 +64,16 @@ impl Domain {
     /// The domain of what stays: the kept variables and what is symbolic. Second, its atoms.
     pub(crate) fn outer(&self, kept: &[Var]) -> Known<(Domain, Vec<Atom>)> {
         let gone: BTreeSet<Var> = self.vars().filter(|v| !kept.contains(v)).cloned().collect();
-        let stays = |a: &&Atom| match a.as_var() {
-            Some(v) => !gone.contains(v),
-            None => !a.varies_with(&gone),
-        };
-        let atoms: Vec<Atom> = self.space.atoms.iter().filter(stays).cloned().collect();
+        let atoms: Vec<Atom> = self
+            .space
+            .atoms
+            .iter()
+            .filter(|a| match a.as_var() {
+                Some(v) => !gone.contains(v),
+                None => !a.varies_with(&gone),
+            })
+            .cloned()
+            .collect();
         let set = self.space.scatter(self.set()?, &atoms)?;
         let vars = atoms.iter().filter(|a| a.as_var().is_some_and(|v| kept.contains(v))).count();
         Ok((Domain::of_raw(&self.engine, atoms.clone(), vars, set), atoms))

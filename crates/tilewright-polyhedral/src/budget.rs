@@ -87,7 +87,7 @@ pub fn within<R>(name: &str, limit: u64, work: impl FnOnce() -> R) -> (R, Spent)
 }
 
 /// Runs work that the pieces of work under way do not pay for.
-pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
+pub(crate) fn outside_budgets<R>(work: impl FnOnce() -> R) -> R {
     struct Restore(Vec<Budget>);
     impl Drop for Restore {
         fn drop(&mut self) {

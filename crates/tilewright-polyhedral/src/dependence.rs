@@ -291,7 +291,11 @@ pub fn keeps_order(
         // Asked last: most orders differ, and to find two iterations takes long.
         let everywhere = AccessRelation::new(nest, &[]);
         let (other, names) = everywhere.elsewhere_in(vars);
-        if everywhere.is_apart(&other, &swapped_orders(&names, old, new)) { Ok(()) } else { Err(e) }
+        if everywhere.is_disjoint(&other, &swapped_orders(&names, old, new)) {
+            Ok(())
+        } else {
+            Err(e)
+        }
     })
 }
 

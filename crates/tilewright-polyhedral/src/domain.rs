@@ -207,8 +207,13 @@ impl Domain {
     /// forgotten.
     pub(crate) fn renamed(&self, names: &HashMap<Var, Var>) -> Domain {
         let old: BTreeSet<Var> = names.keys().cloned().collect();
-        let keeps = |a: &&Atom| a.as_var().is_some() || !a.varies_with(&old);
-        let kept: Vec<Atom> = self.space.atoms.iter().filter(keeps).cloned().collect();
+        let kept: Vec<Atom> = self
+            .space
+            .atoms
+            .iter()
+            .filter(|a| a.as_var().is_some() || !a.varies_with(&old))
+            .cloned()
+            .collect();
         let why = forgotten(self.space.atoms.iter().filter(|a| !kept.contains(a)));
         let env = |a: &Atom| a.as_var().and_then(|v| names.get(v)).map(Atom::var);
         let atoms: Vec<Atom> = kept.iter().map(|a| env(a).unwrap_or_else(|| a.clone())).collect();

@@ -184,7 +184,7 @@ impl Engine {
         if self.ctx.is_limited() {
             return work();
         }
-        budget::apart(|| self.ctx.limited(self.quota, work))
+        budget::outside_budgets(|| self.ctx.limited(self.quota, work))
     }
 
     /// Whether the answer to a question is seen without sets. If so, that was a question.

@@ -1,7 +1,7 @@
 //! The one walk that knows what surrounds each place: loops, conditions and bindings.
 //!
 //! [`walk_stmt_placed`] and [`walk_expr_placed`] go into the parts of a statement or an expression
-//! by a [`Step`] each, and come back with the place as it was. [`Place`] is what a walk keeps of the
+//! by a [`ScopeStep`] each, and come back with the place as it was. [`Place`] is what a walk keeps of the
 //! steps: [`Around`] as they stand in the text, [`Scope`] as a domain of integers. A visitor does itself
 //! what it is for, and leaves the rest to the walk:
 //!
@@ -47,7 +47,7 @@ use crate::scope::Scope;
 
 /// One step of a walk to the inside.
 #[derive(Clone, Copy)]
-pub enum Step<'a> {
+pub enum ScopeStep<'a> {
     /// Into a loop.
     Loop(&'a Var, &'a Range, &'a ForKind),
     /// To where a variable has a value.
@@ -70,13 +70,13 @@ pub trait Place: Clone {
     fn learn(&mut self, cond: &Expr, holds: bool);
 
     /// Goes one step.
-    fn go(&mut self, step: Step<'_>) {
+    fn go(&mut self, step: ScopeStep<'_>) {
         match step {
-            Step::Loop(var, range, _) => self.enter(var, range),
-            Step::Value(var, value) => self.bind(var, value),
-            Step::Holds(cond, holds) => self.learn(cond, holds),
-            Step::Memory(_) => {}
-            Step::Block(bindings, block) => {
+            ScopeStep::Loop(var, range, _) => self.enter(var, range),
+            ScopeStep::Value(var, value) => self.bind(var, value),
+            ScopeStep::Holds(cond, holds) => self.learn(cond, holds),
+            ScopeStep::Memory(_) => {}
+            ScopeStep::Block(bindings, block) => {
                 for (iter, value) in block.iters.iter().zip(bindings) {
                     self.bind(&iter.var, value);
                 }
@@ -183,7 +183,7 @@ pub trait Placed: Visit + Sized {
     }
 
     /// Works one step further inside.
-    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: ScopeStep<'_>, work: impl FnOnce(&mut Self)) {
         let here = self.at().clone();
         self.at().go(step);
         work(self);
@@ -192,7 +192,7 @@ pub trait Placed: Visit + Sized {
 
     /// Works where a condition is true, or is false.
     fn under(&mut self, cond: &Expr, holds: bool, work: impl FnOnce(&mut Self)) {
-        self.within(Step::Holds(cond, holds), work);
+        self.within(ScopeStep::Holds(cond, holds), work);
     }
 }
 
@@ -216,7 +216,7 @@ pub fn walk_expr_placed<V: Placed>(v: &mut V, e: &Expr) {
         }
         ExprKind::Let(var, value, body) => {
             v.expr(value);
-            v.within(Step::Value(var, value), |v| v.expr(body));
+            v.within(ScopeStep::Value(var, value), |v| v.expr(body));
         }
         _ => walk_expr(v, e),
     }
@@ -228,7 +228,7 @@ pub fn walk_stmt_placed<V: Placed>(v: &mut V, s: &Stmt) {
         StmtKind::For { var, range, kind, body, .. } => {
             v.expr(&range.min);
             v.expr(&range.extent);
-            v.within(Step::Loop(var, range, kind), |v| v.stmt(body));
+            v.within(ScopeStep::Loop(var, range, kind), |v| v.stmt(body));
         }
         StmtKind::If { cond, then, otherwise } => {
             v.condition(cond);
@@ -239,18 +239,18 @@ pub fn walk_stmt_placed<V: Placed>(v: &mut V, s: &Stmt) {
         }
         StmtKind::Let { var, value, body } => {
             v.expr(value);
-            v.within(Step::Value(var, value), |v| v.stmt(body));
+            v.within(ScopeStep::Value(var, value), |v| v.stmt(body));
         }
         StmtKind::Allocate { buffer, body, .. }
         | StmtKind::Constant { buffer, body, .. }
         | StmtKind::Declare { buffer, body } => {
             v.buffer_def(buffer);
-            v.within(Step::Memory(buffer), |v| v.stmt(body));
+            v.within(ScopeStep::Memory(buffer), |v| v.stmt(body));
         }
         StmtKind::Block { bindings, predicate, block } => {
             bindings.iter().for_each(|b| v.expr(b));
             v.condition(predicate);
-            v.within(Step::Block(bindings, block), |v| {
+            v.within(ScopeStep::Block(bindings, block), |v| {
                 if predicate.is_true() {
                     v.inside(block)
                 } else {

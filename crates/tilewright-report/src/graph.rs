@@ -196,13 +196,12 @@ impl<'a> Graph<'a> {
         width: f64,
     ) {
         let (g, plan, unit) = (self.function.number, &self.function.plan.plan, self.function.unit);
-        let tensor = |t: usize| self.function.name(t);
         let (class, target, label) = match node {
             Node::Input(t) => {
-                ("b io", format!("data-t=\"{g}.{t}\""), format!("Input {}", tensor(t)))
+                ("b io", format!("data-t=\"{g}.{t}\""), format!("Input {}", self.function.name(t)))
             }
             Node::Output(t) => {
-                ("b io", format!("data-t=\"{g}.{t}\""), format!("Result {}", tensor(t)))
+                ("b io", format!("data-t=\"{g}.{t}\""), format!("Result {}", self.function.name(t)))
             }
             Node::Call(c) => {
                 let call = &plan.calls[c];
@@ -220,7 +219,7 @@ impl<'a> Graph<'a> {
                 let cost = amount(c.cost);
                 let label = format!(
                     "Conversion of {} from {from} to {to}: {cost} {unit}",
-                    tensor(c.tensor)
+                    self.function.name(c.tensor)
                 );
                 (
                     if c.cost > 0 { "b v" } else { "b io" },

@@ -52,19 +52,18 @@ struct Item {
     x: f64,
 }
 
+impl Item {
+    fn new(layer: usize, width: f64, is_node: bool) -> Item {
+        Item { layer, width, up: Vec::new(), down: Vec::new(), is_node, x: 0.0 }
+    }
+}
+
 /// Draws nodes of these widths. Lines that would close a cycle are left out.
 pub fn draw(widths: &[f64], nets: &[Net]) -> Drawing {
     let layers = layers(widths.len(), nets);
-    let item = |layer, width, is_node| Item {
-        layer,
-        width,
-        up: Vec::new(),
-        down: Vec::new(),
-        is_node,
-        x: 0.0,
-    };
+
     let mut items: Vec<Item> =
-        widths.iter().zip(&layers).map(|(width, layer)| item(*layer, *width, true)).collect();
+        widths.iter().zip(&layers).map(|(width, layer)| Item::new(*layer, *width, true)).collect();
     let mut parts: Vec<Vec<(usize, usize)>> = Vec::new();
     for net in nets {
         let mut lines = Vec::new();
@@ -76,7 +75,7 @@ pub fn draw(widths: &[f64], nets: &[Net]) -> Drawing {
         for target in to {
             while at + 1 < layers[target] {
                 at += 1;
-                items.push(item(at, 2.0, false));
+                items.push(Item::new(at, 2.0, false));
                 lines.push((last, items.len() - 1));
                 last = items.len() - 1;
             }
@@ -230,10 +229,11 @@ fn place(rows: &[Vec<usize>], items: &mut [Item]) {
                         count += 1.0;
                         is_line &= !items[*m].is_node;
                     }
-                    match count > 0.0 {
-                        false => (item.x, 0.1),
+                    if count > 0.0 {
                         // A line that goes on should be straight.
-                        true => (sum / count, if is_line { 8.0 } else { 1.0 }),
+                        (sum / count, if is_line { 8.0 } else { 1.0 })
+                    } else {
+                        (item.x, 0.1)
                     }
                 })
                 .collect();

@@ -23,5 +23,5 @@ pub use function::Report;
 pub use json::{WhatIf, add_ports, add_prices, list, object, what_if};
 pub use layout::{Cells, layout_page};
 pub use page::{drawings, page};
-pub use times::{Kernel, Profile, Step, Times, add_times};
+pub use times::{Kernel, Profile, TimedCall, Times, add_times};
 pub use writing::time;

@@ -29,12 +29,12 @@ pub struct Profile {
     /// Runs that were measured.
     pub runs: u32,
     /// The calls of kernels, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TimedCall>,
 }
 
 /// A call of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct TimedCall {
     /// The value of the graph function that it makes.
     pub value: String,
     /// The kernel.
@@ -66,7 +66,7 @@ impl Profile {
     /// time is that of the two before it as well, which make what it reads and nothing else.
     #[must_use]
     pub fn joined(mut self, by_transforms: &[&str]) -> Profile {
-        let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());
+        let mut steps: Vec<TimedCall> = Vec::with_capacity(self.steps.len());
         for mut step in self.steps {
             let parts = steps.len().saturating_sub(2);
             if by_transforms.contains(&&*step.value)
@@ -118,7 +118,7 @@ pub struct Times {
     /// Nanoseconds of each conversion of the plan, by index; `None` where no kernel makes it alone.
     pub conversions: Vec<Option<f64>>,
     /// The kernels that belong to no call and no conversion of the plan.
-    pub others: Vec<Step>,
+    pub others: Vec<TimedCall>,
     /// Nanoseconds of a unit of the plan's costs: 1 where these are nanoseconds, else the median of the
     /// kernels.
     pub scale: f64,
@@ -150,8 +150,8 @@ impl Times {
             *calls = kept;
         }
         // The kernel that computes each call, and those of conversions by the value's name.
-        let mut steps: BTreeMap<usize, &Step> = BTreeMap::new();
-        let mut moves: HashMap<&str, Vec<&Step>> = HashMap::new();
+        let mut steps: BTreeMap<usize, &TimedCall> = BTreeMap::new();
+        let mut moves: HashMap<&str, Vec<&TimedCall>> = HashMap::new();
         for step in &profile.steps {
             match places.get_mut(&*step.value).and_then(Vec::pop) {
                 Some(call) => drop(steps.insert(call, step)),
@@ -230,7 +230,7 @@ impl Times {
                 };
             }
         }
-        let mut others: Vec<&Step> = moves.into_values().flatten().collect();
+        let mut others: Vec<&TimedCall> = moves.into_values().flatten().collect();
         others.sort_by_key(|step| profile.steps.iter().position(|s| s == *step));
         times.others = others.into_iter().cloned().collect();
         if !is_time {
@@ -362,8 +362,8 @@ mod tests {
         Profile { threads: 1, runs: 3, steps: steps.iter().map(step_of).collect() }
     }
 
-    fn step_of((value, time): &(&str, f64)) -> Step {
-        Step { value: (*value).into(), func: "f".into(), median: *time, least: *time }
+    fn step_of((value, time): &(&str, f64)) -> TimedCall {
+        TimedCall { value: (*value).into(), func: "f".into(), median: *time, least: *time }
     }
 
     #[test]

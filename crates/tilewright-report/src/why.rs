@@ -38,14 +38,14 @@ pub(crate) fn sentence(
 ) -> String {
     let ways = &planned.problem.calls[call].alternatives;
     let chosen = planned.plan.calls[call].choice;
-    let name = |way: usize| kinds.way(&ways[way].name);
+
     let rivals = (0..ways.len()).filter(|way| *way != chosen);
     let rival = rivals.filter_map(|way| Some((totals[way]?, way))).min();
     let Some((total, rival)) = rival else {
         return "No other way of it is possible here.".to_owned();
     };
     let plan = planned.plan.objective;
-    let (winner, other) = (name(chosen), name(rival));
+    let [winner, other] = [chosen, rival].map(|way| kinds.way(&ways[way].name));
     let same = if winner == other { " that reads other layouts" } else { "" };
     if total <= plan {
         return format!(
@@ -83,12 +83,12 @@ pub(crate) fn sentence(
         amount(total - plan),
         share((total - plan) as f64 / plan.max(1) as f64)
     );
-    let waste = |way: usize| {
+    let wasted = [chosen, rival].map(|way| {
         let used = ways[way].reads.iter().chain(&ways[way].writes);
         let waste = used.map(|u| planned.layouts[u.tensor][u.layout].waste());
         waste.fold(0.0, f64::max)
-    };
-    for (name, part) in [(winner, waste(chosen)), (other, waste(rival))] {
+    });
+    for (name, part) in [winner, other].into_iter().zip(wasted) {
         if part > 0.0 {
             sentence += &format!(" With {name}, up to {} of a tensor is padding.", share(part));
         }

@@ -12,7 +12,7 @@ use tilewright_ir::{DType, Error, Result, Tensor};
 use tilewright_target::Code;
 
 use crate::calls::{Calls, check};
-use crate::machine::Machine;
+use crate::machine::ControlMachine;
 use crate::pool::Pool;
 
 /// A compiled module that can be run, from any thread. Runs of several threads go on at the same
@@ -21,7 +21,7 @@ pub struct Executable {
     /// The calls of the plan; there are none where there is control flow.
     calls: Calls,
     /// What runs instead then.
-    machine: Option<Machine>,
+    machine: Option<ControlMachine>,
     /// Executables for some of the sizes, which run instead of this one where they fit.
     versions: Vec<Executable>,
 }
@@ -69,7 +69,7 @@ impl Executable {
             .into_iter()
             .map(|plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) })
             .collect::<Result<_>>()?;
-        let machine = Some(Machine::new(program, pieces)?);
+        let machine = Some(ControlMachine::new(program, pieces)?);
         Ok(Executable { calls, machine, versions: Vec::new() })
     }
 
@@ -275,7 +275,7 @@ impl Executable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{OpenStep, Place, Value};
+    use crate::plan::{ArgSource, OpenStep, Value};
     use std::ffi::c_void;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tilewright_ir::{Dim, dim};
@@ -340,7 +340,7 @@ mod tests {
         OpenPort { name: name.into(), dtype: DType::F32, shape: dim::shape(shape), stored: None }
     }
 
-    fn step(func: &str, args: &[Place]) -> OpenStep {
+    fn step(func: &str, args: &[ArgSource]) -> OpenStep {
         let (func, value) = (func.into(), "".into());
         OpenStep { func, value, args: args.into(), results: 0..0, takes_empty: false }
     }
@@ -366,9 +366,9 @@ mod tests {
             outputs: vec![port("out", &[8]), port("same", &[8])],
             constants: vec![floats(&[1.0; 8])],
             steps: vec![
-                step("double", &[Place::Input(0), Place::Value(0)]),
-                step("add", &[Place::Value(0), Place::Constant(0), Place::Output(0)]),
-                step("double", &[Place::Input(0), Place::Output(1)]),
+                step("double", &[ArgSource::Input(0), ArgSource::Value(0)]),
+                step("add", &[ArgSource::Value(0), ArgSource::Constant(0), ArgSource::Output(0)]),
+                step("double", &[ArgSource::Input(0), ArgSource::Output(1)]),
             ],
             values: vec![value(0, 1)],
             ..MemoryPlan::default()
@@ -451,9 +451,9 @@ mod tests {
             ],
             outputs: vec![port("out", &[8])],
             steps: vec![
-                step("double", &[Place::Input(1), Place::Value(0)]),
-                step("wait", &[Place::Input(0)]),
-                step("double", &[Place::Value(0), Place::Output(0)]),
+                step("double", &[ArgSource::Input(1), ArgSource::Value(0)]),
+                step("wait", &[ArgSource::Input(0)]),
+                step("double", &[ArgSource::Value(0), ArgSource::Output(0)]),
             ],
             values: vec![value(0, 2)],
             ..MemoryPlan::default()
@@ -536,7 +536,7 @@ mod tests {
         let plan = MemoryPlan {
             inputs: vec![port("x", &[1])],
             outputs: vec![port("out", &[1])],
-            steps: vec![step("check", &[Place::Input(0), Place::Output(0)])],
+            steps: vec![step("check", &[ArgSource::Input(0), ArgSource::Output(0)])],
             ..MemoryPlan::default()
         };
         let executable = link(plan, 1).expect("a plan that fits");
@@ -549,11 +549,11 @@ mod tests {
     #[test]
     fn plans_that_are_wrong_are_errors() {
         for (func, slot, message) in [
-            ("double", Place::Input(1), "`double` uses Input(1)"),
-            ("double", Place::Output(2), "`double` uses Output(2)"),
-            ("double", Place::Constant(1), "`double` uses Constant(1)"),
-            ("double", Place::Value(128), "`double` uses Value(128)"),
-            ("other", Place::Input(0), "no kernel for the function `other`"),
+            ("double", ArgSource::Input(1), "`double` uses Input(1)"),
+            ("double", ArgSource::Output(2), "`double` uses Output(2)"),
+            ("double", ArgSource::Constant(1), "`double` uses Constant(1)"),
+            ("double", ArgSource::Value(128), "`double` uses Value(128)"),
+            ("other", ArgSource::Input(0), "no kernel for the function `other`"),
         ] {
             let mut plan = example();
             plan.steps.push(step(func, &[slot]));

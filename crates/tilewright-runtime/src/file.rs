@@ -110,10 +110,11 @@ enum To {
 /// # Errors
 /// As [`Output::create`].
 pub fn check(path: impl AsRef<Path>) -> Result<()> {
-    match special(path.as_ref()) {
+    if special(path.as_ref()) {
         // Opening a pipe would wait for its reader.
-        true => Ok(()),
-        false => Output::create(path, 0o666).map(drop),
+        Ok(())
+    } else {
+        Output::create(path, 0o666).map(drop)
     }
 }
 

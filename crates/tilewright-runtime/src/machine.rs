@@ -10,21 +10,21 @@ use tilewright_ir::{Dim, Error, Result, Tensor, Var};
 use crate::calls::Calls;
 
 /// A program, and its pieces.
-pub(crate) struct Machine {
+pub(crate) struct ControlMachine {
     program: Program,
     pieces: Vec<Calls>,
 }
 
 struct Run<'m> {
-    machine: &'m Machine,
+    machine: &'m ControlMachine,
     registers: Vec<Item>,
     sizes: Vec<Option<usize>>,
 }
 
-impl Machine {
+impl ControlMachine {
     /// Checks that the program names what is there.
-    pub(crate) fn new(program: Program, pieces: Vec<Calls>) -> Result<Machine> {
-        let machine = Machine { program, pieces };
+    pub(crate) fn new(program: Program, pieces: Vec<Calls>) -> Result<ControlMachine> {
+        let machine = ControlMachine { program, pieces };
         machine.check(&machine.program.body)?;
         Ok(machine)
     }

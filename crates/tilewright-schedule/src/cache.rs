@@ -31,7 +31,7 @@ use tilewright_ir::{
 
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
-use crate::copying::{Change, Copying, InsertionPoint, Place, Redirect, fit, hull, join};
+use crate::copying::{Change, Copying, InsertionPoint, Redirect, Redirected, fit, hull, join};
 use crate::cursor::{
     BlockCursor, Cursor, InFunction, as_block, as_loop, find, in_scope, the_block,
 };
@@ -449,7 +449,7 @@ fn finish<const N: usize>(
         allocs: vec![copy.cache.clone()],
         redirect: nodes
             .iter()
-            .map(|s| (s.clone(), Redirect { from, to, place: Place::Less(&copy.offsets) }))
+            .map(|s| (s.clone(), Redirect { from, to, place: Redirected::Less(&copy.offsets) }))
             .collect(),
         ..Change::default()
     };

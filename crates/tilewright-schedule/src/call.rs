@@ -8,8 +8,8 @@ use crate::primitive::primitives;
 use crate::value::{BlockRef, LoopRef};
 
 primitives! {
-    /// The block of this name, in the function that is called so or else in the one that a script
-    /// means: `main`, or the only tensor function.
+    /// The block of this name, in the named function; without a name, in `main` or in the only
+    /// tensor function.
     ///
     /// # Errors
     /// `Refused` where there is none, or several; `Input` where there is no such function.

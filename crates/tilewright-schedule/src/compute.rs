@@ -28,7 +28,9 @@ use tilewright_polyhedral::{Engine, Proof};
 use crate::argument::{Readable, by_value};
 use crate::copying::{self, Bound, Change, InsertionPoint, fit, hull};
 use crate::cursor::{BlockCursor, Cursor, as_block, loop_cursor, loop_ranges, the_loop, within};
-use crate::inline::{Stage, cursor_in, earlier, not_repeatable, removed, scope_of, solve, users};
+use crate::inline::{
+    StoreBlock, cursor_in, earlier, not_repeatable, removed, scope_of, solve, users,
+};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use crate::value::{BlockRef, LoopRef, Value};
@@ -166,14 +168,14 @@ fn value_at(v: &Var, witness: &tilewright_polyhedral::Witness) -> String {
 
 /// A block that is computed elsewhere.
 struct Moving<'a> {
-    stage: &'a Stage,
+    stage: &'a StoreBlock,
     /// The block among the statements of its scope.
     own: &'a Cursor,
 }
 
 impl Deref for Moving<'_> {
-    type Target = Stage;
-    fn deref(&self) -> &Stage {
+    type Target = StoreBlock;
+    fn deref(&self) -> &StoreBlock {
         self.stage
     }
 }
@@ -241,7 +243,7 @@ impl Moving<'_> {
 
     /// The block over a box, of which some axes may reach out of the buffer.
     fn over_box(&self, region: &Region, bounds: &[(usize, Bound)], placement: Placement) -> Stmt {
-        let Stage { at: BlockCursor { block: b, .. }, buffer, indices, .. } = self.stage;
+        let StoreBlock { at: BlockCursor { block: b, .. }, buffer, indices, .. } = self.stage;
         let mut nest = Vec::new();
         let mut values: Vec<(Var, Expr)> = Vec::new();
         let mut inside = Expr::bool(true);
@@ -283,7 +285,7 @@ fn compute_at(
     l: &LoopRef,
     placement: Placement,
 ) -> Result<Edited> {
-    let stage = Stage::find(func, block)?;
+    let stage = StoreBlock::find(func, block)?;
     let target = loop_cursor(func, l)?;
     let (name, buffer) = (&block.name, &stage.buffer);
     if let Some(what) = not_repeatable(&stage.value) {

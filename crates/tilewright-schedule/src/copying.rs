@@ -35,7 +35,7 @@ impl InsertionPoint {
 
 /// Where accesses go that are redirected.
 #[derive(Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub(crate) enum Redirected<'a> {
     /// To their indices less these.
     Less(&'a [Expr]),
     /// All to one cell.
@@ -46,14 +46,14 @@ pub(crate) enum Place<'a> {
 pub(crate) struct Redirect<'a> {
     pub from: &'a Buffer,
     pub to: &'a Buffer,
-    pub place: Place<'a>,
+    pub place: Redirected<'a>,
 }
 
 impl Redirect<'_> {
     fn moved(&self, ranges: impl Iterator<Item = Range>) -> Vec<Range> {
         match self.place {
-            Place::Cell(at) => at.iter().cloned().map(Range::point).collect(),
-            Place::Less(offsets) => ranges
+            Redirected::Cell(at) => at.iter().cloned().map(Range::point).collect(),
+            Redirected::Less(offsets) => ranges
                 .zip(offsets)
                 .map(|(r, offset)| match offset.as_int() {
                     Some(0) => r,

@@ -38,8 +38,8 @@ use tilewright_analysis::footprint::{Footprint, fed, known_around, touches, view
 use tilewright_transform::names::fresh_block_name;
 
 primitives! {
-    /// Splits a block that copies with padding at a loop into a fill with the pad value and a
-    /// copy of what is inside. Returns the block that fills; the copy keeps the name.
+    /// Splits a block that copies with padding at a loop into a fill with the pad value and a copy
+    /// of the inside. Returns the block that fills; the copy keeps the name.
     ///
     /// # Errors
     /// `Refused` where something else in the loop may see the fill, the block is not one store of
@@ -348,11 +348,12 @@ fn unseen(func: &TensorFunc, cursor: &Cursor, first: usize, buffer: &Buffer) -> 
         let written = Footprint::collect(element, buffer).writes;
         for (other, s) in list.iter().enumerate().filter(|(n, _)| *n != at) {
             let (reads, writes) = touches(s, buffer);
-            let own = || Footprint::collect(s, buffer).reads;
             let why = match (reads, writes) {
                 (_, true) => "writes",
                 (true, _) if other < at => "reads, before the block does,",
-                (true, _) if !fed(buffer, &own(), &written, &known) => {
+                (true, _)
+                    if !fed(buffer, &Footprint::collect(s, buffer).reads, &written, &known) =>
+                {
                     "may read, of what the block has not written in the same iteration,"
                 }
                 _ => continue,

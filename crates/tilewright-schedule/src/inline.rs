@@ -40,8 +40,8 @@ primitives! {
     /// the value reads may have changed by then.
     compute_inline(block: &BlockRef), edit |f| compute_inline(f, block);
 
-    /// Puts what a block makes of its producer's buffer where the producer writes it; the block
-    /// and the buffer go.
+    /// Inlines a block into the block that writes its input; the block and the buffer between them
+    /// go.
     ///
     /// # Errors
     /// `Refused` where the block does not read a buffer at its iteration variables alone, the
@@ -51,26 +51,26 @@ primitives! {
 }
 
 /// A block that is one store, without buffers of its own.
-pub(crate) struct Stage {
+pub(crate) struct StoreBlock {
     pub at: BlockCursor,
     pub buffer: Buffer,
     pub indices: Vec<Expr>,
     pub value: Expr,
 }
 
-impl Stage {
+impl StoreBlock {
     /// # Errors
     /// `Refused` where there is no such block, or it is another one.
-    pub fn find(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
+    pub fn find(func: &TensorFunc, block: &BlockRef) -> Result<StoreBlock> {
         let at = the_block(func, block)?;
         let (buffer, indices, value) = at.store()?;
         let (buffer, indices, value) = (buffer.clone(), indices.to_vec(), value.clone());
-        Ok(Stage { at, buffer, indices, value })
+        Ok(StoreBlock { at, buffer, indices, value })
     }
 
     /// One without a reduction, whose value can be computed again.
-    fn spatial(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
-        let stage = Stage::find(func, block)?;
+    fn spatial(func: &TensorFunc, block: &BlockRef) -> Result<StoreBlock> {
+        let stage = StoreBlock::find(func, block)?;
         let at = &stage.at;
         if at.block.init.is_some() || at.pairs().any(|(i, _)| i.kind != IterKind::Spatial) {
             return Err(at.refuse("is not spatial"));
@@ -304,7 +304,7 @@ pub(crate) fn earlier(body: &Stmt, own: &Stmt, others: &[Cursor]) -> Option<Curs
 }
 
 fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
-    let st = Stage::spatial(func, block)?;
+    let st = StoreBlock::spatial(func, block)?;
     let vars = solve(&st.at.block, &st.indices, &st.buffer)?;
     let body = scope_of(func, &st.at, &st.buffer)?;
     st.reads_others()?;
@@ -365,7 +365,7 @@ fn without_root(func: TensorFunc) -> TensorFunc {
     }
 }
 
-fn only_writer(body: &Stmt, st: &Stage, own: &Cursor) -> Result<()> {
+fn only_writer(body: &Stmt, st: &StoreBlock, own: &Cursor) -> Result<()> {
     match users(body, &st.buffer, |(_, w)| w).iter().find(|w| !w.stmt.ptr_eq(&own.stmt)) {
         None => Ok(()),
         Some(w) => Err(Error::refused(format!(
@@ -443,7 +443,7 @@ fn is_pointer(e: &Expr) -> bool {
 }
 
 fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
-    let consumer = Stage::spatial(func, block)?;
+    let consumer = StoreBlock::spatial(func, block)?;
     consumer.check_vars()?;
     // The buffer that disappears: internal, and written by a block of the same scope.
     let mut why = consumer.at.refuse("reads no buffer that its scope allocates");
@@ -532,7 +532,7 @@ fn written(body: &Stmt, at: &BlockCursor, buffer: &Buffer, indices: &[Expr]) -> 
 }
 
 /// The indices at which a consumer reads a buffer, everywhere the same.
-fn read_at(consumer: &Stage, buffer: &Buffer) -> Result<Vec<Expr>> {
+fn read_at(consumer: &StoreBlock, buffer: &Buffer) -> Result<Vec<Expr>> {
     let mut places: Vec<Vec<Expr>> = Vec::new();
     consumer.value.for_each_load(|b, at| {
         if b == buffer {
@@ -552,9 +552,9 @@ fn producer_of(
     func: &TensorFunc,
     block: &BlockRef,
     body: &Stmt,
-    consumer: &Stage,
+    consumer: &StoreBlock,
     buffer: &Buffer,
-) -> Result<Stage> {
+) -> Result<StoreBlock> {
     let writers = users(body, buffer, |(_, w)| w);
     let [writer] = &writers[..] else {
         return Err(refused_buffer("not written by one block", buffer));
@@ -563,7 +563,7 @@ fn producer_of(
         return Err(refused_buffer("written outside of blocks", buffer));
     };
     let name = BlockRef { func: block.func.clone(), name: b.name.clone() };
-    let producer = Stage::spatial(func, &name).map_err(|e| e.at(writer.stmt.span()))?;
+    let producer = StoreBlock::spatial(func, &name).map_err(|e| e.at(writer.stmt.span()))?;
     if !producer.at.stmt.ptr_eq(&writer.stmt) || producer.buffer != *buffer {
         return Err(refused_buffer("written inside of another block", buffer));
     }

@@ -30,7 +30,6 @@
 //! * [`transform_layout`]: how buffers lie in memory.
 //! * [`value`]: the values of scripts and traces.
 
-mod apart;
 pub mod argument;
 pub mod block_layout;
 pub mod buffer_arg;
@@ -40,6 +39,7 @@ pub mod compute;
 mod copying;
 mod cursor;
 pub mod decompose_padding;
+mod disjoint;
 pub mod inline;
 pub mod loop_layout;
 pub mod loops;

@@ -32,10 +32,10 @@ use tilewright_ir::{
 use tilewright_polyhedral::Engine;
 use tilewright_polyhedral::dependence::{accesses, keeps_order};
 
-use crate::apart::apart;
 use crate::cursor::{
     around, find, loop_cursor, loop_ranges, ranges_around, replace_in, the_block, within,
 };
+use crate::disjoint::require_disjoint;
 use crate::loops::{Nest, guard_blocks, serial};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
@@ -73,9 +73,9 @@ primitives! {
     /// first part depends on an earlier one of the second.
     fission(l "loop": &LoopRef, at: usize) -> (LoopRef, LoopRef), edit |f| fission(f, l, at);
 
-    /// Lets consecutive loops of one sequence, in their order, be one loop over the iterations of all
-    /// of them, which branches on whose iteration it is. Every iteration runs when it did: this takes
-    /// back what `loop_partition` does. Returns the loop.
+    /// Joins consecutive loops of one sequence, in their order, into one loop over the iterations
+    /// of all, with a branch for each. The order of the iterations stays: this is the inverse of
+    /// `loop_partition`. Returns the loop.
     ///
     /// # Errors
     /// `Refused` where the loops are fewer than two, are not one behind the other, or run in a special
@@ -195,7 +195,7 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
     let inside = around(&engine, &cursor).with_var(var, range);
     let (a, b) = (accesses(&first, &inside)?, accesses(&rest, &inside)?);
     // The first part of a later iteration would run before the rest of an earlier one.
-    apart(&a, &b, std::slice::from_ref(var), |names| {
+    require_disjoint(&a, &b, std::slice::from_ref(var), |names| {
         let earlier = names.get(var).unwrap_or(var);
         vec![earlier.expr().less(var.expr())]
     })?;

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::equal::same_expr;
+use tilewright_ir::equal::loads_cell;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
@@ -44,7 +44,7 @@ primitives! {
 }
 
 /// An iteration variable with its loop.
-struct Axis {
+struct PaddedAxis {
     iter: IterVar,
     /// The extent after padding.
     padded: Expr,
@@ -178,8 +178,8 @@ fn bound_loop(e: &Expr, iter: &IterVar, loops: &[Stmt]) -> Option<Var> {
 }
 
 /// The iteration variables of a block, with the extents that they are rounded up to.
-fn axes_of(cursor: &BlockCursor, padding: &[i64]) -> Result<Vec<Axis>> {
-    let axes: Vec<Axis> = cursor
+fn axes_of(cursor: &BlockCursor, padding: &[i64]) -> Result<Vec<PaddedAxis>> {
+    let axes: Vec<PaddedAxis> = cursor
         .block
         .iters
         .iter()
@@ -194,7 +194,7 @@ fn axes_of(cursor: &BlockCursor, padding: &[i64]) -> Result<Vec<Axis>> {
                     iter.var.dtype()
                 )));
             }
-            Ok(Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded })
+            Ok(PaddedAxis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded })
         })
         .collect::<Result<_>>()?;
     if let Some(a) = axes.iter().find(|a| a.grows && a.iter.kind == IterKind::Opaque) {
@@ -212,7 +212,7 @@ fn axes_of(cursor: &BlockCursor, padding: &[i64]) -> Result<Vec<Axis>> {
 fn padded_inputs(
     value: &Expr,
     out: &Buffer,
-    axes: &[Axis],
+    axes: &[PaddedAxis],
 ) -> Result<Vec<(Buffer, Vec<Option<Expr>>)>> {
     let mut inputs: Vec<(Buffer, Vec<Option<Expr>>)> = Vec::new();
     for (buffer, at) in loads(value) {
@@ -254,7 +254,7 @@ fn loads(value: &Expr) -> Vec<(Buffer, Vec<Expr>)> {
 }
 
 /// The new extent of each axis of a buffer, where it gets one.
-fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<Vec<Option<Expr>>> {
+fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[PaddedAxis]) -> Result<Vec<Option<Expr>>> {
     indices
         .iter()
         .zip(&buffer.shape)
@@ -283,7 +283,12 @@ fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<Vec<Optio
 
 /// A padded output is copied back as a whole, so the block must write it as a whole and need
 /// nothing of what was in it.
-fn check_output(cursor: &BlockCursor, out: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<()> {
+fn check_output(
+    cursor: &BlockCursor,
+    out: &Buffer,
+    indices: &[Expr],
+    axes: &[PaddedAxis],
+) -> Result<()> {
     let mut seen: Vec<&Var> = Vec::new();
     for (i, extent) in indices.iter().zip(&out.shape) {
         let axis = i.as_var().and_then(|v| axes.iter().find(|a| a.iter.var == *v));
@@ -308,9 +313,9 @@ fn check_output(cursor: &BlockCursor, out: &Buffer, indices: &[Expr], axes: &[Ax
 }
 
 /// When the block writes the cells that it says: when no loop is empty that they do not depend on.
-fn writes(indices: &[Expr], axes: &[Axis]) -> Result<Expr> {
+fn writes(indices: &[Expr], axes: &[PaddedAxis]) -> Result<Expr> {
     let mut when = Vec::new();
-    for Axis { iter, .. } in axes {
+    for PaddedAxis { iter, .. } in axes {
         let extent = &iter.domain.extent;
         if !indices.iter().any(|i| i.as_var() == Some(&iter.var)) && !runs(extent) {
             when.push(extent.clone().greater(0));
@@ -325,9 +330,9 @@ fn check_added(
     out: &Buffer,
     indices: &[Expr],
     value: &Expr,
-    axes: &[Axis],
+    axes: &[PaddedAxis],
 ) -> Result<()> {
-    let again: Vec<&Axis> = axes
+    let again: Vec<&PaddedAxis> = axes
         .iter()
         .filter(|a| a.grows && !indices.iter().any(|i| i.as_var() == Some(&a.iter.var)))
         .collect();
@@ -341,15 +346,10 @@ fn check_added(
     }
     let added: Vec<&Var> = again.iter().map(|a| &a.iter.var).collect();
     let Some(first) = added.first() else { return Ok(()) };
-    let accumulator = |e: &Expr| {
-        matches!(e.kind(), ExprKind::Load(x, at) if x == out
-            && at.len() == indices.len()
-            && at.iter().zip(indices).all(|(a, b)| same_expr(a, b)))
-    };
     let term = match value.kind() {
-        ExprKind::Binary(BinOp::Add, acc, term) if accumulator(acc) => term,
-        ExprKind::Binary(BinOp::Add, term, acc) if accumulator(acc) => term,
-        ExprKind::Binary(BinOp::Sub, acc, term) if accumulator(acc) => term,
+        ExprKind::Binary(BinOp::Add, acc, term) if loads_cell(acc, out, indices) => term,
+        ExprKind::Binary(BinOp::Add, term, acc) if loads_cell(acc, out, indices) => term,
+        ExprKind::Binary(BinOp::Sub, acc, term) if loads_cell(acc, out, indices) => term,
         _ => {
             return Err(Error::refused(format!(
                 "the block `{}` does not add up, and what the padding of `{first}` adds must be zero",

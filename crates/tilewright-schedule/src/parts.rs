@@ -36,8 +36,8 @@ primitives! {
         on_block(f, block, |f, s, why| Ok(extents::reduce_loop_extents(f, Some(s), why)))
     };
 
-    /// Takes a loop apart into consecutive loops: of `factors` iterations, of which one may be
-    /// open, and what is left over; without factors where the conditions in it change. Returns the
+    /// Splits a loop into consecutive loops: of `factors` iterations, one of which may be open, and
+    /// of the rest; without factors, at the places where conditions in it change. Returns the
     /// parts, in order.
     ///
     /// # Errors

@@ -15,11 +15,11 @@ use tilewright_ir::{
 use tilewright_polyhedral::Engine;
 use tilewright_polyhedral::dependence;
 
-use crate::apart::apart;
 use crate::cursor::{
     BlockCursor, Cursor, around, as_loop, loop_cursor, loop_ranges, replace, replace_in, runs,
     the_block, within,
 };
+use crate::disjoint::require_disjoint;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
@@ -28,8 +28,8 @@ use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.
-    /// Returns that block; what is left is `NAME_update`, which references to the block in a
-    /// script then mean.
+    /// Returns that block. The rest is called `NAME_update`, and references of a script to the old
+    /// block mean it.
     ///
     /// # Errors
     /// `Refused` where the block has no initialisation, the loop is not around it or lies inside
@@ -187,14 +187,15 @@ impl Decomposed<'_> {
         }
         let mut kept = Expr::bool(true);
         for p in self.cursor.predicate.conjuncts() {
-            let refuse = |why| Err(Error::refused(format!("the predicate `{p}` {why}")));
             match p.mentions_any(dropped) {
                 // What an instance misses for lack of iterations, it initialises in vain.
                 true if p.mentions_any(needed) => {
-                    return refuse("is over spatial and reduction loops at once");
+                    let why = "is over spatial and reduction loops at once";
+                    return Err(Error::refused(format!("the predicate `{p}` {why}")));
                 }
                 true if !first_of.expr_at(&p).is_true() => {
-                    return refuse("is not known to hold where the reduction begins");
+                    let why = "is not known to hold where the reduction begins";
+                    return Err(Error::refused(format!("the predicate `{p}` {why}")));
                 }
                 true => {}
                 false => kept = kept.and(&p),
@@ -337,7 +338,7 @@ fn runs_first(at: &BlockCursor, outer: &Cursor, loops: &[Stmt]) -> Result<()> {
     let update = at.with_block(Block { init: None, ..(*at.block).clone() });
     let (inits, updates) =
         (dependence::accesses(&init, &domain)?, dependence::accesses(&update, &domain)?);
-    apart(&inits, &updates, &vars, |names| {
+    require_disjoint(&inits, &updates, &vars, |names| {
         let mut renamed = dependence::renaming(names);
         let earlier: Vec<Expr> = here.iter().map(|e| renamed.expr(e)).collect();
         vec![dependence::before(&earlier, &here)]

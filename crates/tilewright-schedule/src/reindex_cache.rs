@@ -31,7 +31,9 @@ use tilewright_polyhedral::Engine;
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
-use crate::copying::{Change, InsertionPoint, Place, Redirect, cell_block, compact_in, name_in};
+use crate::copying::{
+    Change, InsertionPoint, Redirect, Redirected, cell_block, compact_in, name_in,
+};
 use crate::cursor::{BlockCursor, loop_ranges};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
@@ -41,8 +43,8 @@ use tilewright_layout::index_map::IndexMap;
 use tilewright_transform::names::fresh_block_name;
 
 primitives! {
-    /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's
-    /// iteration variables. Returns the block that copies.
+    /// Copies the part of a buffer that a block reads into a cache that is indexed by a map of the
+    /// block's iteration variables. Returns the block that copies.
     ///
     /// # Errors
     /// Those of [`Schedule::cache_read`](crate::Schedule::cache_read), and `Refused` where the
@@ -106,7 +108,7 @@ fn reindex(
         Side::Write => ((&cache, &indices[..]), (&buffer, &at[..])),
     };
     let copy = copy_block(&cursor, &place, &at, from, to, &name)?;
-    let redirect = Redirect { from: &buffer, to: &cache, place: Place::Cell(&indices) };
+    let redirect = Redirect { from: &buffer, to: &cache, place: Redirected::Cell(&indices) };
     let change = Change {
         scope: cursor.scope(),
         allocs: vec![cache.clone()],
@@ -311,8 +313,8 @@ fn copy_block(
         iters.push(IterVar::spatial(&var, i.domain.clone()));
         new_bindings.push(outside.expr(e));
     }
-    let mut own = |at: &[Expr]| at.iter().map(|e| inside.expr(e)).collect::<Vec<_>>();
-    let (at, there) = (own(from.1), own(to.1));
+    let [at, there] =
+        [from.1, to.1].map(|at| at.iter().map(|e| inside.expr(e)).collect::<Vec<_>>());
     let value = Expr::load(from.0, at.clone());
     let block = cell_block(name, iters, (from.0, &at), (to.0, there), value);
     let body = Stmt::block(new_bindings, outside.expr(&cursor.predicate), block);

@@ -28,12 +28,12 @@ use tilewright_ir::{
 use tilewright_polyhedral::dependence::{self, PlacedAccess, before};
 use tilewright_polyhedral::{Domain, Engine, Proof};
 
-use crate::apart::apart;
 use crate::compute::{Placement, Position, elements};
 use crate::copying::{Change, InsertionPoint, fit, hull};
 use crate::cursor::{
     BlockCursor, Cursor, as_loop, loop_cursor, loop_ranges, the_block, the_loop, within,
 };
+use crate::disjoint::require_disjoint;
 use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
@@ -361,15 +361,15 @@ impl<'a> Moving<'a> {
         dependence::accesses(&nest.stmt, &self.domain(self.path.len()))
     }
 
-    /// Refuses where two accesses meet, as [`apart`] does.
-    fn apart(
+    /// Refuses where two accesses meet, as [`require_disjoint`] does.
+    fn require_disjoint(
         &self,
         ours: &[PlacedAccess],
         others: &[PlacedAccess],
         when: impl Fn(&HashMap<Var, Var>) -> Vec<Expr>,
     ) -> Result<()> {
         let vars: Vec<Var> = self.path.iter().filter_map(Stmt::loop_var).cloned().collect();
-        apart(ours, others, &vars, when)
+        require_disjoint(ours, others, &vars, when)
     }
 
     /// What is between the loop and the block is passed by, and instances of the block with
@@ -378,7 +378,7 @@ impl<'a> Moving<'a> {
         let ours = self.accesses(nest)?;
         for s in &self.between {
             let theirs = dependence::accesses(s, &self.domain(0))?;
-            self.apart(&ours, &theirs, |_| Vec::new()).map_err(|e| match s.span() {
+            self.require_disjoint(&ours, &theirs, |_| Vec::new()).map_err(|e| match s.span() {
                 Some(span) => e.label(span, "this stands between the loop and the block"),
                 None => e,
             })?;
@@ -386,7 +386,7 @@ impl<'a> Moving<'a> {
         let values = self.own.block.iters.iter().zip(&nest.values);
         let spatial: Vec<&Expr> =
             values.filter(|(i, _)| i.kind == IterKind::Spatial).map(|(_, e)| e).collect();
-        self.apart(&ours, &ours, |names| {
+        self.require_disjoint(&ours, &ours, |names| {
             let mut other = dependence::renaming(names);
             let differ = spatial.iter().map(|e| {
                 let twin = other.expr(e);
@@ -420,7 +420,7 @@ impl<'a> Moving<'a> {
                     continue;
                 }
                 let theirs = dependence::accesses(s, &domain)?;
-                self.apart(&ours, &theirs, |names| {
+                self.require_disjoint(&ours, &theirs, |names| {
                     let mut rename = dependence::renaming(names);
                     let other: Vec<Expr> = outer.iter().map(|e| rename.expr(e)).collect();
                     // A statement behind the block runs later in the same iteration, too.
@@ -436,9 +436,14 @@ impl<'a> Moving<'a> {
 }
 
 fn instance_text(witness: &tilewright_polyhedral::Witness, block: &Block, vars: &[Var]) -> String {
-    let value = |(i, v): (&IterVar, &Var)| {
-        let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
-        format!("{}={x}", i.var.name())
-    };
-    block.iters.iter().zip(vars).map(value).collect::<Vec<_>>().join(", ")
+    block
+        .iters
+        .iter()
+        .zip(vars)
+        .map(|(i, v)| {
+            let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
+            format!("{}={x}", i.var.name())
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -71,7 +71,7 @@ fn name_loops(sch: &mut Schedule, inside: bool, block: &BlockRef) -> Result<Vec<
 }
 
 /// What is to be done.
-struct Plan {
+struct AccessOrder {
     /// The loops, outermost first.
     nest: Vec<(Var, Range)>,
     /// The new loops in terms of them: the buffer's indices, then the loops that stay.
@@ -80,7 +80,7 @@ struct Plan {
     inside: bool,
 }
 
-impl Plan {
+impl AccessOrder {
     fn is_done(&self) -> bool {
         self.nest.len() == self.order.len()
             && self.nest.iter().zip(&self.order).all(|((v, _), e)| e.as_var() == Some(v))
@@ -161,7 +161,7 @@ fn without_blocks(b: &Block) -> Stmt {
     b.body.replace(|s| as_block(s).map(|_| Stmt::nop()))
 }
 
-fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan> {
+fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<AccessOrder> {
     let cursor = the_block(func, block)?;
     let b = &cursor.block;
     let buffer = buffer.find(func, b).map_err(|e| e.at(cursor.stmt.span()))?;
@@ -201,7 +201,7 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
         let order: Vec<Expr> = axes.iter().cloned().chain(stays.map(|(_, v)| v.expr())).collect();
         if domain.map(&order)?.collision()?.is_none() {
             let inside = vars.first().is_some_and(|v| is_loop_over(&cursor.stmt, v));
-            return Ok(Plan { nest, order, inside });
+            return Ok(AccessOrder { nest, order, inside });
         }
     }
     Err(refused_at(

@@ -79,7 +79,7 @@ pub struct Example {
 /// All primitives with their arguments and an example of each (by its name), as a page of Markdown.
 pub fn page(example: &dyn Fn(&str) -> Option<Example>) -> String {
     let mut text = String::from(
-        "# Primitives\n\nWhat a schedule script can call: `tilewright opt --schedule SCRIPT.py`. \
+        "# Primitives\n\nThe calls of a schedule script (`tilewright opt --schedule SCRIPT.py`). \
          Arguments are given by name or by position; blocks and loops may be given by their names \
          in the module. This page is made from the primitives themselves, and its examples are \
          the cases in `tests/cases/primitives/examples`; `UPDATE_EXPECT=1 cargo test -p \

@@ -158,13 +158,11 @@ impl Visit for AccessSequence {
 fn bare(func: &TensorFunc, body: &Stmt, around: &[Stmt]) -> Result<(Stmt, Ranges)> {
     let plain = lower_blocks(&TensorFunc { body: body.clone(), ..func.clone() })?.body;
     let mut ranges = Ranges::default();
-    let mut learn = |s: &Stmt| {
-        if let Some((var, range, _)) = as_loop(s) {
-            ranges.bind_loop(var, range);
-        }
-    };
-    around.iter().for_each(&mut learn);
-    plain.for_each(&mut learn);
+    let mut loops: Vec<Stmt> = around.to_vec();
+    plain.for_each(&mut |s: &Stmt| loops.push(s.clone()));
+    for (var, range, _) in loops.iter().filter_map(as_loop) {
+        ranges.bind_loop(var, range);
+    }
     let plain = Tidy(&ranges).stmt(&plain);
     Ok((plain, ranges))
 }

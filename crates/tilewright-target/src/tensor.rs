@@ -112,16 +112,13 @@ impl TensorInstruction {
         let j = Var::index("j");
         let (row, column) = (Expr::i32(0), j.expr());
         let steps = (0..self.b.group).map(|l| Expr::int(l, DType::I32));
-        let sum = match self.c.dtype.is_float() {
-            false => {
-                let products = self.products([&a, &b], &row, &column, steps);
-                self.add(&c, &row, &column, products.reduce(|sum, product| sum + product))
-            }
+        let sum = if self.c.dtype.is_float() {
             // The last product is added first.
-            true => {
-                let products = self.products([&a, &b], &row, &column, steps.rev());
-                self.add(&c, &row, &column, products)
-            }
+            let products = self.products([&a, &b], &row, &column, steps.rev());
+            self.add(&c, &row, &column, products)
+        } else {
+            let products = self.products([&a, &b], &row, &column, steps);
+            self.add(&c, &row, &column, products.reduce(|sum, product| sum + product))
         };
         let lanes = Range::upto(Expr::int(self.c.columns, DType::I32));
         let body = Stmt::for_loop(&j, lanes, ForKind::Vectorized, sum);

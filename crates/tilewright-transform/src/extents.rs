@@ -23,7 +23,7 @@ use tilewright_polyhedral::{Known, Set, cost};
 
 use crate::pass::{self, Run};
 use crate::settle::settle;
-use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_stmt_placed};
 use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 
 /// `reduce_loop_extents` by name.
@@ -116,10 +116,10 @@ impl Tightener<'_> {
         }
         // Where nothing happens for some iterations of the loops outside, the bounds there may be
         // any.
-        let end = |r: &Range| &r.min + &r.extent;
-        let inside = new.min.clone().greater_equal(&old.min).and(end(&new).less_equal(end(&old)));
+        let [end, old_end] = [&new, &old].map(|r| &r.min + &r.extent);
+        let inside = new.min.clone().greater_equal(&old.min).and(end.clone().less_equal(&old_end));
         let new = if self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
-            match self.tidy(end(&new)) {
+            match self.tidy(end) {
                 // Its end is the simpler bound.
                 end if cost(&end) < cost(&new.extent) => {
                     Range { extent: &end - &new.min, min: new.min }
@@ -129,14 +129,15 @@ impl Tightener<'_> {
         } else {
             // Of data the end may be beyond its type where the last value is not.
             let empty = new.extent.clone().less_equal(0);
-            let last = |r: &Range| self.tidy(end(r) - 1);
-            let end = if self.scope.proves(&is_above(&end(&new), &new, &empty)) {
-                self.tidy(end(&new).min(end(&old)))
-            } else if self.scope.proves(&is_above(&last(&new), &new, &empty)) {
-                last(&new).min(last(&old)) + 1
+            let end = if self.scope.proves(&is_above(&end, &new, &empty)) {
+                self.tidy(end.min(old_end))
             } else {
-                self.remark(s, var, "its new end may be beyond its type".to_owned());
-                return None;
+                let last = self.tidy(end - 1);
+                if !self.scope.proves(&is_above(&last, &new, &empty)) {
+                    self.remark(s, var, "its new end may be beyond its type".to_owned());
+                    return None;
+                }
+                last.min(self.tidy(old_end - 1)) + 1
             };
             let min = self.tidy(new.min.max(&old.min));
             Range { extent: &end - &min, min }
@@ -255,9 +256,9 @@ impl Placed for Acting {
         &mut self.scope
     }
 
-    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: ScopeStep<'_>, work: impl FnOnce(&mut Self)) {
         let before = (self.scope.clone(), self.depth);
-        if let Step::Holds(guard, _) = step {
+        if let ScopeStep::Holds(guard, _) = step {
             self.guards.push((guard.clone(), self.scope.clone()));
             self.depth += 1;
         }

@@ -223,21 +223,20 @@ impl<'a> Producer<'a> {
             }
         }
         let ranges = uses.stage.ranges();
-        let mut rewrite = |value: &Expr| {
-            let value = replace.expr(value);
-            let value = replace.lets.iter().rev().fold(value, |body, (indices, var)| {
-                Expr::let_in(var.clone(), self.value_at(indices), body)
-            });
-            simplify_indices(&value, &ranges)
-        };
         // The accumulator stays on the left of a reduction's update.
-        match (uses.stage.reduction(), uses.stage.value.kind()) {
-            (Some(update), ExprKind::Binary(op, acc, _)) => {
-                let value = rewrite(&update.value);
-                uses.stage.with_value(Expr::binary(*op, acc.clone(), value))
-            }
-            _ => uses.stage.with_value(rewrite(&uses.stage.value)),
-        }
+        let update = match (uses.stage.reduction(), uses.stage.value.kind()) {
+            (Some(update), ExprKind::Binary(op, acc, _)) => Some((update, *op, acc)),
+            _ => None,
+        };
+        let value = replace.expr(update.as_ref().map_or(&uses.stage.value, |(u, ..)| &u.value));
+        let value = replace.lets.iter().rev().fold(value, |body, (indices, var)| {
+            Expr::let_in(var.clone(), self.value_at(indices), body)
+        });
+        let value = simplify_indices(&value, &ranges);
+        uses.stage.with_value(match update {
+            Some((_, op, acc)) => Expr::binary(op, acc.clone(), value),
+            None => value,
+        })
     }
 }
 

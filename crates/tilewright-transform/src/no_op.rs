@@ -35,7 +35,7 @@ const FLOW: Flag = Flag {
 /// `remove_no_op` by name.
 pub const PASS: Pass = Pass {
     name: "remove_no_op",
-    summary: "remove stores whose values are not used or that change nothing, and what is empty then",
+    summary: "remove stores whose values are not used or that change nothing, and loops and blocks without a body",
     options: &[
         &FLOW,
         &Number {
@@ -166,22 +166,27 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
             stores.insert(stmt.place, k);
         }
     }
-    let stmt = |t: &MemoryFlow<'_>, a: AccessId| scop.stmts.get(t.who(a).stmt()?);
+
     // For each statement, the writers that it reads from.
     let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
     for t in known.values() {
         for e in t.flow.edges.iter().filter(|e| !t.is_look(e.reader)) {
-            if let Some(writer @ ScopStmt { act: Act::Store(_), .. }) = stmt(t, e.writer) {
-                let reader = stmt(t, e.reader).map(|s| s.place);
+            if let Some(writer @ ScopStmt { act: Act::Store(_), .. }) =
+                statement_of(scop, t, e.writer)
+            {
+                let reader = statement_of(scop, t, e.reader).map(|s| s.place);
                 sources.entry(reader).or_default().push(writer.place);
             }
         }
     }
     let mut used: HashSet<usize> = HashSet::new();
     // What is used by itself: the reader at the end, calls, and all but known stores.
-    let by_itself = |s: &&ScopStmt| matches!(s.act, Act::Call) || !stores.contains_key(&s.place);
     let mut work: Vec<Option<usize>> = vec![None];
-    work.extend(scop.stmts.iter().filter(by_itself).map(|s| Some(s.place)));
+    for s in &scop.stmts {
+        if matches!(s.act, Act::Call) || !stores.contains_key(&s.place) {
+            work.push(Some(s.place));
+        }
+    }
     let mut seen: HashSet<Option<usize>> = work.iter().copied().collect();
     while let Some(place) = work.pop() {
         for writer in sources.get(&place).into_iter().flatten() {
@@ -192,6 +197,10 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
         }
     }
     stores.into_iter().filter(|(place, _)| !used.contains(place)).map(|(_, k)| k).collect()
+}
+
+fn statement_of<'s>(scop: &'s Scop, t: &MemoryFlow<'_>, access: AccessId) -> Option<&'s ScopStmt> {
+    scop.stmts.get(t.who(access).stmt()?)
 }
 
 /// Why a store stays that some iterations do not need.

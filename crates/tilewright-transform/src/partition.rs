@@ -153,6 +153,11 @@ impl<'a> Partitioner<'a> {
         Partitioner { how, scope, copies, only, parts: Vec::new(), why }
     }
 
+    fn refuse(&mut self, s: &Stmt, var: &Var, note: String) {
+        let text = format!("the loop `{}` is not taken apart", var.name());
+        self.why.push(Error::refused(text).at(s.span()).note(note));
+    }
+
     /// The parts of a loop; `None` where it stays whole.
     fn loop_parts(&mut self, s: &Stmt) -> Option<Stmt> {
         let StmtKind::For { var, range, kind, annotations, body } = s.kind() else { return None };
@@ -166,14 +171,11 @@ impl<'a> Partitioner<'a> {
         let mut conditions = Conditions { scope: self.scope.clone(), hot: all, found: Vec::new() };
         conditions.scope.enter(var, range);
         conditions.stmt(body);
-        let mut refuse = |note: String| {
-            let text = format!("the loop `{}` is not taken apart", var.name());
-            self.why.push(Error::refused(text).at(s.span()).note(note));
-        };
+
         let found: Vec<Condition> = conditions.found.into_iter().filter(|c| c.uses(var)).collect();
         if matches!(kind, ForKind::ThreadBinding(_)) {
             if all {
-                refuse("it runs over threads".into());
+                self.refuse(s, var, "it runs over threads".into());
             }
             return None;
         }
@@ -181,20 +183,20 @@ impl<'a> Partitioner<'a> {
             return None;
         }
         if !all && constant && !self.how.constant_loops {
-            refuse("its bounds are constant, and it has no hint".into());
+            self.refuse(s, var, "its bounds are constant, and it has no hint".into());
             return None;
         }
         let (Some(min), Some(extent)) =
             (self.scope.index(&range.min), self.scope.index(&range.extent))
         else {
-            refuse("its bounds depend on memory".into());
+            self.refuse(s, var, "its bounds depend on memory".into());
             return None;
         };
         if let Some(extents) = extents {
             return match given(&self.scope, var, &min, &extent, extents) {
-                Ok(parts) => Some(self.apart(s, &parts)),
+                Ok(parts) => Some(self.in_parts(s, &parts)),
                 Err(note) => {
-                    refuse(note);
+                    self.refuse(s, var, note);
                     None
                 }
             };
@@ -214,11 +216,15 @@ impl<'a> Partitioner<'a> {
         cuts.part(bounds);
         let (parts, full, unknown) = (cuts.ends, cuts.full, cuts.unknown);
         if full {
-            refuse(format!("it would have more than {MAX_PARTS} parts"));
+            self.refuse(s, var, format!("it would have more than {MAX_PARTS} parts"));
         }
         if parts.len() < 2 {
             if !full && !found.is_empty() {
-                refuse(unknown.unwrap_or_else(|| "no condition changes at one place of it".into()));
+                self.refuse(
+                    s,
+                    var,
+                    unknown.unwrap_or_else(|| "no condition changes at one place of it".into()),
+                );
             }
             if hinted && self.how.unroll_whole && self.only.is_none() {
                 let (var, range) = (var.clone(), range.clone());
@@ -230,14 +236,14 @@ impl<'a> Partitioner<'a> {
             return None;
         }
         if !self.copies.allows(s, parts.len() - 1) {
-            refuse(format!("its copies would have more than {MAX_COPIED} nodes"));
+            self.refuse(s, var, format!("its copies would have more than {MAX_COPIED} nodes"));
             return None;
         }
-        Some(self.apart(s, &parts))
+        Some(self.in_parts(s, &parts))
     }
 
     /// A loop in parts, one after the other.
-    fn apart(&mut self, s: &Stmt, parts: &[Bounds]) -> Stmt {
+    fn in_parts(&mut self, s: &Stmt, parts: &[Bounds]) -> Stmt {
         let mut new = Vec::new();
         for (k, part) in parts.iter().enumerate() {
             let one = self.part(s, part);

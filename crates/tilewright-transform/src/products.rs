@@ -54,9 +54,8 @@ pub fn with_products_as_sizes(
     let scalars = sizes.iter().map(|size| Param::Scalar(size.var.clone()));
     given.params.splice(at..at, scalars);
     let made = change(&given)?;
-    let is_scalar = |v: &Var| sizes.iter().any(|size| size.var == *v);
     let mut made = made;
-    made.params.retain(|p| !p.scalar().is_some_and(is_scalar));
+    made.params.retain(|p| !p.scalar().is_some_and(|v| sizes.iter().any(|size| size.var == *v)));
     let values: Vec<(Var, Expr)> =
         sizes.iter().map(|size| (size.var.clone(), size.value.typed(size.var.dtype()))).collect();
     let (long, short): (Vec<_>, Vec<_>) =
@@ -86,8 +85,7 @@ fn bound(func: TensorFunc, values: Vec<(Var, Expr)>) -> TensorFunc {
     });
     let mut body = Subst::buffers(pairs).stmt(&func.body);
     for (var, value) in values.into_iter().rev() {
-        let uses = |e: &Expr| e.as_var() == Some(&var);
-        if body.any_expr(uses) {
+        if body.any_expr(|e| e.as_var() == Some(&var)) {
             body = Stmt::new(StmtKind::Let { var, value, body });
         }
     }
@@ -226,24 +224,26 @@ fn closed(func: &TensorFunc, others: &[Size], mut sizes: Vec<Size>) -> Vec<Size>
 /// single size counts where neither an extent nor a quotient tells more of that size.
 fn products(func: &TensorFunc) -> Vec<Dim> {
     let extents: Vec<Dim> = extents(func).iter().filter_map(Dim::from_expr).collect();
-    let is_product = |d: &Dim| {
-        let times = d.substitute(&|_| Some(Dim::from(1)));
-        let product = dim::product(d.vars().iter().map(Dim::open));
-        product != *d && times.known().is_some() && product * times == *d
-            || d.vars().len() > 1 && product == *d
-    };
-    let mut found: Vec<Dim> = extents.iter().copied().filter(is_product).collect();
+    let mut found: Vec<Dim> = extents.iter().copied().filter(|d| is_product(*d)).collect();
     found.sort();
     found.dedup();
     let all = found.clone();
     found.retain(|d| all.iter().all(|other| other == d || multiple(*d, *other).is_none()));
-    let tells = |of: &Dim, d: &Dim| {
-        of.vars().iter().any(|v| d.vars().contains(v)) && multiple(*of, *d).is_none()
-    };
     found.retain(|d| {
-        d.vars().len() > 1 || !extents.iter().any(|of| tells(of, d)) && !has_quotients(func, *d)
+        let more = extents.iter().any(|of| {
+            of.vars().iter().any(|v| d.vars().contains(v)) && multiple(*of, *d).is_none()
+        });
+        d.vars().len() > 1 || !more && !has_quotients(func, *d)
     });
     found
+}
+
+/// Whether a size is a product of open ones, or a multiple of one.
+fn is_product(d: Dim) -> bool {
+    let times = d.substitute(&|_| Some(Dim::from(1)));
+    let product = dim::product(d.vars().iter().map(Dim::open));
+    product != d && times.known().is_some() && product * times == d
+        || d.vars().len() > 1 && product == d
 }
 
 /// Whether the function divides something that such a size is in: a variable does not say of which number the size
@@ -282,12 +282,12 @@ impl Fold for Products<'_> {
             if !size.value.vars().iter().all(|factor| e.mentions(factor)) {
                 continue;
             }
-            let own = || size.var.expr().cast(e.dtype());
-            let times = Dim::from_expr(e).and_then(|all| multiple(all, size.value));
-            match times {
-                Some(times) if times == 1 => return own(),
-                Some(times) => return self.expr(&times.typed(e.dtype())) * own(),
-                None => {}
+            if let Some(times) = Dim::from_expr(e).and_then(|all| multiple(all, size.value)) {
+                let own = size.var.expr().cast(e.dtype());
+                if times == 1 {
+                    return own;
+                }
+                return self.expr(&times.typed(e.dtype())) * own;
             }
             if let ExprKind::Binary(BinOp::FloorDiv, a, b) = e.kind()
                 && let Some(by @ 1..) = b.as_int()

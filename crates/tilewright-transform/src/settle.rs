@@ -44,11 +44,14 @@ impl Settle {
                 // What acts stays.
                 let acts = second.as_int().is_some() && first.effects().impure();
                 let decided = first.as_int().or(second.as_int()).is_some() && !acts;
-                match first.ptr_eq(a) && second.ptr_eq(b) && !decided {
-                    true => e.clone(),
-                    false if !decided => Expr::binary(*op, first, second),
-                    false if *op == BinOp::And => first.and(second),
-                    false => first.or(second),
+                if first.ptr_eq(a) && second.ptr_eq(b) && !decided {
+                    e.clone()
+                } else if !decided {
+                    Expr::binary(*op, first, second)
+                } else if *op == BinOp::And {
+                    first.and(second)
+                } else {
+                    first.or(second)
                 }
             }
             ExprKind::Not(a) => {

@@ -25,6 +25,6 @@ pub mod store;
 pub mod worker;
 
 pub use key::{Key, Scope};
-pub use record::{Calibration, Kind, Measured, Plan, Record};
+pub use record::{Calibration, Kind, Measured, MeasuredPlan, Record};
 pub use store::Store;
 pub use worker::{Answer, Worker};

@@ -53,7 +53,7 @@ pub enum Measured {
 
 /// The plan of layouts that a whole model was measured with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct MeasuredPlan {
     /// What all plans of the model share.
     pub model: Key,
     /// The way that each call is computed in, as text.
@@ -80,7 +80,7 @@ pub struct Record {
     pub made: u64,
     /// For a whole model in planned layouts, which these are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Plan>,
+    pub plan: Option<MeasuredPlan>,
 }
 
 impl Record {

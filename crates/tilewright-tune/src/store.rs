@@ -20,7 +20,7 @@ use tilewright_ir::{Error, Result};
 use tilewright_runtime::file;
 
 use crate::key::{Key, Scope};
-use crate::record::{Calibration, Kind, Measured, Plan, Record};
+use crate::record::{Calibration, Kind, Measured, MeasuredPlan, Record};
 
 /// The layout of the table. A file of [`WITHOUT_PLANS`] gets what it lacks when it is next written to;
 /// one of another layout is refused.
@@ -373,7 +373,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Option<Record>> {
         estimate: row.get(4)?,
         measured,
         made: u64::try_from(made).unwrap_or(0),
-        plan: model.zip(ways).map(|(model, ways)| Plan { model: Key(model), ways }),
+        plan: model.zip(ways).map(|(model, ways)| MeasuredPlan { model: Key(model), ways }),
     };
     Ok(record.fault().is_none().then_some(record))
 }

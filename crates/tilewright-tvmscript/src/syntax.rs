@@ -328,13 +328,15 @@ fn string_end(bytes: &[u8], start: usize) -> Result<usize> {
     loop {
         match bytes.get(i) {
             Some(b'\\') => i += 2,
-            Some(&c) if c == quote => match triple {
-                false => return Ok(i + 1),
-                true if bytes.get(i + 1) == Some(&quote) && bytes.get(i + 2) == Some(&quote) => {
+            Some(&c) if c == quote => {
+                if !triple {
+                    return Ok(i + 1);
+                }
+                if bytes.get(i + 1) == Some(&quote) && bytes.get(i + 2) == Some(&quote) {
                     return Ok(i + 3);
                 }
-                true => i += 1,
-            },
+                i += 1;
+            }
             Some(b'\n' | b'\r') if !triple => break,
             Some(_) => i += 1,
             None => break,

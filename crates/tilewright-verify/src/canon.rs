@@ -105,10 +105,12 @@ impl<'t> Canon<'t> {
         match self.terms.node(t) {
             Node::Binary(op, of, [a, b]) => {
                 let (a, b) = (self.form(a), self.form(b));
-                match of.is_float() {
-                    true => self.exact(op, of, a, b),
-                    false if op == BinOp::Eq && of.is_int() => self.equal(of, a, b),
-                    false => self.terms.binary(op, of, a, b),
+                if of.is_float() {
+                    self.exact(op, of, a, b)
+                } else if op == BinOp::Eq && of.is_int() {
+                    self.equal(of, a, b)
+                } else {
+                    self.terms.binary(op, of, a, b)
                 }
             }
             Node::Not(a) => {
@@ -456,6 +458,7 @@ fn inverse(bits: u64, dtype: DType) -> Option<u64> {
         2f64.powi(-126)
     };
     let power = c.abs().to_bits() << 12 == 0 && c.is_normal();
-    let normal = |x: f64| x.is_finite() && x.abs() >= smallest;
-    (power && normal(c) && normal(scalar::to_f64(exact, dtype))).then_some(exact)
+    let normal =
+        [c, scalar::to_f64(exact, dtype)].iter().all(|x| x.is_finite() && x.abs() >= smallest);
+    (power && normal).then_some(exact)
 }

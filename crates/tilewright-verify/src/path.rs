@@ -349,7 +349,7 @@ impl Path {
     }
 
     /// Values of inputs on the path for which two integers or conditions differ.
-    pub fn apart(
+    pub fn distinguish(
         &mut self,
         with: &mut Integers,
         terms: &Terms,

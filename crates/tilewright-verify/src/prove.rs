@@ -189,7 +189,7 @@ impl<'t> Prover<'t> {
         };
         if dtype.is_int() || dtype.is_bool() {
             let (a, b) = (self.terms.term(a, dtype)?, self.terms.term(b, dtype)?);
-            let found = self.path.apart(self.integers, self.terms, a, b);
+            let found = self.path.distinguish(self.integers, self.terms, a, b);
             self.hints = found.unwrap_or_default();
         }
         Ok(())

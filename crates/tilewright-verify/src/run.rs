@@ -12,7 +12,7 @@ use tilewright_ir::index::Interval;
 use tilewright_ir::scalar::wrap;
 use tilewright_ir::{
     AtOnce, BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion,
-    Param, Stmt, StmtKind, TensorFunc, Var,
+    Param, Stmt, StmtKind, TensorFunc, Var, tensor,
 };
 
 use tilewright_interp::race::Act;
@@ -107,12 +107,10 @@ impl Run<'_> {
                 continue;
             };
             // Strides and offset that nothing gives a value are those of a compact tensor.
-            let mut stride = 1i64;
-            for (axis, n) in c.shape.iter().enumerate().rev() {
-                if let Some(v) = buffer.strides.get(axis).and_then(Expr::as_var) {
-                    self.vars.entry((v.id(), 0)).or_insert(Val::Known(stride as u64));
+            for (stride, value) in buffer.strides.iter().zip(tensor::row_major(&c.shape)) {
+                if let Some(v) = stride.as_var() {
+                    self.vars.entry((v.id(), 0)).or_insert(Val::Known(value as u64));
                 }
-                stride = stride.saturating_mul(i64::try_from(*n).unwrap_or(i64::MAX));
             }
             if let Some(v) = buffer.elem_offset.as_ref().and_then(Expr::as_var) {
                 self.vars.entry((v.id(), 0)).or_insert(Val::Known(0));

@@ -30,11 +30,11 @@ pub(crate) struct Fact {
     pub until: usize,
     /// What has changed in loops that are over.
     pub without: Vec<Rc<Change>>,
-    form: RefCell<Option<Rc<Form>>>,
+    form: RefCell<Option<Rc<FactInCells>>>,
 }
 
 /// A fact in terms of its cells.
-pub(crate) struct Form {
+pub(crate) struct FactInCells {
     /// The loops around that the fact depends on.
     around: Vec<Var>,
     /// The place of a cell: one variable an axis, and one for each of those loops.
@@ -269,7 +269,7 @@ impl Fact {
     }
 
     /// The fact by its cells, in some loops.
-    fn form(&self, loops: &[(Var, Range)]) -> Rc<Form> {
+    fn form(&self, loops: &[(Var, Range)]) -> Rc<FactInCells> {
         let mut around: Vec<Var> = loops.iter().map(|(v, _)| v.clone()).collect();
         around.retain(|v| self.points.vars().any(|x| x == v));
         let made = self.form.borrow().clone().filter(|form| form.around == around);
@@ -278,7 +278,7 @@ impl Fact {
                 self.indices.iter().cloned().chain(around.iter().map(Var::expr)).collect();
             let cells: Vec<Var> = place.iter().map(|e| Var::new("cell", e.dtype())).collect();
             let known = self.by_cells(&place, &cells, &around);
-            let form = Rc::new(Form { around, cells, known });
+            let form = Rc::new(FactInCells { around, cells, known });
             *self.form.borrow_mut() = Some(form.clone());
             form
         })
@@ -413,7 +413,7 @@ impl Change {
                 at.iter()
                     .zip(&read.at)
                     .any(|(a, b)| a.as_int().zip(b.as_int()).is_some_and(|(a, b)| a != b))
-            }) || self.access().is_some_and(|there| points().is_apart(there, &[])))
+            }) || self.access().is_some_and(|there| points().is_disjoint(there, &[])))
     }
 }
 

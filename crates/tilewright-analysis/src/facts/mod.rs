@@ -67,7 +67,7 @@ use tilewright_ir::{
 use crate::lane::lane_of;
 use log::{Change, Fact, Log, Others, Read, Write};
 use terms::{folded, loads};
-use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_stmt_placed};
 use tilewright_polyhedral::points::Points;
 use tilewright_polyhedral::scope::{MAX_VALUE, Scope};
 
@@ -296,7 +296,7 @@ impl Facts {
     /// it, under [`first`](tilewright_polyhedral::place::first).
     pub fn enter_block(&mut self, bindings: &[Expr], predicate: &Expr, block: &Block) {
         self.enter_branch(predicate, true);
-        self.scope.go(Step::Block(bindings, block));
+        self.scope.go(ScopeStep::Block(bindings, block));
         for m in &block.matches {
             let source = self.root(&m.source.buffer.data).clone();
             self.origin.insert(m.buffer.data.clone(), source);
@@ -575,14 +575,14 @@ impl Placed for Facts {
         &mut self.scope
     }
 
-    fn within(&mut self, step: Step<'_>, work: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: ScopeStep<'_>, work: impl FnOnce(&mut Self)) {
         let depth = self.entered.len();
         match step {
-            Step::Loop(var, range, kind) => self.enter_loop(var, range, kind),
-            Step::Holds(cond, holds) => self.enter_branch(cond, holds),
-            Step::Value(var, value) => self.enter_let(var, value),
-            Step::Memory(buffer) => self.enter_buffer(buffer),
-            Step::Block(bindings, block) => {
+            ScopeStep::Loop(var, range, kind) => self.enter_loop(var, range, kind),
+            ScopeStep::Holds(cond, holds) => self.enter_branch(cond, holds),
+            ScopeStep::Value(var, value) => self.enter_let(var, value),
+            ScopeStep::Memory(buffer) => self.enter_buffer(buffer),
+            ScopeStep::Block(bindings, block) => {
                 self.enter_block(bindings, &Expr::bool(true), block);
             }
         }

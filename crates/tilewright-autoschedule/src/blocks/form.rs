@@ -10,27 +10,27 @@ use crate::canonical::{reads, sole_reader};
 
 /// An axis of a product: its variable, and how long it is.
 #[derive(Clone)]
-pub(super) struct Axis {
+pub(super) struct ProductAxis {
     pub(super) var: Var,
     pub(super) extent: i64,
 }
 
-impl Axis {
-    fn find(dims: &[(Var, Dim, IterKind)], var: &Var) -> Option<Axis> {
+impl ProductAxis {
+    fn find(dims: &[(Var, Dim, IterKind)], var: &Var) -> Option<ProductAxis> {
         let found = dims.iter().find(|d| d.0 == *var)?;
-        Some(Axis { var: var.clone(), extent: found.1.number()? })
+        Some(ProductAxis { var: var.clone(), extent: found.1.number()? })
     }
 }
 
 /// A product with weights in blocks, in terms of the variables of its axes.
-pub(super) struct Form {
+pub(super) struct BlockedProduct {
     /// The stages that it takes the place of, by their numbers; the last one gives the result.
     pub(super) stages: Vec<usize>,
     /// Its rows.
     pub(super) row: (Var, Dim),
-    pub(super) column: Axis,
-    pub(super) block: Axis,
-    pub(super) inner: Axis,
+    pub(super) column: ProductAxis,
+    pub(super) block: ProductAxis,
+    pub(super) inner: ProductAxis,
     /// Where the row and the column are among the indices of the result.
     pub(super) at: [usize; 2],
     /// The integers of the weights, and the range that they lie in.
@@ -94,7 +94,7 @@ fn factors(stage: &Stage, dtype: DType) -> Option<[(Expr, Expr); 2]> {
     Some([(a.clone(), b.clone()), (b.clone(), a.clone())])
 }
 
-impl Form {
+impl BlockedProduct {
     /// The row and the column of a result, of which the column alone is in what is made of weights.
     fn spatial(stage: &Stage, weight: &Expr, other: &Expr) -> Option<([Var; 2], [usize; 2])> {
         let axes = stage.covers_buffer()?;
@@ -112,7 +112,7 @@ impl Form {
         stages: &[Stage],
         k: usize,
         free: &dyn Fn(&Buffer) -> bool,
-    ) -> Option<Form> {
+    ) -> Option<BlockedProduct> {
         let dots = &stages[k];
         let both = factors(dots, DType::I32)?;
         let (at, sums) = sole_reader(allocs, stages, k).filter(|(at, _)| *at > k)?;
@@ -151,14 +151,14 @@ impl Form {
         let (low, bits) = bits_of(&dots.ranges(), &weight)?;
         let (weight, other) =
             (Subst::vars(map.clone()).expr(&weight), Subst::vars(map.clone()).expr(uncast(&left)));
-        let ([row, column], at_result) = Form::spatial(sums, &weight, &other)?;
+        let ([row, column], at_result) = BlockedProduct::spatial(sums, &weight, &other)?;
         let rows = given.iter().find(|d| d.0 == row)?.1;
-        Some(Form {
+        Some(BlockedProduct {
             stages: vec![k, at],
             row: (row, rows),
-            column: Axis::find(&given, &column)?,
-            block: Axis::find(&given, &block.0)?,
-            inner: Axis::find(&reduced, &inner.0)?,
+            column: ProductAxis::find(&given, &column)?,
+            block: ProductAxis::find(&given, &block.0)?,
+            inner: ProductAxis::find(&reduced, &inner.0)?,
             at: at_result,
             weight,
             low,
@@ -173,7 +173,11 @@ impl Form {
     }
 
     /// Products of numbers.
-    pub(super) fn numbers(stage: &Stage, k: usize, free: &dyn Fn(&Buffer) -> bool) -> Option<Form> {
+    pub(super) fn numbers(
+        stage: &Stage,
+        k: usize,
+        free: &dyn Fn(&Buffer) -> bool,
+    ) -> Option<BlockedProduct> {
         let both = factors(stage, DType::F32)?;
         let given = dims(stage);
         let reduced: Vec<&(Var, Dim, IterKind)> =
@@ -188,14 +192,14 @@ impl Form {
         let (low, bits) = bits_of(&stage.ranges(), &weight)?;
         // All else is the same for a block.
         let rest = factor.replace(|e| same(e, &weight).then(|| Expr::int(0, e.dtype())));
-        let ([row, column], at) = Form::spatial(stage, &factor, &other)?;
+        let ([row, column], at) = BlockedProduct::spatial(stage, &factor, &other)?;
         let rows = given.iter().find(|d| d.0 == row)?.1;
-        (!rest.mentions(&inner.0)).then_some(Form {
+        (!rest.mentions(&inner.0)).then_some(BlockedProduct {
             stages: vec![k],
             row: (row, rows),
-            column: Axis::find(&given, &column)?,
-            block: Axis::find(&given, &block.0)?,
-            inner: Axis::find(&given, &inner.0)?,
+            column: ProductAxis::find(&given, &column)?,
+            block: ProductAxis::find(&given, &block.0)?,
+            inner: ProductAxis::find(&given, &inner.0)?,
             at,
             weight,
             low,

@@ -7,13 +7,13 @@ use tilewright_ir::{
 };
 
 use super::form::same;
-use super::form::{Form, Kind};
+use super::form::{BlockedProduct, Kind};
 use super::tiles::{Tiles, size};
 use crate::canonical::pre;
 
 /// The statements and buffers of a function under construction.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct TiledFunction {
     pub(super) stmts: Vec<Stmt>,
     pub(super) allocs: Vec<Buffer>,
 }
@@ -33,7 +33,7 @@ fn reduced(name: &'static str, extent: i64) -> Along {
     Along { name, extent: size(extent), reduced: true }
 }
 
-impl Made {
+impl TiledFunction {
     fn alloc(&mut self, name: String, shape: &[Dim], dtype: DType) -> Buffer {
         let shape: Vec<Expr> = shape.iter().map(|d| d.typed(DType::I32)).collect();
         let buffer = Buffer::with_extents(name, &[], dtype).derive_storage(|b| b.shape = shape);
@@ -76,7 +76,7 @@ impl Made {
     ) -> Buffer {
         let shape: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
         let to = self.alloc(name.to_owned(), &shape, dtype);
-        let stage = Made::stage(name, axes, &to, |at| (at.to_vec(), value(at)));
+        let stage = TiledFunction::stage(name, axes, &to, |at| (at.to_vec(), value(at)));
         self.stmts.push(pre(&stage));
         to
     }
@@ -93,7 +93,7 @@ impl Made {
         let shape: Vec<Dim> = kept.map(|a| a.extent).collect();
         let to = self.alloc(name.clone(), &shape, dtype);
         let rank = shape.len();
-        let stage = Made::stage(&name, axes, &to, |at| (at[..rank].to_vec(), value(at)));
+        let stage = TiledFunction::stage(&name, axes, &to, |at| (at[..rank].to_vec(), value(at)));
         self.stmts.push(stage.stmt.clone());
         to
     }
@@ -103,7 +103,7 @@ impl Made {
         mut self,
         func: &TensorFunc,
         stages: &[Stage],
-        form: &Form,
+        form: &BlockedProduct,
         tiles: &Tiles,
     ) -> Option<TensorFunc> {
         let last = *form.stages.last()?;
@@ -127,7 +127,7 @@ impl Made {
                 extents.swap(0, 1);
             }
             let axes = [along("x", extents[0]), along("y", extents[1])];
-            let stage = Made::stage(stages[last].name(), &axes, &result, |at| {
+            let stage = TiledFunction::stage(stages[last].name(), &axes, &result, |at| {
                 (at.to_vec(), read_tiled(at, tiles, form, &made))
             });
             self.stmts.push(stage.stmt.clone());
@@ -151,7 +151,7 @@ impl Made {
     }
 
     /// The integers of the weights, packed for the tiles.
-    fn packed(&mut self, form: &Form, tiles: &Tiles) -> Buffer {
+    fn packed(&mut self, form: &BlockedProduct, tiles: &Tiles) -> Buffer {
         let (per, group, bits) = (tiles.per_byte, tiles.group, i64::from(form.bits));
         let axes = [
             along("t", size(tiles.outer)),
@@ -165,7 +165,7 @@ impl Made {
         self.table("packed", &axes, DType::U8, |at| {
             let [t, b, c, j, v, l, e] = at else { return Expr::int(0, DType::U8) };
             let column = tiles.column([t, v, l]);
-            let bits_of = |h: i64| {
+            let all = (0..per).map(|h| {
                 let step = (j.clone() * per + Expr::i32(h as i32)) * group + e.clone();
                 let inner = c.clone() * tiles.chunk + step;
                 let map = [
@@ -175,16 +175,16 @@ impl Made {
                 ];
                 let value = Subst::vars(map).expr(&form.weight).cast(DType::I32);
                 (value - Expr::i32(form.low as i32)) * Expr::i32(1 << (h * bits))
-            };
-            let all = (1..per).fold(bits_of(0), |all, h| all + bits_of(h)).cast(DType::U8);
-            within(form, tiles, &column, all)
+            });
+            let all = all.reduce(|all, bits| all + bits).unwrap_or_else(|| Expr::i32(0));
+            within(form, tiles, &column, all.cast(DType::U8))
         })
     }
 
     /// The bits of the weights taken apart, as elements of a type: a stage of its own for each part.
     fn taken_apart(
         &mut self,
-        form: &Form,
+        form: &BlockedProduct,
         tiles: &Tiles,
         name: String,
         dtype: DType,
@@ -203,20 +203,17 @@ impl Made {
         let (per, bits) = (tiles.per_byte, i64::from(form.bits));
         self.computed(name, &axes, dtype, |at| {
             let e = at.get(6).cloned().unwrap_or_else(|| Expr::i32(0));
-            let byte = |j: Expr| {
-                let place = [&at[0], &at[1], &at[2], &j, &at[4], &at[5], &e];
-                packed.load(place.map(Clone::clone))
-            };
-            let value = match per {
-                1 => byte(at[3].clone()),
-                _ => {
-                    let shift =
-                        (at[3].clone().floormod(per) * Expr::i32(bits as i32)).cast(DType::U8);
-                    let shifted =
-                        Expr::intrin(Intrin::Shr, vec![byte(at[3].clone().floordiv(per)), shift]);
-                    let mask = Expr::int((1 << bits) - 1, DType::U8);
-                    Expr::intrin(Intrin::BitAnd, vec![shifted, mask])
-                }
+            let step = at[3].clone();
+            let j = if per == 1 { step.clone() } else { step.clone().floordiv(per) };
+            let place = [&at[0], &at[1], &at[2], &j, &at[4], &at[5], &e];
+            let byte = packed.load(place.map(Clone::clone));
+            let value = if per == 1 {
+                byte
+            } else {
+                let shift = (step.floormod(per) * Expr::i32(bits as i32)).cast(DType::U8);
+                let shifted = Expr::intrin(Intrin::Shr, vec![byte, shift]);
+                let mask = Expr::int((1 << bits) - 1, DType::U8);
+                Expr::intrin(Intrin::BitAnd, vec![shifted, mask])
             };
             make(value, [&at[0], &at[1], &at[4], &at[5]])
         })
@@ -225,7 +222,7 @@ impl Made {
     /// The sums of tiles of integers. Returns what they are in.
     fn integers(
         &mut self,
-        form: &Form,
+        form: &BlockedProduct,
         tiles: &Tiles,
         packed: &Buffer,
         zero: Option<&Expr>,
@@ -245,19 +242,12 @@ impl Made {
         let zero = zero.map(|z| tables.expr(&z));
         let known = tables.known;
         let inner = form.inner.extent;
-        let other = |m: &Expr, b: &Expr, i: Expr| {
-            let map = [
-                (form.row.0.clone(), m.clone()),
-                (form.block.var.clone(), b.clone()),
-                (form.inner.var.clone(), i),
-            ];
-            Subst::vars(map).expr(&form.other)
-        };
+
         let zero = zero.map(|zero| {
             let [m, b] = [along("m", rows), along("b", blocks)];
             let axes = [m, b, reduced("i", inner)];
             let all = self.computed("integers_summed".to_owned(), &axes, DType::I32, |at| {
-                other(&at[0], &at[1], at[2].clone()).cast(DType::I32)
+                other_operand(form, &at[0], &at[1], at[2].clone()).cast(DType::I32)
             });
             (zero, all)
         });
@@ -268,13 +258,10 @@ impl Made {
             let axes = [m, b, along("i", size(inner))];
             let dtype = instruction.a.dtype;
             Some(self.computed("integers_wide".to_owned(), &axes, dtype, |at| {
-                other(&at[0], &at[1], at[2].clone()).cast(dtype)
+                other_operand(form, &at[0], &at[1], at[2].clone()).cast(dtype)
             }))
         };
-        let other = |m: &Expr, b: &Expr, i: Expr| match &wide {
-            None => other(m, b, i),
-            Some(wide) => wide.load([m.clone(), b.clone(), i]),
-        };
+
         let out = self.sums(form, tiles);
         for (p, part) in tiles.parts(rows).iter().enumerate() {
             let apart = if tiles.per_byte == 1 && weights == DType::U8 {
@@ -304,7 +291,7 @@ impl Made {
             let dots = self.computed(format!("dots_{p}"), &axes, DType::I32, |at| {
                 let [r, m, b, t, v, l, c, s, e] = at else { return Expr::i32(0) };
                 let i = c.clone() * tiles.chunk + (s.clone() * tiles.group + e.clone());
-                let x = other(&row(r, m), b, i).cast(DType::I32);
+                let x = other_or_copy(form, wide.as_ref(), &row(r, m), b, i).cast(DType::I32);
                 let w = apart.load([t, b, c, s, v, l, e].map(Clone::clone));
                 x * w.cast(DType::I32)
             });
@@ -316,20 +303,22 @@ impl Made {
                 along("l", size(tiles.lanes)),
                 reduced("b", form.block.extent),
             ];
-            let stage = Made::stage(&format!("sums_{p}"), &axes, &out, |at| {
+            let stage = TiledFunction::stage(&format!("sums_{p}"), &axes, &out, |at| {
                 let [r, m, t, v, l, b] = at else { return (Vec::new(), Expr::i32(0)) };
                 let row = row(r, m);
                 let place = [r, m, b, t, v, l].map(Clone::clone);
-                let there = |e: &Expr| in_tile(form, &known, e, [&row, b, t, v, l]);
+                let there = [&row, b, t, v, l];
                 let sum = dots.load(place);
                 let sum = zero.iter().fold(sum, |sum, (zero, all)| {
-                    sum - there(zero) * all.load([row.clone(), b.clone()])
+                    let zero = in_tile(form, &known, zero, there);
+                    sum - zero * all.load([row.clone(), b.clone()])
                 });
                 let value = value.replace(|e| match e.kind() {
                     ExprKind::Load(from, _) if from == sums => Some(sum.clone()),
                     _ => None,
                 });
-                (vec![row.clone(), t.clone(), v.clone(), l.clone()], there(&value))
+                let value = in_tile(form, &known, &value, there);
+                (vec![row.clone(), t.clone(), v.clone(), l.clone()], value)
             });
             self.stmts.push(stage.stmt.clone());
         }
@@ -337,7 +326,13 @@ impl Made {
     }
 
     /// The sums of tiles of numbers. Returns what they are in.
-    fn numbers(&mut self, form: &Form, tiles: &Tiles, packed: &Buffer, factor: &Expr) -> Buffer {
+    fn numbers(
+        &mut self,
+        form: &BlockedProduct,
+        tiles: &Tiles,
+        packed: &Buffer,
+        factor: &Expr,
+    ) -> Buffer {
         let (rows, blocks) = (form.row.1, form.block.extent);
         // The weights stand for themselves while tables are made of all else.
         let weight = Var::new("weight", form.weight.dtype());
@@ -346,26 +341,16 @@ impl Made {
             Tables { made: self, form, tiles, weight: Some(&weight), known: Vec::new() };
         let factor = tables.expr(&factor);
         let known = tables.known;
-        let other = |m: &Expr, b: &Expr, i: Expr| {
-            let map = [
-                (form.row.0.clone(), m.clone()),
-                (form.block.var.clone(), b.clone()),
-                (form.inner.var.clone(), i),
-            ];
-            Subst::vars(map).expr(&form.other)
-        };
+
         let plain = matches!(form.other.kind(), ExprKind::Load(..));
         let copied = (!plain).then(|| {
             let axes =
                 [along("m", rows), along("b", size(blocks)), along("i", size(form.inner.extent))];
             self.computed("numbers".to_owned(), &axes, DType::F32, |at| {
-                other(&at[0], &at[1], at[2].clone())
+                other_operand(form, &at[0], &at[1], at[2].clone())
             })
         });
-        let other = |m: &Expr, b: &Expr, i: Expr| match &copied {
-            None => other(m, b, i),
-            Some(copied) => copied.load([m.clone(), b.clone(), i]),
-        };
+
         let out = self.sums(form, tiles);
         for (p, part) in tiles.parts(rows).iter().enumerate() {
             let make = |w: Expr, [t, b, v, l]: [&Expr; 4]| {
@@ -388,10 +373,11 @@ impl Made {
                 reduced("c", tiles.chunks),
                 reduced("s", tiles.chunk),
             ];
-            let stage = Made::stage(&format!("sums_{p}"), &axes, &out, |at| {
+            let stage = TiledFunction::stage(&format!("sums_{p}"), &axes, &out, |at| {
                 let [r, m, t, v, l, b, c, s] = at else { return (Vec::new(), Expr::i32(0)) };
                 let row = row(r, m);
-                let x = other(&row, b, c.clone() * tiles.chunk + s.clone());
+                let i = c.clone() * tiles.chunk + s.clone();
+                let x = other_or_copy(form, copied.as_ref(), &row, b, i);
                 let w = apart.load([t, b, c, s, v, l].map(Clone::clone));
                 (vec![row, t.clone(), v.clone(), l.clone()], x * w)
             });
@@ -401,19 +387,19 @@ impl Made {
     }
 
     /// The sums of all rows, with whole tiles of columns.
-    fn sums(&mut self, form: &Form, tiles: &Tiles) -> Buffer {
+    fn sums(&mut self, form: &BlockedProduct, tiles: &Tiles) -> Buffer {
         let shape = [form.row.1, size(tiles.outer), size(tiles.vectors), size(tiles.lanes)];
         self.alloc("sums_in_tiles".to_owned(), &shape, DType::F32)
     }
 }
 
-fn read_tiled(at: &[Expr], tiles: &Tiles, form: &Form, made: &Buffer) -> Expr {
+fn read_tiled(at: &[Expr], tiles: &Tiles, form: &BlockedProduct, made: &Buffer) -> Expr {
     let [tile, vector, lane] = tiles.place(&at[form.at[1]]);
     made.load([at[form.at[0]].clone(), tile, vector, lane])
 }
 
 /// A value of a column, and zero for those that there are not.
-fn within(form: &Form, tiles: &Tiles, column: &Expr, value: Expr) -> Expr {
+fn within(form: &BlockedProduct, tiles: &Tiles, column: &Expr, value: Expr) -> Expr {
     let columns = form.column.extent;
     if columns % (tiles.vectors * tiles.lanes) == 0 {
         return value;
@@ -424,8 +410,8 @@ fn within(form: &Form, tiles: &Tiles, column: &Expr, value: Expr) -> Expr {
 
 /// Makes tables of what is the same in every run and belongs to a block of a column.
 struct Tables<'a> {
-    made: &'a mut Made,
-    form: &'a Form,
+    made: &'a mut TiledFunction,
+    form: &'a BlockedProduct,
     tiles: &'a Tiles,
     /// What stands for the weights.
     weight: Option<&'a Var>,
@@ -469,9 +455,33 @@ impl Fold for Tables<'_> {
     }
 }
 
+/// The other operand at a place.
+fn other_operand(form: &BlockedProduct, m: &Expr, b: &Expr, i: Expr) -> Expr {
+    let map = [
+        (form.row.0.clone(), m.clone()),
+        (form.block.var.clone(), b.clone()),
+        (form.inner.var.clone(), i),
+    ];
+    Subst::vars(map).expr(&form.other)
+}
+
+/// The other operand at a place, read from a copy where there is one.
+fn other_or_copy(
+    form: &BlockedProduct,
+    copy: Option<&Buffer>,
+    m: &Expr,
+    b: &Expr,
+    i: Expr,
+) -> Expr {
+    match copy {
+        Some(copy) => copy.load([m.clone(), b.clone(), i]),
+        None => other_operand(form, m, b, i),
+    }
+}
+
 /// An expression at a place of a tile, with the cells of tables for the variables that stand for them.
 fn in_tile(
-    form: &Form,
+    form: &BlockedProduct,
     known: &[(Var, Buffer, Expr)],
     e: &Expr,
     [row, b, t, v, l]: [&Expr; 5],

@@ -28,11 +28,11 @@ pub(crate) mod schedule;
 mod tiles;
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::{Buffer, TensorFunc};
+use tilewright_ir::TensorFunc;
 use tilewright_target::Target;
 
-use self::form::Form;
-use self::make::Made;
+use self::form::BlockedProduct;
+use self::make::TiledFunction;
 use self::tiles::Tiles;
 use crate::contraction::is_free;
 
@@ -40,13 +40,13 @@ use crate::contraction::is_free;
 /// has no vectors for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
     let stages = open_stages(func)?;
-    let free = |b: &Buffer| is_free(func, b);
+
     let (allocs, _) = func.root_parts();
     let form = (0..stages.len()).find_map(|k| {
-        let form = Form::integers(allocs, &stages, k, &free);
-        form.or_else(|| Form::numbers(&stages[k], k, &free))
+        let form = BlockedProduct::integers(allocs, &stages, k, &|b| is_free(func, b));
+        form.or_else(|| BlockedProduct::numbers(&stages[k], k, &|b| is_free(func, b)))
     })?;
     let tiles = Tiles::choose(&form, target)?;
-    let made = Made { allocs: allocs.to_vec(), ..Made::default() };
+    let made = TiledFunction { allocs: allocs.to_vec(), ..TiledFunction::default() };
     made.product(func, &stages, &form, &tiles)
 }

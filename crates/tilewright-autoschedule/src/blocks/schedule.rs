@@ -66,21 +66,19 @@ fn maker<'a>(
     Some(&stages[made])
 }
 
-fn parts<'a>(func: &TensorFunc, stages: &'a [Stage]) -> Vec<Part<'a>> {
-    let part = |sums: &'a Stage| {
-        if !is_tile(sums) || sums.buffer.dtype() != DType::F32 {
-            return None;
-        }
-        let dots = maker(func, stages, sums, TILE + 1).filter(|s| {
-            s.is_reduction() && s.buffer.dtype() == DType::I32 && reads(sums, &s.buffer).len() == 1
-        });
-        let reader = dots.unwrap_or(sums);
-        // A tile, its block, chunk, step, vector and lane, and the element of a group.
-        let rank = if dots.is_some() { TILE + 2 } else { TILE + 1 };
-        let apart = maker(func, stages, reader, rank).filter(|s| !s.is_reduction());
-        (dots.is_some() || apart.is_some()).then_some(Part { sums, dots, apart })
-    };
-    stages.iter().filter_map(part).collect()
+/// The stages that a stage of sums of a tile is made with, if it is one.
+fn part<'a>(func: &TensorFunc, stages: &'a [Stage], sums: &'a Stage) -> Option<Part<'a>> {
+    if !is_tile(sums) || sums.buffer.dtype() != DType::F32 {
+        return None;
+    }
+    let dots = maker(func, stages, sums, TILE + 1).filter(|s| {
+        s.is_reduction() && s.buffer.dtype() == DType::I32 && reads(sums, &s.buffer).len() == 1
+    });
+    let reader = dots.unwrap_or(sums);
+    // A tile, its block, chunk, step, vector and lane, and the element of a group.
+    let rank = if dots.is_some() { TILE + 2 } else { TILE + 1 };
+    let apart = maker(func, stages, reader, rank).filter(|s| !s.is_reduction());
+    (dots.is_some() || apart.is_some()).then_some(Part { sums, dots, apart })
 }
 
 /// The schedule of the products with weights in blocks of a function; `None` where there are none, or a
@@ -92,7 +90,7 @@ pub(crate) fn schedule(
     target: &Target,
 ) -> Option<Result<Schedule>> {
     let stages = open_stages(func)?;
-    let parts = parts(func, &stages);
+    let parts: Vec<Part> = stages.iter().filter_map(|sums| part(func, &stages, sums)).collect();
     if parts.is_empty() {
         return None;
     }
@@ -193,7 +191,7 @@ impl Part<'_> {
             return Err(Error::internal("axes of sums of blocks"));
         };
         sch.reorder(&[r, b, t, c, s, m, v, l, e].map(Clone::clone))?;
-        self.apart(sch, &sums.func, c, 2)?;
+        self.unpack_weights(sch, &sums.func, c, 2)?;
         let init = sch.decompose_reduction(&dots, c)?;
         let dots = sch.latest(dots);
         on_vectors(sch, &init)?;
@@ -225,7 +223,7 @@ impl Part<'_> {
     }
 
     /// Takes the weights of a chunk apart where they are used; `grouped` innermost loops are one vector.
-    fn apart(
+    fn unpack_weights(
         &self,
         sch: &mut Schedule,
         func: &Arc<str>,
@@ -248,7 +246,7 @@ impl Part<'_> {
     /// Products of numbers: the weights of a chunk are used where they are taken apart.
     fn numbers(&self, sch: &mut Schedule, sums: &BlockRef, reduced: &[LoopRef]) -> Result<()> {
         let [_, chunk, step] = reduced else { return Err(Error::internal("axes of a sum")) };
-        self.apart(sch, &sums.func, chunk, 1)?;
+        self.unpack_weights(sch, &sums.func, chunk, 1)?;
         sch.unroll(step)
     }
 }

@@ -3,7 +3,7 @@
 use tilewright_ir::{DType, Dim, Expr};
 use tilewright_target::{Target, TensorInstruction};
 
-use super::form::{Form, Kind};
+use super::form::{BlockedProduct, Kind};
 
 /// The most elements of a block that are multiplied by one copy of the code.
 const CHUNK: i64 = 32;
@@ -44,7 +44,7 @@ pub(super) struct Part {
 }
 
 impl Tiles {
-    pub(super) fn choose(form: &Form, target: &Target) -> Option<Tiles> {
+    pub(super) fn choose(form: &BlockedProduct, target: &Target) -> Option<Tiles> {
         let lanes = target.vectors.lanes(DType::F32.bytes());
         let wide = target.vectors.registers >= 32;
         let dot = match &form.kind {
@@ -85,20 +85,18 @@ impl Tiles {
     /// The dot product of signed bytes with weights: as bytes without sign, as signed ones where they are
     /// small, or both as `int16`.
     fn dot(bits: u32, lanes: i64, target: &Target) -> Option<(&'static TensorInstruction, DType)> {
-        let of = |a: DType, b: DType| {
-            target
-                .tensor_instructions()
-                .find(|i| {
-                    i.is_dot()
-                        && i.c.columns == lanes
-                        && i.implementation().is_some()
-                        && (i.a.dtype, i.b.dtype) == (a, b)
-                })
-                .map(|i| (i, b))
-        };
-        of(DType::I8, DType::U8)
-            .or_else(|| of(DType::I8, DType::I8).filter(|_| bits < 8))
-            .or_else(|| of(DType::I16, DType::I16))
+        let small = (bits < 8).then_some((DType::I8, DType::I8));
+        let types = [(DType::I8, DType::U8)].into_iter().chain(small);
+        types.chain([(DType::I16, DType::I16)]).find_map(|types| {
+            let mut all = target.tensor_instructions();
+            let dot = all.find(|i| {
+                i.is_dot()
+                    && i.c.columns == lanes
+                    && i.implementation().is_some()
+                    && (i.a.dtype, i.b.dtype) == types
+            });
+            dot.map(|dot| (dot, types.1))
+        })
     }
 
     /// The column at a place.

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::axes::{Access, Axis, fuse, loose_vars};
+use crate::axes::{Access, FusedAxis, fuse, loose_vars};
 use crate::reduction::choice::STRIDES;
 use tilewright_analysis::Stage;
 use tilewright_ir::index::Affine;
@@ -37,7 +37,7 @@ struct Loops<'a> {
     store: Access,
     /// Loads, and the store last.
     accesses: Vec<Access>,
-    axes: Vec<Axis>,
+    axes: Vec<FusedAxis>,
     /// Those of a vector.
     lanes: i64,
 }
@@ -147,12 +147,12 @@ impl<'a> Loops<'a> {
     }
 
     /// By how much an access moves along an axis; `None` where it does not move evenly.
-    fn step(access: &Access, axis: &Axis) -> Option<i64> {
+    fn step(access: &Access, axis: &FusedAxis) -> Option<i64> {
         axis.step(access.offset.as_ref()?)
     }
 
     /// The vectors along an axis; `None` where there are none.
-    fn along(&self, axis: &Axis) -> Option<Vectors> {
+    fn along(&self, axis: &FusedAxis) -> Option<Vectors> {
         let n = axis.extent.estimate();
         if !self.accesses.iter().all(|a| self.is_even(a, axis)) {
             return None;
@@ -173,7 +173,7 @@ impl<'a> Loops<'a> {
         (n >= fewest).then_some(Vectors { each, kind: axis.kind })
     }
 
-    fn is_even(&self, a: &Access, axis: &Axis) -> bool {
+    fn is_even(&self, a: &Access, axis: &FusedAxis) -> bool {
         match Self::step(a, axis) {
             Some(0 | 1) => true,
             // What lies a few cells apart is shuffled.
@@ -186,17 +186,22 @@ impl<'a> Loops<'a> {
     fn elementwise(&self, far: &Far, operands: &Operands) -> f64 {
         let costs = &self.target.costs;
         let loads = &self.accesses[..self.accesses.len() - 1];
-        let access = |load: &Access| match operands.cold.contains(&load.buffer) {
-            _ if self.is_small(load) => costs.vector_kept,
-            true => far.memory,
-            false => far.here,
-        };
+
         // What is read twice is loaded once.
         let others = (0..loads.len()).filter(|k| {
             !self.is_joined(&loads[*k], operands)
                 && loads[..*k].iter().all(|other| !is_same_load(other, &loads[*k]))
         });
-        let loaded: f64 = others.map(|k| access(&loads[k])).sum();
+        let each = others.map(|k| {
+            if self.is_small(&loads[k]) {
+                costs.vector_kept
+            } else if operands.cold.contains(&loads[k].buffer) {
+                far.memory
+            } else {
+                far.here
+            }
+        });
+        let loaded: f64 = each.sum();
         let stored = match self.value.kind() {
             _ if operands.reduced => 0.0,
             _ if loads.iter().any(|load| self.is_joined(load, operands)) => costs.joined,

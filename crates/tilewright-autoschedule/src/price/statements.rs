@@ -5,7 +5,7 @@
 
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Block, Dim, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
-use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_stmt_placed};
 use tilewright_target::Target;
 
 use super::loops::operations;
@@ -51,15 +51,15 @@ impl Place for Here {
 
     fn learn(&mut self, _: &Expr, _: bool) {}
 
-    fn go(&mut self, step: Step<'_>) {
+    fn go(&mut self, step: ScopeStep<'_>) {
         match step {
-            Step::Loop(var, range, _) => self.enter(var, range),
-            Step::Block(bindings, block) => {
+            ScopeStep::Loop(var, range, _) => self.enter(var, range),
+            ScopeStep::Block(bindings, block) => {
                 let vars = block.iters.iter().zip(bindings);
                 vars.for_each(|(iter, value)| self.bind(&iter.var, value));
             }
             // What a name stands for is computed once, where it gets its value.
-            Step::Value(..) | Step::Holds(..) | Step::Memory(_) => {}
+            ScopeStep::Value(..) | ScopeStep::Holds(..) | ScopeStep::Memory(_) => {}
         }
     }
 }
@@ -120,16 +120,15 @@ impl Statements<'_> {
         let widest = accesses.iter().map(|a| a.buffer.dtype().bytes()).max().unwrap_or(1);
         let work = operations(value) * costs.operation;
         self.cycles += self.at.times
-            * match accesses.iter().all(|a| matches!(self.step_of(a), Some(0 | 1))) {
+            * if accesses.iter().all(|a| matches!(self.step_of(a), Some(0 | 1))) {
                 // What does not move is loaded before the loop.
-                true => {
-                    let moving = accesses.iter().filter(|a| self.step_of(a) == Some(1));
-                    let lines: f64 =
-                        moving.map(|a| access(bytes(&a.buffer).unwrap_or(0.0), self.target)).sum();
-                    let part = self.target.vectors.lanes(1) as f64 / LINE_BYTES;
-                    (lines * part + work) / self.target.vectors.lanes(widest) as f64
-                }
-                false => accesses.len() as f64 * costs.element + work,
+                let moving = accesses.iter().filter(|a| self.step_of(a) == Some(1));
+                let lines: f64 =
+                    moving.map(|a| access(bytes(&a.buffer).unwrap_or(0.0), self.target)).sum();
+                let part = self.target.vectors.lanes(1) as f64 / LINE_BYTES;
+                (lines * part + work) / self.target.vectors.lanes(widest) as f64
+            } else {
+                accesses.len() as f64 * costs.element + work
             };
     }
 

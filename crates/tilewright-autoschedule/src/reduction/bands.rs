@@ -19,10 +19,10 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use super::choice::{Level, Tiling};
 use super::tiles::Around;
-use super::window::{Axis, Rows, Split, Windows};
+use super::window::{ImageAxis, Rows, Split, Windows};
 use super::{Places, Reduction};
 use crate::padding::Iters;
-use crate::parts::{TileBlocks, apart, cut, loop_at, number, partition, split};
+use crate::parts::{TileBlocks, cut, loop_at, number, partition, split, split_nest};
 use crate::share::shared;
 
 /// The blocks of bands of so many rows: what adds up sums and what makes the result of them.
@@ -49,8 +49,7 @@ impl Windows<'_> {
         let Some(v) = r.vector_axis().filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
             return Ok(false);
         };
-        let axis = |v: &Var| r.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
-        let alone: Vec<usize> = split.shared.iter().filter_map(axis).collect();
+        let alone: Vec<usize> = split.shared.iter().filter_map(|v| r.axis_of(v)).collect();
         if alone.contains(&v) {
             return Ok(false);
         }
@@ -58,7 +57,7 @@ impl Windows<'_> {
         tiling.order.retain(|l| !matches!(l, Level::Axis(k) if alone.contains(k)));
         let in_tiles = tiling.axes();
         let band = split.rows.as_ref().and_then(|rows| {
-            let axis = axis(&rows.var)?;
+            let axis = r.axis_of(&rows.var)?;
             Some(Band { axis, rows, place: in_tiles.iter().position(|k| *k == axis)? })
         });
 
@@ -133,7 +132,7 @@ impl Windows<'_> {
         let mut results = vec![places.finish.clone()];
         if rest != 0 {
             let sizes = [number(full * each), number(rest)];
-            results = apart(sch, &places.finish, (0, at), &sizes)?;
+            results = split_nest(sch, &places.finish, (0, at), &sizes)?;
             partition(sch, &mut parts, depth, &[number(full), number(1)])?;
         }
         for ((part, finish), size) in parts.into_iter().zip(results).zip([*each, rest]) {
@@ -173,7 +172,7 @@ impl Windows<'_> {
             .axes
             .iter()
             .filter(|a| moves_with_rows(a, rows) || !self.is_shared(a) && a.extent > 1);
-        let own: Vec<&Axis> = own.collect();
+        let own: Vec<&ImageAxis> = own.collect();
         // Rows of bands may be one.
         if sch.get_loops(&inside)?.len() != around + own.len() {
             return Ok(());
@@ -196,7 +195,7 @@ impl Windows<'_> {
     }
 
     /// The first cell along an axis that windows read, and the end of these.
-    fn read(&self, axis: &Axis) -> Option<(i64, i64)> {
+    fn read(&self, axis: &ImageAxis) -> Option<(i64, i64)> {
         let index = Affine::from_expr(&axis.index).filter(|i| i.opaque().next().is_none())?;
         let mut read = (index.constant(), index.constant() + 1);
         for (v, step) in index.vars() {
@@ -207,6 +206,6 @@ impl Windows<'_> {
     }
 }
 
-fn moves_with_rows(axis: &Axis, rows: Option<&Rows>) -> bool {
+fn moves_with_rows(axis: &ImageAxis, rows: Option<&Rows>) -> bool {
     rows.is_some_and(|rows| axis.index.mentions(&rows.var))
 }

@@ -137,14 +137,16 @@ impl Reduction<'_> {
     /// they are along it, so that it shares them.
     fn row_axis(&self, v: usize) -> Option<usize> {
         let moves_along_v: Vec<bool> = self.steps(v).map(|s| s != Some(0)).collect();
-        let gain = |u: usize| -> usize {
-            let shared = |(s, &moves): (Option<i64>, &bool)| moves && s == Some(0);
-            self.steps(u).zip(&moves_along_v).filter(|(s, m)| shared((*s, m))).count()
-        };
         self.spatial()
-            .filter(|&u| u != v && gain(u) > 0)
+            .filter(|&u| u != v)
             .filter(|&u| self.axes[u].parts.iter().all(|(x, _)| !self.loose.contains(x)))
-            .max_by_key(|&u| (gain(u), self.len(u)))
+            .map(|u| {
+                let steps = self.steps(u).zip(&moves_along_v);
+                (steps.filter(|(step, moves)| **moves && *step == Some(0)).count(), u)
+            })
+            .filter(|(shared, _)| *shared > 0)
+            .max_by_key(|&(shared, u)| (shared, self.len(u)))
+            .map(|(_, u)| u)
     }
 
     /// Rows of windows that overlap: what moves along the vector axis `v` moves along another axis as well,
@@ -202,12 +204,13 @@ impl Reduction<'_> {
 
     /// Bytes that the loads which move along an axis touch while each axis goes so far.
     fn footprint(&self, axis: usize, far: impl Fn(usize) -> i64) -> i64 {
-        let size = |l: &Access| {
+        let moved = self.loads.iter().zip(self.steps(axis)).filter(|(_, s)| *s != Some(0));
+        let sizes = moved.map(|(load, _)| {
             // Axes that move a load by the same step, as those of a window and of what it slides
             // over, meet at the same elements.
             let mut spans: HashMap<Option<i64>, i64> = HashMap::new();
-            for (k, a) in self.axes.iter().enumerate() {
-                let step = l.offset.as_ref().and_then(|offset: &Affine| a.step(offset));
+            for k in 0..self.axes.len() {
+                let step = self.step_along(k, load);
                 let span = spans.entry(step).or_insert(1);
                 *span = match step {
                     Some(0) => 1,
@@ -215,11 +218,20 @@ impl Reduction<'_> {
                     None => span.saturating_mul(far(k)),
                 };
             }
-            let bytes = l.buffer.dtype().bytes() as i64;
+            let bytes = load.buffer.dtype().bytes() as i64;
             spans.values().fold(bytes, |n, span| n.saturating_mul(*span))
-        };
-        let moved = self.loads.iter().zip(self.steps(axis)).filter(|(_, s)| *s != Some(0));
-        moved.map(|(l, _)| size(l)).fold(0, i64::saturating_add)
+        });
+        sizes.fold(0, i64::saturating_add)
+    }
+
+    /// Whether what so many results along `v` are made of stays in the cache while tiles of rows go by.
+    fn stays_in_cache(&self, v: usize, count: i64) -> bool {
+        let read = self.footprint(v, |k| match self.axes[k].kind {
+            _ if k == v => count,
+            IterKind::Reduce => self.len(k),
+            _ => 1,
+        });
+        read <= self.target.caches.l2 as i64
     }
 
     /// The tile along a spatial axis `v`. Tiles of `v` are outside of tiles of `u`, or inside, by which
@@ -232,22 +244,17 @@ impl Reduction<'_> {
         let vectors = (self.len(v) as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
         let budget = self.target.vectors.registers as i64 * 3 / 4;
-        // What the vectors of a tile are made of stays in the cache while tiles of rows go by.
-        let fits = |n: &i64| {
-            let read = self.footprint(v, |k| match self.axes[k].kind {
-                _ if k == v => n * lanes,
-                IterKind::Reduce => self.len(k),
-                _ => 1,
-            });
-            read <= self.target.caches.l2 as i64
-        };
+
         let per_row = match (u, &overlap) {
             // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
             (_, Some(_)) if self.axes[v].extent.known().is_none() => 2,
             (None, None) if self.axes[v].extent.known().is_none() => 4,
             (Some(_), None) if self.axes[v].extent.known().is_none() => 2,
             (_, Some(_)) => balanced(vectors, 4),
-            (Some(_), None) => balanced(vectors, (2..=4).rev().find(fits).unwrap_or(2)),
+            (Some(_), None) => balanced(
+                vectors,
+                (2..=4).rev().find(|n| self.stays_in_cache(v, n * lanes)).unwrap_or(2),
+            ),
             (None, None) => balanced(vectors, budget.min(8)),
         };
         let rows = match u {

@@ -43,8 +43,8 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::{Stages, follows, refusal};
-use crate::parallel::behind;
 use crate::padding::{iters, padding};
+use crate::parallel::behind;
 use crate::parts::{self, computed_at, cut, no_unroll, row_of_vectors, written};
 use crate::share::{share, shared};
 
@@ -413,19 +413,20 @@ fn layout(
     place: &HashMap<Var, usize>,
     reduced: &HashSet<Var>,
 ) -> Option<Lambda> {
-    let at = |g: &Vec<(Var, i64)>| -> Vec<(usize, i64)> {
-        g.iter().filter_map(|(v, n)| Some((*place.get(v)?, *n))).collect()
-    };
-    let of = |wanted: bool| {
-        groups.iter().filter(move |g| g.iter().any(|(v, _)| reduced.contains(v)) == wanted).map(at)
-    };
-    let used: HashSet<usize> = groups.iter().flat_map(at).map(|(k, _)| k).collect();
+    let (mut before, mut after, mut used) = (Vec::new(), Vec::new(), HashSet::new());
+    for group in groups {
+        let at: Vec<(usize, i64)> =
+            group.iter().filter_map(|(v, n)| Some((*place.get(v)?, *n))).collect();
+        used.extend(at.iter().map(|(k, _)| *k));
+        let is_reduced = group.iter().any(|(v, _)| reduced.contains(v));
+        if is_reduced { after.push(at) } else { before.push(at) }
+    }
     let last: HashSet<usize> = reduced.iter().filter_map(|v| place.get(v).copied()).collect();
     let all: Vec<Vec<(usize, i64)>> = unit_groups(false, rank, &used, &last)
         .into_iter()
-        .chain(of(false))
+        .chain(before)
         .chain(unit_groups(true, rank, &used, &last))
-        .chain(of(true))
+        .chain(after)
         .collect();
     let same = all.iter().enumerate().all(|(k, g)| matches!(g[..], [(at, _)] if at == k));
     (!same).then(|| parts::in_groups(rank, all))

@@ -8,7 +8,7 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, CallTarget, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
 use tilewright_target::Target;
 
-use crate::axes::{Access, Axis, deciding_vars, fuse, loose_vars};
+use crate::axes::{Access, FusedAxis, deciding_vars, fuse, loose_vars};
 use crate::canonical::follows;
 use crate::padding::iters;
 
@@ -18,7 +18,7 @@ pub(crate) struct Reduction<'a> {
     pub(super) stage: &'a Stage,
     pub(super) epilogue: Option<&'a Stage>,
     pub(super) op: BinOp,
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<FusedAxis>,
     pub(super) loads: Vec<Access>,
     /// How the result that is stored at last moves.
     pub(super) store: Option<Affine>,
@@ -113,6 +113,11 @@ impl<'a> Reduction<'a> {
     /// Product of the extents of some axes, for decisions.
     pub(super) fn count(&self, axes: impl Iterator<Item = usize>) -> i64 {
         axes.map(|k| self.len(k)).fold(1, i64::saturating_mul)
+    }
+
+    /// The axis that a variable is part of.
+    pub(super) fn axis_of(&self, v: &Var) -> Option<usize> {
+        self.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v))
     }
 
     /// The extent of an axis, for decisions.

@@ -20,7 +20,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{apart, cut, halves, no_unroll, number, split, vectors};
+use crate::parts::{cut, halves, no_unroll, number, split, split_nest, vectors};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
@@ -82,8 +82,7 @@ pub(super) fn pieces(extent: Dim, size: i64, smaller: &[i64]) -> Vec<Piece> {
 
 /// The smaller sizes of tiles for what those of a size leave over: each divides the one before, the last is 1.
 fn divisors(size: i64) -> Vec<i64> {
-    let largest = |n: &i64| (1..*n).rev().find(|d| n % d == 0);
-    std::iter::successors(largest(&size), largest).collect()
+    std::iter::successors(Some(size), |n| (1..*n).rev().find(|d| n % d == 0)).skip(1).collect()
 }
 
 /// The blocks of tiles of one size: what adds up sums and what makes the result.
@@ -108,7 +107,7 @@ pub(super) struct Around {
 }
 
 /// Tiles that were made.
-pub(super) struct Made {
+pub(super) struct MadeTiles {
     /// For each size of tile the blocks that begin sums, add to them, and make the result.
     pub(super) blocks: Vec<Vec<BlockRef>>,
     /// How many loops are around those of the levels.
@@ -124,7 +123,7 @@ impl Reduction<'_> {
         sch: &mut Schedule,
         places: &Places,
         tiling: &Tiling,
-    ) -> Result<Made> {
+    ) -> Result<MadeTiles> {
         let (levels, sums) = (tiling.axes(), tiling.of_sums());
         let reduce: Vec<usize> = self.reduce().collect();
         let around = places.lay_out(sch, self, (&levels, &sums), &reduce)?;
@@ -148,7 +147,7 @@ impl Reduction<'_> {
         (block, finish): (BlockRef, BlockRef),
         tiling: &Tiling,
         around: &Around,
-    ) -> Result<Made> {
+    ) -> Result<MadeTiles> {
         // A band has these axes alone.
         let sums: Vec<usize> =
             tiling.of_sums().into_iter().filter(|k| tiling.axes().contains(k)).collect();
@@ -182,8 +181,8 @@ impl Reduction<'_> {
             }
             let mut next = Vec::new();
             for one in all {
-                let blocks = apart(sch, &one.block, (first, around.units + depth), &sizes)?;
-                let results = apart(sch, &one.finish, (0, around.finish + beside), &sizes)?;
+                let blocks = split_nest(sch, &one.block, (first, around.units + depth), &sizes)?;
+                let results = split_nest(sch, &one.finish, (0, around.finish + beside), &sizes)?;
                 for ((block, finish), piece) in blocks.into_iter().zip(results).zip(&pieces) {
                     let (mut rows, mut width, mut counts) = (one.rows, one.width, one.counts);
                     let count = Some(piece.count).filter(|n| n.known().is_none() && !piece.masked);
@@ -200,7 +199,7 @@ impl Reduction<'_> {
         for one in &all {
             blocks.push(self.tile(sch, places, one, tiling, around.units)?);
         }
-        Ok(Made { blocks, units: around.units, parted })
+        Ok(MadeTiles { blocks, units: around.units, parted })
     }
 
     /// Makes the tiles of one size. Returns the blocks that begin sums, add to them, and make the result.
@@ -367,7 +366,7 @@ impl Reduction<'_> {
         sch: &mut Schedule,
         places: &Places,
         tiling: &Tiling,
-        made: &Made,
+        made: &MadeTiles,
     ) -> Result<()> {
         let extents: Vec<Dim> = tiling
             .order

@@ -53,14 +53,14 @@ pub(crate) struct Windows<'a> {
     /// What the reduction combines.
     pub(super) combined: Expr,
     /// The axes of the padded image.
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<ImageAxis>,
     /// What is inside, in terms of the variables of the axes, and what is outside.
     value: Expr,
     outside: Expr,
 }
 
 /// An axis of a padded image.
-pub(super) struct Axis {
+pub(super) struct ImageAxis {
     /// Its variable; none where it has one cell.
     var: Option<Var>,
     pub(super) extent: i64,
@@ -70,7 +70,7 @@ pub(super) struct Axis {
     pub(super) index: Expr,
 }
 
-impl Axis {
+impl ImageAxis {
     pub(super) fn is_padded(&self) -> bool {
         self.inside != (0, self.extent)
     }
@@ -108,8 +108,8 @@ impl Guard {
     pub(super) fn whole(&self, steps: i64, count: i64) -> Option<(i64, i64)> {
         let (_, by, first) = self.place()?;
         let (from, to) = self.inside;
-        let up = |n: i64| n.div_euclid(by) + i64::from(n.rem_euclid(by) != 0);
-        let start = up(from - first).clamp(0, count);
+        let gap = from - first;
+        let start = (gap.div_euclid(by) + i64::from(gap.rem_euclid(by) != 0)).clamp(0, count);
         let end = ((to - 1 - (steps - 1) * self.step - first).div_euclid(by) + 1).clamp(0, count);
         (by > 0 && start < end).then_some((start, end))
     }
@@ -128,7 +128,7 @@ pub(crate) enum Way {
 }
 
 /// A [`Way`] with what its loops are made of.
-enum Plan<'a> {
+enum WindowLoops<'a> {
     Bounds { reduction: Box<Reduction<'a>>, v: usize, guards: Vec<Guard> },
     Bands(Split),
 }
@@ -194,7 +194,7 @@ impl<'a> Windows<'a> {
                 Some(v) => inside.get(v).and_then(|(lo, hi)| Some((*lo, hi.number()?)))?,
                 None => (0, 1),
             };
-            (inside.0 < inside.1).then_some(Axis { var, extent, inside, index })
+            (inside.0 < inside.1).then_some(ImageAxis { var, extent, inside, index })
         });
         Some(Windows {
             target,
@@ -204,7 +204,7 @@ impl<'a> Windows<'a> {
             padded: &pad.buffer,
             op: reduction.op,
             combined: reduction.value,
-            axes: axes.collect::<Option<Vec<Axis>>>()?,
+            axes: axes.collect::<Option<Vec<ImageAxis>>>()?,
             value,
             outside,
         })
@@ -218,10 +218,10 @@ impl<'a> Windows<'a> {
         func: &Arc<str>,
     ) -> Result<bool> {
         match self.plan(padded) {
-            Some(Plan::Bounds { reduction, v, guards }) => {
+            Some(WindowLoops::Bounds { reduction, v, guards }) => {
                 self.bounds(&reduction, v, &guards, sch, func)?;
             }
-            Some(Plan::Bands(split)) => return self.bands(&split, sch, func),
+            Some(WindowLoops::Bands(split)) => return self.bands(&split, sch, func),
             None => return Ok(false),
         }
         Ok(true)
@@ -230,14 +230,14 @@ impl<'a> Windows<'a> {
     fn way(&self) -> Option<Way> {
         let padded = Reduction::recognise(self.reader, self.epilogue, self.target)?;
         Some(match self.plan(&padded)? {
-            Plan::Bounds { guards, .. } => Way::Bounds { inside: self.inside(&guards) },
-            Plan::Bands(_) => Way::Bands,
+            WindowLoops::Bounds { guards, .. } => Way::Bounds { inside: self.inside(&guards) },
+            WindowLoops::Bands(_) => Way::Bands,
         })
     }
 
     /// How the reduction does without the padded image; `None` where neither way serves: also where vectors
     /// run along an axis of which a band has one cell.
-    fn plan(&self, padded: &Reduction<'a>) -> Option<Plan<'a>> {
+    fn plan(&self, padded: &Reduction<'a>) -> Option<WindowLoops<'a>> {
         let of_padded = padded.vector_axis()?;
         if let Some((value, guards)) = self.guarded()
             && let Some(reduction) = self.with(&value, &guards)
@@ -249,12 +249,12 @@ impl<'a> Windows<'a> {
             let same = innermost_var(padded, of_padded) == innermost_var(&reduction, v)
                 && (is_full || padded.len(of_padded) == extent);
             if same && reduction.axes[v].kind == IterKind::Spatial {
-                return Some(Plan::Bounds { reduction: Box::new(reduction), v, guards });
+                return Some(WindowLoops::Bounds { reduction: Box::new(reduction), v, guards });
             }
         }
         let split = self.split()?;
         let along = innermost_var(padded, of_padded)?;
-        (!split.shared.contains(&along)).then_some(Plan::Bands(split))
+        (!split.shared.contains(&along)).then_some(WindowLoops::Bands(split))
     }
 
     /// The reduction of another value, with bounds.
@@ -276,18 +276,20 @@ impl<'a> Windows<'a> {
 
     /// The part of all steps that are inside of the image.
     fn inside(&self, guards: &[Guard]) -> f64 {
-        let share = |guard: &Guard| {
-            let steps = self.extent_of(&guard.var)?;
-            let (place, by, start) = guard.place()?;
-            let places = self.extent_of(&place)?;
-            let (first, end) = guard.inside;
-            let count = |place: i64| {
-                let at = |step: i64| start + by * place + guard.step * step;
-                (0..steps).filter(|step| (first..end).contains(&at(*step))).count() as f64
-            };
-            Some((0..places).map(count).sum::<f64>() / (places * steps) as f64)
-        };
-        guards.iter().map(|guard| share(guard).unwrap_or(1.0)).product()
+        guards.iter().map(|guard| self.inside_guard(guard).unwrap_or(1.0)).product()
+    }
+
+    /// The part of all steps for which one condition holds.
+    fn inside_guard(&self, guard: &Guard) -> Option<f64> {
+        let steps = self.extent_of(&guard.var)?;
+        let (place, by, start) = guard.place()?;
+        let places = self.extent_of(&place)?;
+        let inside = guard.inside.0..guard.inside.1;
+        let all = (0..places).flat_map(|place| (0..steps).map(move |step| (place, step)));
+        let count = all
+            .filter(|(place, step)| inside.contains(&(start + by * place + guard.step * step)))
+            .count();
+        Some(count as f64 / (places * steps) as f64)
     }
 
     fn extent_of(&self, v: &Var) -> Option<i64> {
@@ -349,7 +351,7 @@ impl<'a> Windows<'a> {
     }
 
     /// Whether what moves along an axis as the results do is no part of a band.
-    pub(super) fn is_shared(&self, axis: &Axis) -> bool {
+    pub(super) fn is_shared(&self, axis: &ImageAxis) -> bool {
         !axis.is_padded()
             && (axis.extent == 1
                 || axis.index.as_var().is_some_and(|v| {

@@ -66,7 +66,7 @@ impl Writer {
             }
             ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) if a.dtype().is_bool() => {
                 let x = self.expr(a)?;
-                let (before, y) = self.apart(|w| w.expr(b))?;
+                let (before, y) = self.captured(|w| w.expr(b))?;
                 let and = *op == BinOp::And;
                 if before.is_empty() {
                     return Ok(format!("({x} {} {y})", if and { "&&" } else { "||" }));
@@ -164,8 +164,8 @@ impl Writer {
         for common in shared_parts(t, f) {
             self.expr(&common)?;
         }
-        let (first, x) = self.apart(|w| w.expr(t))?;
-        let (second, y) = self.apart(|w| w.expr(f))?;
+        let (first, x) = self.captured(|w| w.expr(t))?;
+        let (second, y) = self.captured(|w| w.expr(f))?;
         if first.is_empty() && second.is_empty() {
             return Ok(format!("({c} ? {x} : {y})"));
         }

@@ -19,7 +19,7 @@ mod threads;
 mod types;
 mod writer;
 
-pub use steps::{Argument, Image, Kernel, Kernels, Memory, Over, Step, kernels};
+pub use steps::{Argument, HostStep, Image, Kernel, Kernels, Memory, Over, kernels};
 pub use threads::Extents;
 pub use writer::Arithmetic;
 

@@ -16,20 +16,20 @@ use tilewright_ir::{
 use super::helpers::Helpers;
 use super::threads::Extents;
 use super::types;
-use super::writer::{Arithmetic, Place, Writer};
+use super::writer::{Arithmetic, KernelMemory, Writer};
 use crate::emit::{Assertion, assertions, captured};
 
 /// What the host does.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum HostStep {
     /// Runs a kernel, by its number.
     Launch(usize),
     /// Steps for each value of a variable.
-    Loop(Var, Range, Vec<Step>),
+    Loop(Var, Range, Vec<HostStep>),
     /// Steps where a condition holds, and where it does not.
-    If(Expr, Vec<Step>, Vec<Step>),
+    If(Expr, Vec<HostStep>, Vec<HostStep>),
     /// Steps with a variable.
-    Let(Var, Expr, Vec<Step>),
+    Let(Var, Expr, Vec<HostStep>),
 }
 
 /// Over what a kernel runs.
@@ -96,7 +96,7 @@ pub struct Kernels {
     /// The C text of all of them.
     pub text: String,
     pub kernels: Vec<Kernel>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<HostStep>,
     pub memory: Vec<Memory>,
     /// The variables of scalar parameters and open sizes, with their positions among the arguments.
     pub scalars: Vec<(Var, usize)>,
@@ -112,28 +112,28 @@ impl Kernels {
         out
     }
 
-    fn describe(&self, steps: &[Step], depth: usize, out: &mut String) {
+    fn describe(&self, steps: &[HostStep], depth: usize, out: &mut String) {
         let indent = "  ".repeat(depth);
         for step in steps {
             match step {
-                Step::Launch(k) => {
+                HostStep::Launch(k) => {
                     let Kernel { name, over, arguments } = &self.kernels[*k];
                     let arguments: Vec<String> =
                         arguments.iter().map(|a| self.argument(a)).collect();
                     *out += &format!("{indent}{name}({}) {}\n", arguments.join(", "), over.text());
                 }
-                Step::Loop(var, range, body) => {
+                HostStep::Loop(var, range, body) => {
                     *out +=
                         &format!("{indent}for {var} from {}, {} times:\n", range.min, range.extent);
                     self.describe(body, depth + 1, out);
                 }
-                Step::If(cond, then, otherwise) => {
+                HostStep::If(cond, then, otherwise) => {
                     *out += &format!("{indent}if {cond}:\n");
                     self.describe(then, depth + 1, out);
                     *out += &format!("{indent}else:\n");
                     self.describe(otherwise, depth + 1, out);
                 }
-                Step::Let(var, value, body) => {
+                HostStep::Let(var, value, body) => {
                     *out += &format!("{indent}{var} = {value}\n");
                     self.describe(body, depth, out);
                 }
@@ -280,7 +280,7 @@ impl Cut<'_> {
         self.memory.push(memory);
     }
 
-    fn steps(&mut self, s: &Stmt) -> Result<Vec<Step>> {
+    fn steps(&mut self, s: &Stmt) -> Result<Vec<HostStep>> {
         // What is always the same is memory of the program, wherever it stands.
         if let StmtKind::Constant { buffer, value, body } = s.kind() {
             self.add(buffer, Memory::Constant(value.clone()));
@@ -305,17 +305,17 @@ impl Cut<'_> {
                 if range.min.effects().constant() && range.extent.effects().constant() =>
             {
                 self.ranges.bind_loop(var, range);
-                Ok(vec![Step::Loop(var.clone(), range.clone(), self.steps(body)?)])
+                Ok(vec![HostStep::Loop(var.clone(), range.clone(), self.steps(body)?)])
             }
             StmtKind::If { cond, then, otherwise } if cond.effects().constant() => {
                 let then = self.steps(then)?;
                 let otherwise = otherwise.as_ref().map_or(Ok(Vec::new()), |s| self.steps(s))?;
-                Ok(vec![Step::If(cond.clone(), then, otherwise)])
+                Ok(vec![HostStep::If(cond.clone(), then, otherwise)])
             }
             StmtKind::Let { var, value, body } if value.effects().constant() => {
                 let range = self.ranges.interval(value);
                 self.ranges.bind(var, range);
-                Ok(vec![Step::Let(var.clone(), value.clone(), self.steps(body)?)])
+                Ok(vec![HostStep::Let(var.clone(), value.clone(), self.steps(body)?)])
             }
             StmtKind::Allocate { buffer, body, .. }
                 if buffer.scope.starts_with("global.texture") =>
@@ -346,7 +346,7 @@ impl Cut<'_> {
 
     /// Neighbours without kernels of their own are one kernel, unless one of them reads the texture that
     /// another one writes.
-    fn sequence(&mut self, stmts: &[Stmt]) -> Result<Vec<Step>> {
+    fn sequence(&mut self, stmts: &[Stmt]) -> Result<Vec<HostStep>> {
         let mut steps = Vec::new();
         let mut plain: Vec<Stmt> = Vec::new();
         for s in stmts {
@@ -365,7 +365,7 @@ impl Cut<'_> {
     }
 
     /// Writes a kernel.
-    fn kernel(&mut self, s: &Stmt, over: Over) -> Result<Vec<Step>> {
+    fn kernel(&mut self, s: &Stmt, over: Over) -> Result<Vec<HostStep>> {
         let constants = self.constants_in(s);
         let mut w = Writer::new(self.arithmetic, self.assertions.clone());
         w.ranges = self.ranges.clone();
@@ -394,15 +394,18 @@ impl Cut<'_> {
                         "{} image2d_t {name}",
                         if writes { "__write_only" } else { "__read_only" }
                     ));
-                    w.places
-                        .insert(var, Place { name, space: "", dtype: buffer.dtype(), image: true });
+                    w.places.insert(
+                        var,
+                        KernelMemory { name, space: "", dtype: buffer.dtype(), image: true },
+                    );
                     continue;
                 }
                 params.push(format!("__global uchar* {name}_base, ulong {name}_at"));
                 heads.push(format!(
                     "__global {ty}* {name} = (__global {ty}*)({name}_base + {name}_at);"
                 ));
-                let place = Place { name, space: "__global", dtype: buffer.dtype(), image: false };
+                let place =
+                    KernelMemory { name, space: "__global", dtype: buffer.dtype(), image: false };
                 w.places.insert(var, place);
             } else if var.dtype() == DType::HANDLE {
                 return Err(Error::unsupported(format!(
@@ -444,7 +447,7 @@ impl Cut<'_> {
             w.out
         ));
         self.kernels.push(Kernel { name, over, arguments });
-        Ok(vec![Step::Launch(self.kernels.len() - 1)])
+        Ok(vec![HostStep::Launch(self.kernels.len() - 1)])
     }
 
     fn body(&mut self, w: &mut Writer, s: &Stmt, over: &Over) -> Result<()> {

@@ -1,13 +1,13 @@
 //! Statements of a kernel as C text.
 
-use tilewright_ir::equal::same_expr;
+use tilewright_ir::equal::{loads_cell, same_expr};
 use tilewright_ir::{
     Attr, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
 };
 
-use super::threads::{Axis, is_barrier, runs_threads};
+use super::threads::{ThreadAxis, is_barrier, runs_threads};
 use super::types;
-use super::writer::{Lane, Place, Writer};
+use super::writer::{KernelMemory, Lane, Writer};
 use crate::emit::{Assertion, MAX_VALUES};
 
 /// Most bytes of the memory of one thread.
@@ -31,7 +31,7 @@ impl Writer {
                 self.forget();
             }
             StmtKind::For { var, range, kind: ForKind::ThreadBinding(axis), body, .. } => {
-                self.thread_loop(var, range, Axis::named(axis)?, body)?;
+                self.thread_loop(var, range, ThreadAxis::named(axis)?, body)?;
                 self.forget();
             }
             StmtKind::For { var, range, body, .. } if self.is_texel_loop(range, body) => {
@@ -185,13 +185,10 @@ impl Writer {
 
     /// The value of a store, as it stands in memory.
     fn stored(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<String> {
-        let own = |e: &Expr| {
-            matches!(e.kind(), ExprKind::Load(from, at)
-                if from == buffer && at.len() == indices.len()
-                    && at.iter().zip(indices).all(|(x, y)| same_expr(x, y)))
-        };
         let text = match value.kind() {
-            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) if own(a) || own(b) => {
+            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b)
+                if [a, b].iter().any(|e| loads_cell(e, buffer, indices)) =>
+            {
                 let contract = std::mem::replace(&mut self.contract, true);
                 let text = self.binary(value, *op, a, b);
                 self.contract = contract;
@@ -301,18 +298,24 @@ impl Writer {
     }
 
     /// One iteration of a loop, that of the own group or thread.
-    fn thread_loop(&mut self, var: &Var, range: &Range, axis: Axis, body: &Stmt) -> Result<()> {
+    fn thread_loop(
+        &mut self,
+        var: &Var,
+        range: &Range,
+        axis: ThreadAxis,
+        body: &Stmt,
+    ) -> Result<()> {
         self.begin_loop(var, range)?;
         let ty = types::value(var.dtype())?;
         let (name, min) = (self.name(var.name()), self.expr(&range.min)?);
         self.vars.insert(var.clone(), name.clone());
         let number = axis.number();
         let all = match axis {
-            Axis::Group(_) => true,
-            Axis::Thread(k) => range.extent.as_int() == Some(self.extents.threads[k]),
+            ThreadAxis::Group(_) => true,
+            ThreadAxis::Thread(k) => range.extent.as_int() == Some(self.extents.threads[k]),
         };
         let (inside, diverged) = (self.inside, self.diverged);
-        if let Axis::Thread(_) = axis {
+        if let ThreadAxis::Thread(_) = axis {
             self.inside += 1;
             self.varying.add(var);
             self.diverged |= !all;
@@ -371,7 +374,7 @@ impl Writer {
             ))
             .help("allocate it outside of parallel loops"));
         }
-        let place = Place { name, space, dtype: buffer.dtype(), image: false };
+        let place = KernelMemory { name, space, dtype: buffer.dtype(), image: false };
         self.places.insert(buffer.data.clone(), place);
         Ok(())
     }
@@ -383,27 +386,29 @@ impl Writer {
         let code =
             self.assertions.iter().position(|a| Some(a) == own.as_ref()).map_or(1, |k| k + 1);
         self.asserted.get_or_insert_with(|| s.clone());
-        let check = |w: &mut Self| {
-            let c = w.expr(cond)?;
-            w.braced(format_args!("if (!{c})"), |w| {
-                let values: Vec<String> =
-                    values.iter().take(MAX_VALUES).map(|v| w.expr(v)).collect::<Result<_>>()?;
-                let claim =
-                    format!("if (atomic_cmpxchg((volatile __global int*)failure, 0, {code}) == 0)");
-                w.braced(claim, |w| {
-                    for (k, value) in values.iter().enumerate() {
-                        w.line(format_args!("failure[{}] = (long){value};", k + 1));
-                    }
-                    Ok(())
-                })?;
-                w.line("return;");
-                Ok(())
-            })
-        };
         match self.mask.as_ref().map_or(cond.dtype().lanes, |mask| mask.lanes) {
-            1 => check(self),
-            lanes => self.each_lane(lanes, |w, _| check(w)),
+            1 => self.assert_one(cond, values, code),
+            lanes => self.each_lane(lanes, |w, _| w.assert_one(cond, values, code)),
         }
+    }
+
+    /// An assertion outside of vectors, or in one lane of them.
+    fn assert_one(&mut self, cond: &Expr, values: &[Expr], code: usize) -> Result<()> {
+        let c = self.expr(cond)?;
+        self.braced(format_args!("if (!{c})"), |w| {
+            let values: Vec<String> =
+                values.iter().take(MAX_VALUES).map(|v| w.expr(v)).collect::<Result<_>>()?;
+            let claim =
+                format!("if (atomic_cmpxchg((volatile __global int*)failure, 0, {code}) == 0)");
+            w.braced(claim, |w| {
+                for (k, value) in values.iter().enumerate() {
+                    w.line(format_args!("failure[{}] = (long){value};", k + 1));
+                }
+                Ok(())
+            })?;
+            w.line("return;");
+            Ok(())
+        })
     }
 }
 

@@ -22,17 +22,17 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// What a thread axis numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Axis {
+pub(super) enum ThreadAxis {
     Group(usize),
     Thread(usize),
 }
 
-impl Axis {
+impl ThreadAxis {
     /// The axis of a name such as `threadIdx.x`.
-    pub fn named(name: &str) -> Result<Axis> {
+    pub fn named(name: &str) -> Result<ThreadAxis> {
         let axis = match name.split_once('.') {
-            Some(("blockIdx", axis)) => axis_number(axis).map(Axis::Group),
-            Some(("threadIdx", axis)) => axis_number(axis).map(Axis::Thread),
+            Some(("blockIdx", axis)) => axis_number(axis).map(ThreadAxis::Group),
+            Some(("threadIdx", axis)) => axis_number(axis).map(ThreadAxis::Thread),
             _ => None,
         };
         axis.ok_or_else(|| {
@@ -46,8 +46,8 @@ impl Axis {
     /// The number of the own group or thread.
     pub fn number(self) -> String {
         match self {
-            Axis::Group(k) => format!("get_group_id({k})"),
-            Axis::Thread(k) => format!("get_local_id({k})"),
+            ThreadAxis::Group(k) => format!("get_group_id({k})"),
+            ThreadAxis::Thread(k) => format!("get_local_id({k})"),
         }
     }
 }
@@ -80,8 +80,8 @@ impl Extents {
             }
         });
         for (name, extent, s) in loops {
-            match Axis::named(&name).map_err(|e| e.at(s.span()))? {
-                Axis::Thread(k) => {
+            match ThreadAxis::named(&name).map_err(|e| e.at(s.span()))? {
+                ThreadAxis::Thread(k) => {
                     let n = extent.as_int().filter(|n| *n > 0).ok_or_else(|| {
                         Error::unsupported(format!(
                             "the extent of a loop over `{name}` is no constant"
@@ -90,7 +90,7 @@ impl Extents {
                     })?;
                     extents.threads[k] = extents.threads[k].max(n);
                 }
-                Axis::Group(k) => match &extents.groups[k] {
+                ThreadAxis::Group(k) => match &extents.groups[k] {
                     Some(other) if !same_expr(other, &extent) => {
                         let text = format!(
                             "two loops over `{name}` have the extents {other} and {extent}"

@@ -27,7 +27,7 @@ pub struct Arithmetic {
 
 /// Memory as a kernel sees it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct KernelMemory {
     /// The pointer, or the image.
     pub name: String,
     /// `__global`, `__local`, or nothing.
@@ -52,7 +52,7 @@ pub(super) struct Writer {
     /// The names of variables; those of several lanes are arrays.
     pub vars: HashMap<Var, String>,
     /// The memory behind the pointers of buffers.
-    pub places: HashMap<Var, Place>,
+    pub places: HashMap<Var, KernelMemory>,
     pub ranges: Ranges,
     pub lane: Option<Lane>,
     /// An array with the lanes that take part.
@@ -155,7 +155,7 @@ impl Writer {
     }
 
     /// What is written before a value, apart, and the value.
-    pub fn apart(
+    pub fn captured(
         &mut self,
         value: impl FnOnce(&mut Self) -> Result<String>,
     ) -> Result<(String, String)> {
@@ -223,7 +223,7 @@ impl Writer {
     }
 
     /// The memory of a buffer.
-    pub fn place(&self, buffer: &Buffer) -> Result<&Place> {
+    pub fn place(&self, buffer: &Buffer) -> Result<&KernelMemory> {
         self.places.get(&buffer.data).ok_or_else(|| {
             Error::malformed(format!("buffer `{}` is used where it has no memory", buffer.name))
         })

@@ -294,18 +294,18 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct TestCache {
         directory: tempfile::TempDir,
         cache: ObjectCache,
     }
 
-    fn place() -> Place {
+    fn place() -> TestCache {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let cache = ObjectCache::at(directory.path(), super::super::DEFAULT_LIMIT);
-        Place { directory, cache }
+        TestCache { directory, cache }
     }
 
-    impl Place {
+    impl TestCache {
         fn path(&self, key: &blake3::Hash, ending: &str) -> PathBuf {
             self.directory.path().join(name(key, ending))
         }

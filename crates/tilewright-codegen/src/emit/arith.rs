@@ -72,15 +72,13 @@ fn logic(c: &mut Code<'_>, op: BinOp, a: &Val, b: &Val) -> Option<Val> {
 
 fn integer(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
     let (a, b, signed) = (x.a, x.b, is_signed(x.dtype));
-    let minmax = |c: &mut Code<'_>, signed_op, unsigned_op| {
-        Some(c.math(if signed { signed_op } else { unsigned_op }, &[a, b]))
-    };
+
     match op {
         BinOp::Add => Some(c.bin("add", a, b)),
         BinOp::Sub => Some(c.bin("sub", a, b)),
         BinOp::Mul => Some(c.bin("mul", a, b)),
-        BinOp::Min => minmax(c, "smin", "umin"),
-        BinOp::Max => minmax(c, "smax", "umax"),
+        BinOp::Min => Some(c.math(if signed { "smin" } else { "umin" }, &[a, b])),
+        BinOp::Max => Some(c.math(if signed { "smax" } else { "umax" }, &[a, b])),
         BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
             Some(divide(c, op, x))
         }
@@ -303,18 +301,15 @@ pub(super) fn cast(c: &mut Code<'_>, v: &Val, from: DType, to: DType, ty: Ty) ->
         (UInt, Int | UInt) => c.convert("zext", v, ty.scalar),
         (Int | UInt, Float | BFloat) => {
             let op = if is_signed(from) { "sitofp" } else { "uitofp" };
-            match to.kind == BFloat && from.bits > 16 {
+            if to.kind == BFloat && from.bits > 16 {
                 // More bits than a `float` has: it must not round first.
-                true => {
-                    let v = if from.bits == 64 { sticky(c, v, from) } else { v.clone() };
-                    let wide = c.convert(op, &v, Scalar::F64);
-                    let odd = half::round_to_odd(c, &wide);
-                    half::round(c, &odd, to)
-                }
-                false => {
-                    let wide = c.convert(op, v, ty.scalar);
-                    half::round(c, &wide, to)
-                }
+                let v = if from.bits == 64 { sticky(c, v, from) } else { v.clone() };
+                let wide = c.convert(op, &v, Scalar::F64);
+                let odd = half::round_to_odd(c, &wide);
+                half::round(c, &odd, to)
+            } else {
+                let wide = c.convert(op, v, ty.scalar);
+                half::round(c, &wide, to)
             }
         }
         (Float | BFloat, Int | UInt) if ty.scalar.bits() < 32 && v.ty.scalar != Scalar::Half => {

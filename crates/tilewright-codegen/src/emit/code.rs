@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::rc::Rc;
 
-use super::machine::Machine;
+use super::machine::MachineFeatures;
 pub(super) use super::scalar::Scalar;
 use super::template::{self, Filling, Number, ONLY_IN_FAMILIES, PROLOGUE, Use};
 
@@ -127,7 +127,7 @@ pub(super) type Texts = BTreeMap<String, String>;
 /// What is written of one tensor function: templates of LLVM functions, and what they use. Each part is
 /// keyed by what makes it unique.
 pub(super) struct Shared {
-    pub machine: Rc<Machine>,
+    pub machine: Rc<MachineFeatures>,
     /// Declarations of intrinsics and functions from outside, by name.
     declares: RefCell<Texts>,
     /// Internal functions that are made on request, by name.
@@ -155,7 +155,7 @@ pub(super) struct Piece {
 }
 
 impl Shared {
-    pub fn new(machine: Rc<Machine>) -> Shared {
+    pub fn new(machine: Rc<MachineFeatures>) -> Shared {
         Shared {
             machine,
             declares: RefCell::default(),

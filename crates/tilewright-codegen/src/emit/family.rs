@@ -13,7 +13,7 @@ use tilewright_ir::index::gcd;
 use super::template::{Filled, Number, Use, fixed};
 
 /// What a function is apart from its numbers.
-pub(super) type Form<'a> = (&'a [String], &'a [String]);
+pub(super) type TextParts<'a> = (&'a [String], &'a [String]);
 
 /// Functions that become one.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,16 +25,15 @@ pub(super) struct Family {
 }
 
 /// Functions in families, in the order of their first members. Those without others like them are alone.
-pub(super) fn group(functions: &[(Form<'_>, &[Number])]) -> Vec<Family> {
-    let mut of_form: HashMap<Form<'_>, Vec<usize>> = HashMap::new();
+pub(super) fn group(functions: &[(TextParts<'_>, &[Number])]) -> Vec<Family> {
+    let mut of_form: HashMap<TextParts<'_>, Vec<usize>> = HashMap::new();
     for (k, (form, _)) in functions.iter().enumerate() {
         of_form.entry(*form).or_default().push(k);
     }
     let mut families = Vec::new();
     for mut left in of_form.into_values() {
         while let [first, others @ ..] = &left[..] {
-            let numbers = |k: &usize| functions[*k].1;
-            let (family, rest) = family(*first, others, numbers);
+            let (family, rest) = family(*first, others, |k| functions[*k].1);
             families.push(family);
             left = rest;
         }
@@ -59,8 +58,10 @@ fn family<'a>(
     // Equal functions are on every line.
     let nowhere = vec![0; start.len()];
     let equal = by_direction.remove(&nowhere).unwrap_or_default();
-    let longest = |(_, all): &(Vec<i64>, Vec<usize>)| (all.len(), Reverse(all.first().copied()));
-    let (direction, along) = by_direction.into_iter().max_by_key(longest).unwrap_or_default();
+    let (direction, along) = by_direction
+        .into_iter()
+        .max_by_key(|(_, all)| (all.len(), Reverse(all.first().copied())))
+        .unwrap_or_default();
     let direction = if along.is_empty() { nowhere } else { direction };
     let mut members: Vec<usize> = [first].into_iter().chain(equal).chain(along).collect();
     members.sort_unstable();
@@ -101,12 +102,13 @@ fn joined<'a>(
     numbers: &impl Fn(&usize) -> &'a [Number],
 ) -> Option<Family> {
     let start = numbers(&members[0]);
-    let smallest = |k: &usize| (direction[*k].unsigned_abs(), *k);
-    let base = (0..direction.len()).filter(|k| direction[*k] != 0).min_by_key(smallest);
+    let base = (0..direction.len())
+        .filter(|k| direction[*k] != 0)
+        .min_by_key(|k| (direction[*k].unsigned_abs(), *k));
     // The number of a member is one that it has, so that strides of several rows are seen to be multiples of one.
     let step = base.map_or(1, |base| direction[base]);
-    let number = |k: &usize| base.map_or(0, |base| numbers(k)[base].0);
-    let members: Vec<(usize, i64)> = members.iter().map(|k| (*k, number(k))).collect();
+    let members: Vec<(usize, i64)> =
+        members.iter().map(|k| (*k, base.map_or(0, |base| numbers(k)[base].0))).collect();
     let mut filled = Vec::with_capacity(start.len());
     for (column, (value, what)) in start.iter().enumerate() {
         let along = direction[column];
@@ -137,7 +139,7 @@ mod tests {
 
     fn families(forms: &[&str], numbers: &[&[Number]]) -> Vec<Vec<(usize, i64)>> {
         let texts: Vec<Vec<String>> = forms.iter().map(|form| vec![(*form).to_owned()]).collect();
-        let functions: Vec<(Form<'_>, &[Number])> =
+        let functions: Vec<(TextParts<'_>, &[Number])> =
             texts.iter().zip(numbers).map(|(text, n)| ((&text[..], &[][..]), *n)).collect();
         group(&functions).into_iter().map(|family| family.members).collect()
     }

@@ -7,7 +7,7 @@ use super::scalar::Scalar;
 
 /// Properties of the machine that is compiled for.
 #[derive(Clone, Debug)]
-pub(super) struct Machine {
+pub(super) struct MachineFeatures {
     /// Converts between `half` and `float` in hardware.
     pub half: bool,
     /// Has minimum and maximum instructions that propagate `NaN`.
@@ -20,15 +20,15 @@ pub(super) struct Machine {
     pub dots: Vec<Dot>,
 }
 
-impl Machine {
-    pub fn new(target: &Target) -> Machine {
+impl MachineFeatures {
+    pub fn new(target: &Target) -> MachineFeatures {
         let features = target.known_features();
         let (arm, x86, riscv) = (
             features.arch() == Arch::Aarch64,
             features.arch() == Arch::X86_64,
             features.arch() == Arch::Riscv64,
         );
-        Machine {
+        MachineFeatures {
             half: arm || (x86 && features.has("f16c")) || (riscv && features.has("zfhmin")),
             nan_min_max: arm,
             masks: x86 && features.has("avx512vl"),
@@ -100,8 +100,8 @@ impl Dot {
 mod tests {
     use super::*;
 
-    fn machine(triple: &str, features: &str) -> Machine {
-        Machine::new(&Target::new(triple, "", features))
+    fn machine(triple: &str, features: &str) -> MachineFeatures {
+        MachineFeatures::new(&Target::new(triple, "", features))
     }
 
     #[test]

@@ -342,13 +342,12 @@ impl Func<'_> {
             (Addresses::One(at), mask) => {
                 let cells = self.cells(b, &at)?;
                 let one = Ty::I1.with_scalar(cells.element);
-                let plain = |f: &mut Self| Ok(f.code.load(one, &cells));
                 let v = match mask {
                     Some(mask) if mask.lanes() != 1 && !self.some_lane => {
                         let any = self.code.any(&mask);
-                        self.guarded(&any, one, plain)?
+                        self.guarded(&any, one, |f| Ok(f.code.load(one, &cells)))?
                     }
-                    _ => plain(self)?,
+                    _ => self.code.load(one, &cells),
                 };
                 let v = self.in_register(&v, b.dtype());
                 return Ok(self.code.splat(&v, ty.lanes));
@@ -451,7 +450,9 @@ impl Func<'_> {
             (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
                 let cells = self.cells(b, &base)?;
                 match (mask, self.covering(b, lanes, cells.element)) {
-                    (Some(_), _) if self.is_padded(b, raw.ty) && self.filling.as_ref() == Some(&b.data) => {
+                    (Some(_), _)
+                        if self.is_padded(b, raw.ty) && self.filling.as_ref() == Some(&b.data) =>
+                    {
                         self.code.store(&raw, &cells);
                     }
                     (Some(mask), _) if self.is_padded(b, raw.ty) => {

@@ -73,8 +73,8 @@ use tilewright_ir::{Error, Result, TensorFunc};
 use tilewright_target::Target;
 
 use code::{Piece, Shared, Texts};
-use family::{Family, Form};
-use machine::Machine;
+use family::{Family, TextParts};
+use machine::MachineFeatures;
 use template::{Filling, Number};
 
 pub(crate) use expr::shared_parts;
@@ -121,7 +121,7 @@ pub(crate) fn modules(funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Res
 
 /// Functions whose texts are written, before it is decided which share one.
 struct Written {
-    machine: Rc<Machine>,
+    machine: Rc<MachineFeatures>,
     functions: Vec<Function>,
 }
 
@@ -136,7 +136,7 @@ struct Function {
 impl Written {
     fn new(prefix: &str, funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Result<Written> {
         check_prefix(prefix)?;
-        let machine = Rc::new(Machine::new(target));
+        let machine = Rc::new(MachineFeatures::new(target));
         let mut functions: Vec<Function> = Vec::with_capacity(funcs.len());
         for (name, func) in funcs {
             let symbol = symbol(prefix, name);
@@ -154,7 +154,7 @@ impl Written {
     }
 
     fn families(&self) -> Vec<Family> {
-        let forms: Vec<(Form<'_>, &[Number])> = self
+        let forms: Vec<(TextParts<'_>, &[Number])> = self
             .functions
             .iter()
             .map(|Function { piece, .. }| {

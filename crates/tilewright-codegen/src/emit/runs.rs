@@ -47,8 +47,10 @@ impl Func<'_> {
         };
         let mut all = self.run(b, base, runs[0], ty)?;
         // Where each lane is in the vector; lanes of runs that are still to come are any.
-        let place = |at: &i64| usize::try_from(at.wrapping_sub(start)).unwrap_or(0).min(lanes - 1);
-        let mut places: Vec<usize> = apart.iter().map(place).collect();
+        let mut places: Vec<usize> = apart
+            .iter()
+            .map(|at| usize::try_from(at.wrapping_sub(start)).unwrap_or(0).min(lanes - 1))
+            .collect();
         if others.is_empty() {
             return Ok(self.code.shuffle(&all, &all, &places));
         }

@@ -18,7 +18,7 @@
 
 use std::fmt::Write;
 
-use tilewright_ir::equal::same_expr;
+use tilewright_ir::equal::loads_cell;
 use tilewright_ir::index::Linear;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
@@ -112,12 +112,7 @@ impl Func<'_> {
         else {
             return self.expr(value);
         };
-        let own = |e: &Expr| {
-            matches!(e.kind(), ExprKind::Load(from, at)
-                if from == buffer && at.len() == indices.len()
-                    && at.iter().zip(indices).all(|(x, y)| same_expr(x, y)))
-        };
-        if !(own(a) || own(b)) {
+        if ![a, b].iter().any(|e| loads_cell(e, buffer, indices)) {
             return self.expr(value);
         }
         let reassoc = self.reassoc && *op != BinOp::Sub;

@@ -70,7 +70,7 @@ impl Llvm {
         let diagnostics = Diagnostics { llvm: self, errors: RefCell::default() };
         let context = Context::new(self, &diagnostics);
         let module = Module::parse(&context, ir)?;
-        let machine = Machine::new(self, target, level)?;
+        let machine = CodeGenerator::new(self, target, level)?;
         machine.adopt(&module);
         module.verify()?;
         module.optimise(&machine, level)?;
@@ -194,7 +194,7 @@ impl<'a> Module<'a> {
     }
 
     /// Runs the passes of this level.
-    fn optimise(&self, machine: &Machine<'_>, level: OptLevel) -> Result<()> {
+    fn optimise(&self, machine: &CodeGenerator<'_>, level: OptLevel) -> Result<()> {
         let pipeline = passes::pipeline(level, self.llvm.version().major);
         if pipeline.is_empty() {
             return Ok(());
@@ -227,13 +227,13 @@ impl Drop for Module<'_> {
 }
 
 /// A code generator for one target.
-struct Machine<'a> {
+struct CodeGenerator<'a> {
     llvm: &'a Llvm,
     raw: *mut api::TargetMachine,
     triple: CString,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> CodeGenerator<'a> {
     fn new(llvm: &'a Llvm, target: &Target, level: OptLevel) -> Result<Self> {
         let f = llvm.functions();
         let triple = c_string("the target triple", &target.triple)?;
@@ -270,7 +270,7 @@ impl<'a> Machine<'a> {
                     llvm,
                 ));
             }
-            Ok(Machine { llvm, raw, triple })
+            Ok(CodeGenerator { llvm, raw, triple })
         }
     }
 
@@ -317,7 +317,7 @@ fn no_code_generator(reason: &str, target: &Target, llvm: &Llvm) -> Error {
         ))
 }
 
-impl Drop for Machine<'_> {
+impl Drop for CodeGenerator<'_> {
     fn drop(&mut self) {
         // SAFETY: made in `new`.
         unsafe { (self.llvm.functions().LLVMDisposeTargetMachine)(self.raw) }

@@ -14,7 +14,7 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
 use tilewright_ir::{Error, Result};
@@ -32,10 +32,11 @@ thread_local! {
 
 /// The handler. It does not return.
 pub(super) unsafe extern "C" fn report(reason: *const c_char) {
-    let text = match reason.is_null() {
-        true => "no reason given".to_owned(),
+    let text = if reason.is_null() {
+        "no reason given".to_owned()
+    } else {
         // SAFETY: LLVM hands over a text that ends with a zero and is valid during this call.
-        false => unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned(),
+        unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned()
     };
     FATAL.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| text.clone());
     match WAITING.with_borrow_mut(Option::take) {
@@ -75,7 +76,8 @@ pub(super) fn guarded<T: Send + 'static>(
         return Err(error);
     }
     let (send, receive) = channel::<Option<std::thread::Result<Result<T>>>>();
-    let run = move |send: Sender<_>| {
+    let thread = std::thread::Builder::new().name("tilewright-llvm".into()).stack_size(STACK_BYTES);
+    let thread = thread.spawn(move || {
         let tell = send.clone();
         WAITING.with_borrow_mut(|waiting| {
             *waiting = Some(Box::new(move || drop(tell.send(None))));
@@ -83,9 +85,7 @@ pub(super) fn guarded<T: Send + 'static>(
         let result = catch_unwind(AssertUnwindSafe(work));
         WAITING.with_borrow_mut(|waiting| *waiting = None);
         let _ = send.send(Some(result));
-    };
-    let thread = std::thread::Builder::new().name("tilewright-llvm".into()).stack_size(STACK_BYTES);
-    let thread = thread.spawn(move || run(send));
+    });
     let thread = thread.map_err(|e| Error::io(format!("cannot start a thread: {e}")))?;
     match receive.recv() {
         Ok(Some(result)) => {

@@ -91,7 +91,8 @@ impl Search {
         if let Some(file) = tilewright_dylib::demanded(var(OVERRIDE)) {
             return Search { places: vec![SearchPath::Named(file)] };
         }
-        let var = |name: &str| var(name).filter(|value| !value.is_empty());
+        let [rustc, rustup_home, home] = ["RUSTC", "RUSTUP_HOME", "HOME"]
+            .map(|name| var(name).filter(|value| !value.is_empty()));
         let mut places = Vec::new();
         places.extend(bundle.map(|dir| SearchPath::Directory("brought by the package", dir)));
         for dir in tilewright_dylib::beside(exe.as_deref()) {
@@ -101,10 +102,10 @@ impl Search {
             let lib = Path::new(sysroot).join("lib");
             places.push(SearchPath::Directory("toolchain that built tilewright", lib));
         }
-        places.push(SearchPath::SysrootOf(var("RUSTC").unwrap_or_else(|| "rustc".into()).into()));
-        let rustup = var("RUSTUP_HOME")
+        places.push(SearchPath::SysrootOf(rustc.unwrap_or_else(|| "rustc".into()).into()));
+        let rustup = rustup_home
             .map(PathBuf::from)
-            .or_else(|| var("HOME").map(|home| Path::new(&home).join(".rustup")));
+            .or_else(|| home.map(|home| Path::new(&home).join(".rustup")));
         if let Some(rustup) = rustup {
             places.push(SearchPath::Toolchains(rustup.join("toolchains")));
         }

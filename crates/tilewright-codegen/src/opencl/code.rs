@@ -11,7 +11,7 @@ use tilewright_target::abi::Workers;
 use tilewright_target::{Code, Device, DeviceMemory};
 
 use super::device::{ImageObject, KernelObject, OpenDevice};
-use crate::c::{Argument, Kernels, Memory, Over, Step};
+use crate::c::{Argument, HostStep, Kernels, Memory, Over};
 use crate::emit::MAX_VALUES;
 
 /// A function: what the host does, and the kernels that it calls.
@@ -60,7 +60,6 @@ unsafe impl Code for OnDevice {
         let Some(f) = self.functions.get(function) else {
             return Err(Error::internal(format!("there is no function {function}")));
         };
-        let named = |e: Error| e.context(format!("function `{}`", f.name));
         let values = f.kernels.scalars.iter().map(|(var, at)| {
             let word = args.get(*at).copied().unwrap_or(0);
             (var.clone(), constant(word, var.dtype()))
@@ -69,11 +68,11 @@ unsafe impl Code for OnDevice {
         let objects = f.objects.lock().unwrap_or_else(PoisonError::into_inner);
         let mut run = Run { code: self, f, objects: &objects, args, values, failure: 0 };
         if f.kernels.assertions.is_empty() {
-            return run.all().map_err(named);
+            return run.all().map_err(|e| e.context(format!("function `{}`", f.name)));
         }
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         run.failure = failure.address();
-        run.all().map_err(named)?;
+        run.all().map_err(|e| e.context(format!("function `{}`", f.name)))?;
         let mut words = [0u8; FAILURE_BYTES];
         failure.read(0, &mut words)?;
         if word_at(0, words) == 0 {
@@ -163,22 +162,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn steps(&mut self, steps: &[Step]) -> Result<()> {
+    fn steps(&mut self, steps: &[HostStep]) -> Result<()> {
         for step in steps {
             match step {
-                Step::Launch(kernel) => self.launch(*kernel)?,
-                Step::Loop(var, range, body) => {
+                HostStep::Launch(kernel) => self.launch(*kernel)?,
+                HostStep::Loop(var, range, body) => {
                     let (min, extent) = (self.value(&range.min)?, self.value(&range.extent)?);
                     for i in min..min + extent {
                         self.values.insert(var.clone(), Expr::int(i, var.dtype()));
                         self.steps(body)?;
                     }
                 }
-                Step::If(cond, then, otherwise) => {
+                HostStep::If(cond, then, otherwise) => {
                     let taken = if self.value(cond)? != 0 { then } else { otherwise };
                     self.steps(taken)?;
                 }
-                Step::Let(var, value, body) => {
+                HostStep::Let(var, value, body) => {
                     let value = Expr::int(self.value(value)?, var.dtype());
                     self.values.insert(var.clone(), value);
                     self.steps(body)?;
@@ -188,17 +187,21 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn count(&self, e: &Expr) -> Result<usize> {
+        Ok(self.value(e)?.max(0) as usize)
+    }
+
     fn launch(&self, number: usize) -> Result<()> {
         let kernel = &self.f.kernels.kernels[number];
-        let size = |e: &Expr| Ok::<_, Error>(self.value(e)?.max(0) as usize);
+
         let (global, local) = match &kernel.over {
             Over::One => ([1, 1, 1], None),
-            Over::Items(extent) => ([size(extent)?, 1, 1], None),
+            Over::Items(extent) => ([self.count(extent)?, 1, 1], None),
             Over::Groups(extents) => {
                 let local = extents.threads.map(|n| n.max(1) as usize);
                 let mut global = local;
                 for (g, groups) in global.iter_mut().zip(&extents.groups) {
-                    *g *= groups.as_ref().map_or(Ok(1), size)?;
+                    *g *= groups.as_ref().map_or(Ok(1), |e| self.count(e))?;
                 }
                 (global, Some(local))
             }

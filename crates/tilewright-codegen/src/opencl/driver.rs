@@ -126,8 +126,7 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
         shared: word(api::DEVICE_LOCAL_MEM_SIZE),
         threads: word(api::DEVICE_MAX_WORK_GROUP_SIZE) as usize,
         images: (word(api::DEVICE_IMAGE_SUPPORT) & 1 != 0).then(|| {
-            let extent = |what| word(what) as usize;
-            (extent(api::DEVICE_IMAGE_WIDTH), extent(api::DEVICE_IMAGE_HEIGHT))
+            (word(api::DEVICE_IMAGE_WIDTH) as usize, word(api::DEVICE_IMAGE_HEIGHT) as usize)
         }),
         arithmetic: Arithmetic {
             doubles: info(api::DEVICE_EXTENSIONS).split(' ').any(|e| e == "cl_khr_fp64"),

@@ -1,7 +1,7 @@
 //! Functions as C text for devices: kernels, groups of threads, textures, and what is refused. No driver is
 //! asked.
 
-use tilewright_codegen::c::{Arithmetic, Kernels, Memory, Over, Step, kernels};
+use tilewright_codegen::c::{Arithmetic, HostStep, Kernels, Memory, Over, kernels};
 use tilewright_ir::{Buffer, DType, Expr, ForKind, Param, Range, Result, Stmt, TensorFunc, Var};
 
 const DEVICE: Arithmetic = Arithmetic { doubles: false, fma: true };
@@ -45,8 +45,8 @@ fn an_iteration_of_a_parallel_loop_is_an_item_and_what_is_around_is_a_step() {
     let k = made(&[&a, &b], Stmt::seq([zero, twice])).expect("it has kernels");
     assert!(matches!(k.kernels[0].over, Over::One));
     assert!(matches!(&k.kernels[1].over, Over::Items(n) if n.as_int() == Some(8)));
-    assert!(matches!(&k.steps[..], [Step::Launch(0), Step::Loop(_, _, inside)]
-        if matches!(inside[..], [Step::Launch(1)])));
+    assert!(matches!(&k.steps[..], [HostStep::Launch(0), HostStep::Loop(_, _, inside)]
+        if matches!(inside[..], [HostStep::Launch(1)])));
     // A product that is accumulated rounds once.
     assert!(k.text.contains("get_global_id(0)") && k.text.contains("fma("), "{}", k.text);
 }

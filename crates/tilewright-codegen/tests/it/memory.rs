@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use tilewright_codegen::llvm::Llvm;
-use tilewright_ir::expr::IntoExpr;
+use tilewright_ir::operators::IntoExpr;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Expr, ExprKind, ForKind, Intrin, Param, Range, Stmt,
     StmtKind, Tensor, TensorFunc, Var,

@@ -4,9 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tilewright_driver::library;
 use tilewright_driver::random::Random;
 use tilewright_driver::{
-    Error, Module, Options, Result, Sizes, Target, Tensor, compile, load, parse,
+    Error, Module, Options, Result, Session, Sizes, Target, Tensor, compile, load, parse,
 };
 use tilewright_interp::{Arg, Interpreter, written_params};
 use tilewright_ir::{Buffer, Lowered};
@@ -214,7 +215,25 @@ def f(A: T.Buffer((4,), "float32"), I: T.Buffer((2,), "int32"), B: T.Buffer((2,)
     assert!(matches!(error, Some(Error::Input(_))), "{error:?}");
 }
 
-/// The runtime and the graph know no backend: neither their code nor what they depend on names one.
+/// A backend that writes no files says so, and nothing else is asked in its place.
+#[test]
+fn files_are_written_by_the_chosen_backend_or_by_none() {
+    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
+    let module = load(digits, &Sizes::new().dim("N", 1)).expect("the example is there");
+    for (options, writes) in [(Options::new().cache(false), true), (with(Interpreting), false)] {
+        let lowering = Session::new(options.clone()).lower(&module).expect("it lowers");
+        match library::object("m", &lowering.program, &options) {
+            Ok(built) => assert!(writes && !built.library.is_empty()),
+            Err(error) => {
+                assert!(!writes && matches!(error, Error::Unsupported(_)), "{error}");
+                assert!(error.to_string().contains("makes no libraries and objects"), "{error}");
+            }
+        }
+    }
+}
+
+/// The driver names no backend but through the registry of all, and the runtime and the graph know none:
+/// neither their code nor what they depend on names one.
 #[test]
 fn the_runtime_and_the_graph_know_no_backend() {
     fn files(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
@@ -236,5 +255,11 @@ fn the_runtime_and_the_graph_know_no_backend() {
                 assert!(!text.contains(word), "{} names {word}", path.display());
             }
         }
+    }
+    let mut driver = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut driver);
+    for path in driver {
+        let text = std::fs::read_to_string(&path).expect("a text").to_lowercase();
+        assert!(!text.contains("llvm"), "{} names LLVM", path.display());
     }
 }

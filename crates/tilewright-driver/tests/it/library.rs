@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tilewright_codegen::llvm::{Llvm, Target};
 use tilewright_driver::options::Progress;
 use tilewright_driver::passes;
-use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::pipeline::{PipelineStage, run_stages};
 use tilewright_driver::random::Random;
 use tilewright_driver::{
     DType, Error, IoLayout, Module, Options, Session, Sizes, Tensor, compile, load, parse, print,
@@ -138,7 +138,9 @@ fn progress_is_told_stage_by_stage_and_then_kernel_by_kernel() {
     compile(&digits(1), &options().progress(Some(progress))).expect("it compiles");
     let told = told.lock().expect("no panic");
     // Transforms have to be allowed.
-    let all = Stage::all().filter(|stage| *stage != Stage::Winograd).map(Stage::name);
+    let all = PipelineStage::all()
+        .filter(|stage| *stage != PipelineStage::Winograd)
+        .map(PipelineStage::name);
     let all: Vec<&str> = all.collect();
     let count = all.len();
     let stages: Vec<&str> = told.iter().take(count).map(|p| p.what).collect();
@@ -165,9 +167,9 @@ fn stages_can_be_left_out_and_stopped_at() {
     };
     let none = options().fuse(false).schedule(false);
     let first = ["layout", "begin", "use_assume"];
-    let some = stages(&options(), Stage::Legalize);
+    let some = stages(&options(), PipelineStage::Legalize);
     assert_eq!(some, [&first[..], &["fuse", "legalize"]].concat());
-    assert_eq!(stages(&none, Stage::Lower), [&first[..], &["legalize", "lower"]].concat());
+    assert_eq!(stages(&none, PipelineStage::Lower), [&first[..], &["legalize", "lower"]].concat());
 }
 
 #[test]
@@ -183,7 +185,7 @@ fn assumptions_are_in_the_way_of_no_schedule() {
     let scheduled = |text: String| {
         let module = parse(&text, &Sizes::new()).expect("it reads");
         Session::new(options())
-            .stages(&module, Stage::Schedule)
+            .stages(&module, PipelineStage::Schedule)
             .map(|staged| staged.module)
             .map(|m| print(&m))
     };
@@ -355,7 +357,7 @@ fn checks_are_left_out_where_they_are_not_wanted() {
     let checks = |unchecked: bool| {
         let options = options().unchecked(unchecked);
         let lowered = Session::new(options.clone())
-            .stages(&module, Stage::Lower)
+            .stages(&module, PipelineStage::Lower)
             .map(|staged| staged.module)
             .expect("it lowers");
         lowered.tensors().map(|(_, f)| bounds::count(f)).sum::<usize>()
@@ -380,7 +382,7 @@ fn a_model_is_proved_under_every_layout() {
             }
             let options = options().fuse(fuse).schedule(schedule);
             let lowered = Session::new(options.clone())
-                .stages(&module, Stage::Lower)
+                .stages(&module, PipelineStage::Lower)
                 .map(|staged| staged.module);
             for (name, f) in lowered.expect("it lowers").tensors() {
                 assert_eq!(bounds::count(f), 0, "{name} under {layout}");

@@ -1,10 +1,10 @@
 //! Automatic schedules of contractions: their traces, and the constants that they pack.
 
 use tilewright_autoschedule::auto_schedule;
-use tilewright_autoschedule::price::{Beside, Form, price};
+use tilewright_autoschedule::price::{Beside, KernelLoops, price};
 use tilewright_driver::layout;
 use tilewright_driver::passes::{self, Config};
-use tilewright_driver::pipeline::Stage;
+use tilewright_driver::pipeline::PipelineStage;
 use tilewright_driver::random::Random;
 use tilewright_driver::schedule_script::apply;
 use tilewright_driver::timings::Timings;
@@ -443,7 +443,7 @@ fn compilation_packs_constants() {
         let module = chain(&func, 1, &mut random);
         let options = Options::new().threads(1).layout(LayoutPolicy::AsWritten);
         let done = Session::new(options.clone())
-            .stages(&module, Stage::Schedule)
+            .stages(&module, PipelineStage::Schedule)
             .map(|staged| staged.module)
             .expect("it runs");
         assert_eq!(calls(&done), 1, "nothing is packed in a run");
@@ -508,7 +508,7 @@ fn prices_count_work_and_packing() {
     let double = binary(Binary::Add, &shape, &Operand::f32(&[1, 64, 1, 1])).expect("a sum");
     let cost = |f: &TensorFunc, joined: [bool; 2]| {
         let beside = Beside { joined: &joined, ..Beside::default() };
-        Form::from_func(f, &beside, &target).cycles(0, &target)
+        KernelLoops::from_func(f, &beside, &target).cycles(0, &target)
     };
     let [apart, joined] = [[false; 2], [true, false]];
     assert!(cost(&double, joined) < 0.5 * cost(&double, apart));
@@ -516,6 +516,6 @@ fn prices_count_work_and_packing() {
     assert!(cost(&sum, [true; 2]) < cost(&sum, joined) && cost(&sum, joined) < cost(&sum, apart));
     // A kernel begins once, and stores its result once.
     let beside = Beside { further: true, reduced: true, ..Beside::default() };
-    let further = Form::from_func(&sum, &beside, &target).cycles(0, &target);
+    let further = KernelLoops::from_func(&sum, &beside, &target).cycles(0, &target);
     assert!(further < 0.8 * cost(&sum, apart) && further > 0.5 * cost(&sum, apart));
 }

@@ -1,7 +1,7 @@
 //! Convolutions by transforms against sums of products as the interpreter makes them.
 
 use tilewright_driver::layout;
-use tilewright_driver::pipeline::Stage;
+use tilewright_driver::pipeline::PipelineStage;
 use tilewright_driver::random::Random;
 use tilewright_driver::winograd::{Chosen, allowed, apply, chosen};
 use tilewright_driver::{DType, IoLayout, LayoutPolicy, Options, Session, Target, Tensor, compile};
@@ -166,7 +166,7 @@ fn transformed(
     let laid_out = layout::lay_out(module, &options.clone().layout(layout)).expect("a layout").0;
     let options = options.layout(LayoutPolicy::AsWritten);
     let fused = Session::new(options.clone())
-        .stages(&laid_out, Stage::Fuse)
+        .stages(&laid_out, PipelineStage::Fuse)
         .map(|staged| staged.module)
         .expect("fused");
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
@@ -310,7 +310,7 @@ fn the_budget_decides() {
     }
     let options = Options::new().fast_math(0.0);
     let staged = Session::new(options.clone())
-        .stages(&module, Stage::Winograd)
+        .stages(&module, PipelineStage::Winograd)
         .map(|staged| staged.module)
         .expect("stages");
     assert!(chosen(&staged).is_empty());
@@ -344,7 +344,7 @@ fn the_option_decides() {
     let of = |fast_math| {
         let options = Options::new().fast_math(fast_math).target(target.clone());
         let staged = Session::new(options.clone())
-            .stages(&module, Stage::Winograd)
+            .stages(&module, PipelineStage::Winograd)
             .map(|staged| staged.module);
         chosen(&staged.expect("stages")).len()
     };
@@ -365,7 +365,7 @@ fn plans_are_priced_with_transforms() {
         let (io, mut why) = (IoLayout::Logical, Remarks::new());
         let (after, plans, _) = layout::plan(module, &timings, io, &mut why).expect("a plan");
         let staged = Session::new(options.clone())
-            .stages(&after, Stage::Winograd)
+            .stages(&after, PipelineStage::Winograd)
             .map(|staged| staged.module)
             .expect("stages");
         let plan = &plans[0].plan;

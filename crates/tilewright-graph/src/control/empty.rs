@@ -73,7 +73,7 @@ fn initialised<'a>(
     stages: impl Iterator<Item = (&'a Stage, &'a Amount)>,
 ) -> TensorFunc {
     let stmts = stages.flat_map(|(stage, amount)| match amount {
-        Amount::MaybeNone => apart(stage),
+        Amount::MaybeNone => init_and_update(stage),
         _ => vec![stage.stmt.clone()],
     });
     let body = Stmt::seq(stmts.collect::<Vec<_>>());
@@ -81,7 +81,7 @@ fn initialised<'a>(
 }
 
 /// A reduction as two loop nests: one that initialises, and one that combines.
-fn apart(stage: &Stage) -> Vec<Stmt> {
+fn init_and_update(stage: &Stage) -> Vec<Stmt> {
     let block = &stage.block;
     let Some(init) = &block.init else { return vec![stage.stmt.clone()] };
     let kept: Vec<usize> =

@@ -268,9 +268,10 @@ impl Resolver<'_> {
                 Ok(value)
             }
             GraphExpr::Loop(l) => {
-                let mut optional =
-                    |e: &Option<GraphExpr>| e.as_ref().map(|e| self.value(e)).transpose();
-                let (trip, cond) = (optional(&l.trip)?, optional(&l.cond)?);
+                let (trip, cond) = (
+                    l.trip.as_ref().map(|e| self.value(e)).transpose()?,
+                    l.cond.as_ref().map(|e| self.value(e)).transpose()?,
+                );
                 let carried = self.values(&l.carried)?;
                 let params: Vec<GraphVar> = l.params.iter().map(|p| self.fresh(p)).collect();
                 for (old, new) in l.params.iter().zip(&params) {
@@ -317,7 +318,7 @@ impl Resolver<'_> {
         let scalars = scalars.iter().map(size).collect();
         let name = var.as_ref().map_or(func.clone(), |v| v.name().clone());
         let span = self.env.span;
-        let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span };
+
         let call = GraphExpr::CallTir { func: func.clone(), args, outs: outs.clone(), scalars };
         let tuple = var.as_ref().is_some_and(|v| matches!(v.ty(), GraphType::Tuple(_)));
         if let [one] = outs.as_slice()
@@ -327,7 +328,7 @@ impl Resolver<'_> {
                 Some(v) if v.ty().as_tensor().is_some() => v,
                 _ => GraphVar::tensor(name, one.clone()),
             };
-            self.push(Kind::Call(vec![bind(&to, call)]));
+            self.push(Kind::Call(vec![Binding { var: to.clone(), value: call, span }]));
             return Ok(to.expr());
         }
         let types = outs.into_iter().map(GraphType::Tensor).collect();

@@ -7,7 +7,7 @@ use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, Fold, TensorFunc, Var, dim, visit};
 
-use super::recognise::{Left, Operand, Product, is_least};
+use super::recognise::{Left, Product, is_least};
 use crate::stages::{Iter, at, cells, fresh, function, kept, load, param, stored};
 
 fn with_type(b: &Buffer, name: &str, dtype: DType) -> Buffer {
@@ -31,7 +31,8 @@ pub(super) struct Integers {
 /// its zero point if it has one, the sums in `int32`.
 pub(super) fn sums(func: &TensorFunc, p: &Product, of: &[Integers; 2]) -> Option<TensorFunc> {
     let (mut params, mut allocs, mut body) = (Vec::new(), Vec::new(), Vec::new());
-    let mut factor = |o: &Operand, i: &Integers| -> Option<Expr> {
+    let [left, right] = [0, 1].map(|k: usize| -> Option<Expr> {
+        let (o, i) = (&p.operands[k], &of[k]);
         let given = func.params[o.param].buffer()?;
         let integers = with_type(given, &given.name, i.dtype);
         params.push(integers.clone());
@@ -61,8 +62,7 @@ pub(super) fn sums(func: &TensorFunc, p: &Product, of: &[Integers; 2]) -> Option
             zero.into_iter()
                 .fold(value, |v, z| v - z.load(i.axis.map(|d| o.at[d].clone())).cast(DType::I32)),
         )
-    };
-    let [left, right] = [0, 1].map(|k: usize| factor(&p.operands[k], &of[k]));
+    });
     let stage = p.stage();
     let out = with_type(&stage.buffer, "sums", DType::I32);
     let iters: Vec<Iter> = stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
@@ -156,13 +156,14 @@ pub(super) fn rescaled(
     }
     let result = func.buffers().last()?.clone();
     // A copy of the sums is these.
-    let copies = |s: &Stage| {
-        let same = matches!(s.value.kind(), ExprKind::Load(b, at)
-            if *b == stage.buffer && tilewright_ir::index::same_all(at, &s.indices));
-        same && s.buffer == result && s.covers_buffer().is_some()
-    };
+
     let mut target = stage.buffer.clone();
-    if matches!(&rest[..], [only] if copies(only)) {
+    if let [only] = &rest[..]
+        && matches!(only.value.kind(), ExprKind::Load(b, at)
+            if *b == stage.buffer && tilewright_ir::index::same_all(at, &only.indices))
+        && only.buffer == result
+        && only.covers_buffer().is_some()
+    {
         rest.clear();
         target = result.clone();
     }
@@ -216,10 +217,11 @@ pub(super) fn on_integers(func: &TensorFunc, dtype: DType) -> TensorFunc {
         }
 
         fn expr(&mut self, e: &Expr) -> Expr {
-            match is_least(e) {
-                true => Expr::int(self.dtype.min_int().unwrap_or(0) as i64, self.dtype),
+            if is_least(e) {
+                Expr::int(self.dtype.min_int().unwrap_or(0) as i64, self.dtype)
+            } else {
                 // Every selection has the type of what is selected.
-                false => visit::fold_expr_children(self, e),
+                visit::fold_expr_children(self, e)
             }
         }
     }

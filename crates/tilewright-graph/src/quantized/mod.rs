@@ -156,6 +156,10 @@ impl GraphFold for Graph {
 }
 
 impl Graph {
+    fn is_read_once(&self, v: u64) -> bool {
+        self.readers.get(&v) == Some(&1)
+    }
+
     fn numbers(&self, e: &GraphExpr) -> Option<&Numbers> {
         self.numbers.get(&var(e)?.id())
     }
@@ -331,11 +335,11 @@ impl State<'_, '_> {
         let by = *scale.as_slice::<f32>()?.first().filter(|s| s.is_normal() && **s > 0.0)?;
         let GraphExpr::Var(x) = call.args.get(division.x)? else { return None };
         let mut from = x.id();
-        let alone = |v: u64| g.readers.get(&v) == Some(&1);
-        while let Some(before) = g.clipped.get(&from).filter(|_| alone(from)) {
+
+        while let Some(before) = g.clipped.get(&from).filter(|_| g.is_read_once(from)) {
             from = *before;
         }
-        let rescaled = g.rescaled.get(&from).filter(|_| alone(from))?;
+        let rescaled = g.rescaled.get(&from).filter(|_| g.is_read_once(from))?;
         let new = division.without(&call.func)?;
         let mut args = call.args.clone();
         args.remove(division.scale);

@@ -194,7 +194,7 @@ impl Product {
         }
         let stages = open_stages(func)?;
         let (sum, [left, right]) = sum_of_products(&stages)?;
-        let operand = |(buffer, at): (Buffer, Vec<Expr>)| {
+        let [left, right] = [left, right].map(|(buffer, at): (Buffer, Vec<Expr>)| {
             if let Some(param) = param(func, &buffer) {
                 return Some(Operand { param, pad: None, buffer, at });
             }
@@ -209,8 +209,8 @@ impl Product {
             let param = param(func, load(inside)?.0)?;
             let padded = alone && zero.as_float() == Some(0.0) && !stages[pad].is_reduction();
             padded.then_some(Operand { param, pad: Some(pad), buffer, at })
-        };
-        let operands = [operand(left)?, operand(right)?];
+        });
+        let operands = [left?, right?];
         // Nothing else stands before the sum, and its result is written nowhere else.
         let pads: Vec<usize> = operands.iter().filter_map(|o| o.pad).collect();
         let writers = stages.iter().filter(|s| s.buffer == stages[sum].buffer).count();
@@ -353,8 +353,9 @@ impl Division {
             false
         });
         let (x, scale) = found?;
-        let once = |b: &Buffer| stage.loads().iter().filter(|l| l.0 == *b).count() == 1;
-        let (once, x, scale) = (once(&x) && once(&scale), param(func, &x)?, param(func, &scale)?);
+        let loads = stage.loads();
+        let once = [&x, &scale].iter().all(|b| loads.iter().filter(|l| l.0 == **b).count() == 1);
+        let (x, scale) = (param(func, &x)?, param(func, &scale)?);
         once.then_some(Division { x, scale, stage })
     }
 

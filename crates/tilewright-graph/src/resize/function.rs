@@ -30,7 +30,7 @@ use crate::stages::accesses;
 type Axes = HashMap<Buffer, Vec<Growth>>;
 
 /// What an index is.
-enum Form {
+enum IndexForm {
     Number(i64),
     /// `v + c`.
     Shifted(Var, i64),
@@ -107,8 +107,8 @@ impl<'a> Resize<'a> {
         let axis = self.growth(b).get(d).cloned().unwrap_or_default();
         let form = form(s, e, extent);
         match &form {
-            Form::Number(_) => {}
-            Form::Shifted(v, c) => {
+            IndexForm::Number(_) => {}
+            IndexForm::Shifted(v, c) => {
                 let own = extent_of(s, v);
                 for (place, by) in axis.iter() {
                     let inside = place > *c && place < c + own;
@@ -123,7 +123,7 @@ impl<'a> Resize<'a> {
                     }
                 }
             }
-            Form::First(v, k) => {
+            IndexForm::First(v, k) => {
                 for (place, by) in axis.iter() {
                     self.grow(v, place * k, by * k)?;
                 }
@@ -135,12 +135,12 @@ impl<'a> Resize<'a> {
                     self.grow_axis(b, d, place / k, by / k)?;
                 }
             }
-            Form::Digit(v, period) => {
+            IndexForm::Digit(v, period) => {
                 if !axis.is_none() || !self.of_var(v).is_multiple_of(*period) {
                     return Err(refused(format!("`{e}` would be another digit")));
                 }
             }
-            Form::Joined(v, k) => {
+            IndexForm::Joined(v, k) => {
                 for (place, by) in axis.iter() {
                     if place % k != 0 || by % k != 0 {
                         return Err(refused(format!("`{e}` moves by {k} at a time")));
@@ -151,7 +151,7 @@ impl<'a> Resize<'a> {
                     self.grow_axis(b, d, place * k, by * k)?;
                 }
             }
-            Form::Window(v, step) => {
+            IndexForm::Window(v, step) => {
                 let by = axis.sum();
                 if by % step != 0 {
                     return Err(refused(format!("`{e}` moves by {step} at a time")));
@@ -160,7 +160,7 @@ impl<'a> Resize<'a> {
                     self.grow(v, extent_of(s, v), by / step)?;
                 }
             }
-            Form::Other => {}
+            IndexForm::Other => {}
         }
         Ok(())
     }
@@ -191,13 +191,13 @@ impl<'a> Resize<'a> {
                     let axis = self.growth(b).get(d).cloned().unwrap_or_default();
                     let moving = free_vars(index).iter().any(|v| !self.of_var(v).is_none());
                     let fits = match form(s, index, *extent) {
-                        Form::Other => axis.is_none() && !moving,
-                        Form::Window(v, step) => {
+                        IndexForm::Other => axis.is_none() && !moving,
+                        IndexForm::Window(v, step) => {
                             let others = free_vars(index).into_iter().filter(|w| *w != v);
                             let still = others.into_iter().all(|w| self.of_var(&w).is_none());
                             still && self.of_var(&v).sum() * step == axis.sum()
                         }
-                        Form::Joined(v, _) => {
+                        IndexForm::Joined(v, _) => {
                             let mut others = free_vars(index).into_iter().filter(|w| *w != v);
                             others.all(|w| self.of_var(&w).is_none())
                         }
@@ -227,13 +227,13 @@ impl<'a> Resize<'a> {
                     let is_made = stores.iter().any(|s| {
                         let extent = b.const_shape().and_then(|shape| shape.get(d).copied());
                         match extent.map(|n| form(s, &s.indices[d], n)) {
-                            Some(Form::Shifted(v, c)) => {
+                            Some(IndexForm::Shifted(v, c)) => {
                                 self.of_var(&v).iter().any(|g| g == (place - c, by))
                             }
-                            Some(Form::First(v, k)) => {
+                            Some(IndexForm::First(v, k)) => {
                                 self.of_var(&v).iter().any(|g| g == (place * k, by * k))
                             }
-                            Some(Form::Joined(v, k)) => {
+                            Some(IndexForm::Joined(v, k)) => {
                                 self.of_var(&v).iter().any(|g| (g.0 * k, g.1 * k) == (place, by))
                             }
                             _ => false,
@@ -321,8 +321,8 @@ impl Rewrite<'_> {
 
     fn new_index(&self, (e, (growth, extent)): (&Expr, (Growth, i64))) -> Expr {
         match form(self.stage, e, extent) {
-            Form::Number(n) => Expr::int(n + growth.shift(n), e.dtype()),
-            Form::Shifted(v, c) => {
+            IndexForm::Number(n) => Expr::int(n + growth.shift(n), e.dtype()),
+            IndexForm::Shifted(v, c) => {
                 // By what the first cell that is accessed moves away from its index.
                 let first = c.max(0);
                 let moved = growth.shift(first) - self.resize.of_var(&v).shift(first - c);
@@ -377,41 +377,41 @@ fn extent_of(s: &Stage, v: &Var) -> i64 {
 }
 
 /// What an index of an axis is.
-fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
+fn form(s: &Stage, e: &Expr, extent: i64) -> IndexForm {
     if let Some(n) = e.as_int() {
-        return Form::Number(n);
+        return IndexForm::Number(n);
     }
     let mut vars: Vec<Var> = free_vars(e).into_iter().collect();
     if !vars.iter().all(|v| s.iters().any(|i| i.0 == v)) {
-        return Form::Other;
+        return IndexForm::Other;
     }
     if let [v] = &vars[..]
         && let Some(form) = digit(s, e, v, extent)
     {
         return form;
     }
-    let Some(linear) = Linear::from_expr(e) else { return Form::Other };
+    let Some(linear) = Linear::from_expr(e) else { return IndexForm::Other };
     let mut rest = linear.clone();
     let mut terms: Vec<(i64, Var)> = Vec::new();
     vars.sort_by_key(|v| v.id());
     for v in vars {
         let Some(k) = linear.coefficient(&v).and_then(|k| i64::try_from(k).ok()) else {
-            return Form::Other;
+            return IndexForm::Other;
         };
         let Some(less) = rest.plus(&Linear::atom(v.expr()), -i128::from(k)) else {
-            return Form::Other;
+            return IndexForm::Other;
         };
         rest = less;
         terms.push((k, v));
     }
     let Some(c) = rest.as_constant().and_then(|c| i64::try_from(c).ok()) else {
-        return Form::Other;
+        return IndexForm::Other;
     };
     if let [(1, v)] = &terms[..] {
-        return Form::Shifted(v.clone(), c);
+        return IndexForm::Shifted(v.clone(), c);
     }
     if terms.iter().any(|t| t.0 <= 0) {
-        return Form::Other;
+        return IndexForm::Other;
     }
     terms.sort_by_key(|t| std::cmp::Reverse(t.0));
     if let [(k, v), inner @ ..] = &terms[..]
@@ -419,12 +419,12 @@ fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
         && span_of(inner, s) + 1 == *k
         && k * extent_of(s, v) == extent
     {
-        return Form::Joined(v.clone(), *k);
+        return IndexForm::Joined(v.clone(), *k);
     }
     let mut sliding = terms.iter().filter(|(_, v)| s.spatial().any(|i| i.0 == v));
     match (sliding.next(), sliding.next()) {
-        (Some((k, v)), None) => Form::Window(v.clone(), *k),
-        _ => Form::Other,
+        (Some((k, v)), None) => IndexForm::Window(v.clone(), *k),
+        _ => IndexForm::Other,
     }
 }
 
@@ -433,16 +433,16 @@ fn span_of(terms: &[(i64, Var)], s: &Stage) -> i64 {
 }
 
 /// A digit of a variable: `v // k`, `v // k % r`, `v % r`.
-fn digit(s: &Stage, e: &Expr, v: &Var, extent: i64) -> Option<Form> {
+fn digit(s: &Stage, e: &Expr, v: &Var, extent: i64) -> Option<IndexForm> {
     match e.kind() {
         ExprKind::Binary(BinOp::FloorMod, a, r) => {
             let (k, r) = (divisor_of(a, v)?, r.as_int()?);
-            Some(Form::Digit(v.clone(), k.checked_mul(r)?))
+            Some(IndexForm::Digit(v.clone(), k.checked_mul(r)?))
         }
         ExprKind::Binary(BinOp::FloorDiv, ..) => {
             let k = divisor_of(e, v).filter(|k| *k > 0)?;
             let exact = extent.checked_mul(k) == Some(extent_of(s, v));
-            exact.then(|| Form::First(v.clone(), k))
+            exact.then(|| IndexForm::First(v.clone(), k))
         }
         _ => None,
     }

@@ -55,11 +55,11 @@ fn buffer(name: &str, shape: &[Dim]) -> Buffer {
 
 /// The sum of some terms by their coefficients.
 fn combination(row: &[f64], term: impl Fn(usize) -> Expr) -> Expr {
-    let terms = || (0..row.len()).map(|k| (row[k], k)).filter(|t| t.0 != 0.0);
+    let terms = row.iter().copied().zip(0..).filter(|t| t.0 != 0.0);
     // One that is added comes first, so that nothing has to be negated.
-    let first = terms().find(|t| t.0 > 0.0).or_else(|| terms().next());
+    let first = terms.clone().find(|t| t.0 > 0.0).or_else(|| terms.clone().next());
     let Some((c, first)) = first else { return Expr::float(0.0, DType::F32) };
-    terms().filter(|t| t.1 != first).fold(scaled(c, term(first)), |sum, (c, k)| {
+    terms.filter(|t| t.1 != first).fold(scaled(c, term(first)), |sum, (c, k)| {
         if c < 0.0 { sum - scaled(-c, term(k)) } else { sum + scaled(c, term(k)) }
     })
 }
@@ -351,13 +351,12 @@ impl<'a> Tiles<'a> {
         let (mut allocs, mut body) = (Vec::new(), Vec::new());
         let rest = &conv.stages[conv.sum + 1..];
         let next = self.next();
-        let parts = |w: &Window| {
+        let [parts_of_first, parts_of_second] = conv.windows.each_ref().map(|w| {
             let (whole, left) = (w.extent / m, w.extent % m);
             [(0, whole, m), (whole, 1, left)].into_iter().filter(|p| p.1 > 0 && p.2 > 0)
-        };
-        let [first, second] = &conv.windows;
-        for rows in parts(first) {
-            for columns in parts(second) {
+        });
+        for rows in parts_of_first {
+            for columns in parts_of_second.clone() {
                 self.region([rows, columns], &sums, next.as_ref(), &mut allocs, &mut body)?;
             }
         }
@@ -416,8 +415,14 @@ impl<'a> Tiles<'a> {
             [false, true] => "_right",
             [true, true] => "_corner",
         };
-        let name = |what: &str| format!("{}_{what}{end}", stage.name());
-        body.push(fresh(&Stage::build(name("half"), &iters, &half, at(&iters), value, None)));
+        body.push(fresh(&Stage::build(
+            format!("{}_half{end}", stage.name()),
+            &iters,
+            &half,
+            at(&iters),
+            value,
+            None,
+        )));
         allocs.push(half.clone());
         let iters = Self::inserted(&outer, places, [y.clone(), x.clone()]);
         let rows = self.f.result.iter().take(parts[1].2 as usize).map(|row| {
@@ -437,7 +442,14 @@ impl<'a> Tiles<'a> {
             return Some(());
         };
         let results = buffer(&stage.buffer.name, &iters.iter().map(|i| i.1).collect::<Vec<_>>());
-        body.push(fresh(&Stage::build(name("results"), &iters, &results, at(&iters), value, None)));
+        body.push(fresh(&Stage::build(
+            format!("{}_results{end}", stage.name()),
+            &iters,
+            &results,
+            at(&iters),
+            value,
+            None,
+        )));
         allocs.push(results.clone());
         body.push(fresh(&next.tiled(
             self,

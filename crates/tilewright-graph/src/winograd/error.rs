@@ -148,19 +148,19 @@ pub(super) fn limit(
             .collect();
     }
     for first in firsts {
-        let sum = |(p, data): (usize, f64)| -> Option<f64> {
+        let scales = data.iter().flat_map(|a| data.iter().map(move |b| a * b));
+        let sums = scales.enumerate().map(|(p, data)| -> Option<f64> {
             let cells = depth.iter().map(|at| usize::try_from(first + at).ok());
             Some(
                 data * cells
                     .map(|at| given.get(p * plane + at?).map(|w| f64::from(w.abs())))
                     .sum::<Option<f64>>()?,
             )
-        };
-        let scales = data.iter().flat_map(|a| data.iter().map(move |b| a * b));
-        let sums: Vec<f64> = scales.enumerate().map(sum).collect::<Option<_>>()?;
+        });
+        let sums: Vec<f64> = sums.collect::<Option<_>>()?;
         for a in f.result {
-            let half = |q: usize| -> f64 { (0..n).map(|p| a[p].abs() * sums[p * n + q]).sum() };
-            let half: Vec<f64> = (0..n).map(half).collect();
+            let half: Vec<f64> =
+                (0..n).map(|q| (0..n).map(|p| a[p].abs() * sums[p * n + q]).sum()).collect();
             let results = f.result.iter().map(|b| (0..n).map(|q| b[q].abs() * half[q]).sum());
             most = sums.iter().chain(&half).copied().chain(results).fold(most, f64::max);
         }

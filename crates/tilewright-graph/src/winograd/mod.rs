@@ -251,15 +251,15 @@ impl State<'_, '_, '_> {
             return Err(Error::internal("no call"));
         };
         let Winograd { input, products, output } = &made.winograd;
-        let given = |kept: &[usize]| -> Vec<GraphExpr> {
+        let [of_input, of_output] = [&input.kept, &output.kept].map(|kept| -> Vec<GraphExpr> {
             kept.iter().filter_map(|k| args.get(*k).cloned()).collect()
-        };
+        });
         let transformed = format!("{name}{TRANSFORMED}");
-        let data = self.value(bindings, &input.func, &transformed, given(&input.kept))?;
+        let data = self.value(bindings, &input.func, &transformed, of_input)?;
         let weights = GraphExpr::Const(made.weights.clone());
         let summed = format!("{name}{PRODUCTS}");
         let sums = self.value(bindings, products, &summed, vec![data, weights])?;
-        let args = [sums].into_iter().chain(given(&output.kept)).collect();
+        let args = [sums].into_iter().chain(of_output).collect();
         let results = format!("{name}_results");
         let func = (output.func.clone(), &*results);
         bindings.push(self.functions.made(func, args, &b.var, b.span)?);

@@ -150,11 +150,11 @@ impl Form {
 
     /// Numerator and divisor without their common factors: `(6n + 5) // 4m` is `(3n + 2) // 2m`.
     fn reduced(&self, (atoms, d): &Term) -> (Form, Form) {
-        let open = || self.0.iter().filter(|t| !t.0.is_empty());
-        let factor = open().fold(*d, |g, t| gcd(g, t.1));
+        let open = self.0.iter().filter(|t| !t.0.is_empty());
+        let factor = open.clone().fold(*d, |g, t| gcd(g, t.1));
         let number = self.coefficient(&[]);
         let mut common = if number == 0 { atoms.clone() } else { Vec::new() };
-        for (t, _) in open() {
+        for (t, _) in open {
             let mut left = t.clone();
             common.retain(|a| take(&mut left, a));
         }

@@ -75,13 +75,13 @@ impl Matcher<'_> {
     }
 
     fn graph_var(&mut self, a: &GraphVar, b: &GraphVar) -> Check {
-        match self.graph_vars.paired(a, b).unwrap_or(a == b) {
-            true => Ok(()),
-            false if a.name() == b.name() => {
-                let name = a.name();
-                differ(format!("one variable `{name}`"), format!("another variable `{name}`"))
-            }
-            false => differ(quoted(a.name()), quoted(b.name())),
+        if self.graph_vars.paired(a, b).unwrap_or(a == b) {
+            Ok(())
+        } else if a.name() == b.name() {
+            let name = a.name();
+            differ(format!("one variable `{name}`"), format!("another variable `{name}`"))
+        } else {
+            differ(quoted(a.name()), quoted(b.name()))
         }
     }
 

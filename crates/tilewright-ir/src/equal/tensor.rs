@@ -62,12 +62,12 @@ impl Matcher<'_> {
             (true, false) => format!("`{}` of {}", v.name(), v.dtype()),
             (true, true) => format!("one variable `{}`", v.name()),
         };
-        match ok {
-            true => Ok(()),
-            false if a.name() == b.name() && a.dtype() == b.dtype() => {
-                differ(text(a), format!("another variable `{}`", b.name()))
-            }
-            false => differ(text(a), text(b)),
+        if ok {
+            Ok(())
+        } else if a.name() == b.name() && a.dtype() == b.dtype() {
+            differ(text(a), format!("another variable `{}`", b.name()))
+        } else {
+            differ(text(a), text(b))
         }
     }
 

@@ -133,10 +133,10 @@ impl Interval {
 
 /// What is known about variables.
 #[derive(Clone, Debug, Default)]
-pub struct Ranges(RefCell<Known>);
+pub struct Ranges(RefCell<VarRanges>);
 
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct VarRanges {
     /// The values of variables, and whether their bounds are known as they are, not only by a type.
     vars: FxHashMap<Var, (Interval, bool)>,
     /// Extents of buffers, with their values.

@@ -293,9 +293,8 @@ impl Ranges {
         func.sizes().iter().for_each(|v| self.bind_size(v));
         let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
         for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
-            let is_extent = |e: &Expr| {
-                Linear::shifted(e).is_some_and(|(shifted, by)| shifted == v && by >= 0)
-            };
+            let is_extent =
+                |e: &Expr| Linear::shifted(e).is_some_and(|(shifted, by)| shifted == v && by >= 0);
             if func.buffers().any(|b| b.shape.iter().any(is_extent)) {
                 self.narrow(&v, Interval { lo: 0, hi: most as i128 });
             }
@@ -458,7 +457,11 @@ const REMAINDERS: usize = 8;
 fn quotients_of_remainders(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
     let mut now = form.clone();
     for step in 0..REMAINDERS {
-        let apart = now.terms.iter().enumerate().find_map(|(k, t)| Some((k, apart(&t.0, fits)?)));
+        let apart = now
+            .terms
+            .iter()
+            .enumerate()
+            .find_map(|(k, t)| Some((k, remainder_as_quotients(&t.0, fits)?)));
         let Some((k, apart)) = apart else { return (step > 0).then_some(now) };
         let (_, by) = now.terms.remove(k);
         now = now.plus(&apart, by)?;
@@ -468,7 +471,7 @@ fn quotients_of_remainders(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Opt
 
 /// A remainder as quotients: `x % m` itself, or where it is a part of what is divided:
 /// `(c * (x % m) + y) // k = (c * x + y) // k - c * m // k * (x // m)` where `k` divides `c * m`.
-fn apart(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
+fn remainder_as_quotients(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
     if let Some((x, m)) = divided(atom, BinOp::FloorMod) {
         let x = whole_form(x, fits)?;
         return x.clone().plus(&quotient_of(&x, m)?, m.checked_neg()?);

@@ -11,10 +11,11 @@ use super::tensor::may_be_equal;
 use crate::control::is_control_operator;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::expr::{Expr, ExprKind, Var, fold_binary};
+use crate::expr::{Expr, ExprKind, Var};
 use crate::func::{Param, TensorFunc};
 use crate::graph::{self, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
 use crate::module::{Function, Module};
+use crate::operators::fold_binary;
 use crate::stmt::Attr;
 use crate::text::{brief, commas};
 use crate::visit::{Fold, accessed, fold_expr_children, free_vars};
@@ -401,7 +402,7 @@ fn call_tir(
             return malformed("a scalar parameter gets a tensor");
         };
         let Some(t) = t else { continue };
-        let want: Vec<Expr> = buffer.shape.iter().map(|e| Known(&dims).expr(e)).collect();
+        let want: Vec<Expr> = buffer.shape.iter().map(|e| BoundValues(&dims).expr(e)).collect();
         let ok = buffer.dtype() == t.dtype && shapes_fit(&want, &t.shape);
         require(ok, || {
             let want = text(&TensorType { shape: want, dtype: buffer.dtype() });
@@ -420,9 +421,9 @@ fn call_tir(
 }
 
 /// Replaces variables by what they are bound to, and computes what is constant then.
-struct Known<'a>(&'a HashMap<Var, Expr>);
+struct BoundValues<'a>(&'a HashMap<Var, Expr>);
 
-impl Fold for Known<'_> {
+impl Fold for BoundValues<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         if let ExprKind::Var(v) = e.kind() {
             let bound = self.0.get(v).cloned();

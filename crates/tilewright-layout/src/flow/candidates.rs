@@ -27,7 +27,7 @@ const MOST_PASSES: usize = 8;
 
 /// A value in a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct StoredValue {
     pub(super) value: u64,
     pub(super) layout: TiledLayout,
 }
@@ -39,8 +39,8 @@ pub(super) struct Way {
     pub(super) layouts: Vec<TiledLayout>,
     /// The policy that says so, for a convolution; `Some(None)` for the logical layout.
     pub(super) policy: Option<Option<ConvLayout>>,
-    pub(super) reads: Vec<Place>,
-    pub(super) writes: Vec<Place>,
+    pub(super) reads: Vec<StoredValue>,
+    pub(super) writes: Vec<StoredValue>,
     /// In the unit of the [`Costs`].
     pub(super) cost: f64,
 }
@@ -106,7 +106,7 @@ impl Open {
     fn way(&self, layouts: &[TiledLayout], policy: Option<Option<ConvLayout>>, cost: f64) -> Way {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (k, value) in self.values() {
-            let place = Place { value, layout: self.of_value(k, &layouts[k]) };
+            let place = StoredValue { value, layout: self.of_value(k, &layouts[k]) };
             let list = if k < self.args.len() { &mut reads } else { &mut writes };
             if !list.contains(&place) {
                 list.push(place);
@@ -202,12 +202,12 @@ impl Flow<'_, '_> {
         let id = b.var.id();
         if let Some((from, layout, ..)) = self.packs.get(&id) {
             layouts.add(from.id(), layout);
-            let read = Place { value: from.id(), layout: layout.clone() };
+            let read = StoredValue { value: from.id(), layout: layout.clone() };
             return plain_way(vec![read], vec![logical_place(&b.var)]);
         }
         if let Some((from, layout)) = self.crops.get(&id) {
             layouts.add(id, layout);
-            let write = Place { value: id, layout: layout.clone() };
+            let write = StoredValue { value: id, layout: layout.clone() };
             return plain_way(vec![logical_place(from)], vec![write]);
         }
         if self.call(b).is_some() {
@@ -266,10 +266,10 @@ impl Flow<'_, '_> {
     }
 
     /// A value as it is.
-    pub(super) fn logical(&self, v: &GraphVar) -> Place {
+    pub(super) fn logical(&self, v: &GraphVar) -> StoredValue {
         let own = TiledLayout::identity(&extents(v).unwrap_or_default());
         let (value, layout) = self.rooted(v, &own);
-        Place { value: value.id(), layout }
+        StoredValue { value: value.id(), layout }
     }
 
     /// The layouts that the policies say for a convolution: of all its operands, and of all but the
@@ -280,14 +280,12 @@ impl Flow<'_, '_> {
                 self.why.extend(missing(&call.name, &call.func, *policy));
                 continue;
             };
-            let logical = |k: usize| {
-                let mut given = given.clone();
-                let at = &mut given[k].1;
-                *at = TiledLayout::identity(&at.logical);
-                given
-            };
             // Data, weights, result.
-            for given in [given.clone(), logical(0), logical(2)] {
+            let [mut logical_data, mut logical_result] = [given.clone(), given.clone()];
+            for layout in [&mut logical_data[0].1, &mut logical_result[2].1] {
+                *layout = TiledLayout::identity(&layout.logical);
+            }
+            for given in [given, logical_data, logical_result] {
                 if let Ok(p) = Propagation::new(&call.func, &given) {
                     add(call, Arc::new(p), Some(*policy), layouts);
                 }
@@ -296,11 +294,11 @@ impl Flow<'_, '_> {
     }
 }
 
-fn logical_place(v: &GraphVar) -> Place {
-    Place { value: v.id(), layout: TiledLayout::identity(&extents(v).unwrap_or_default()) }
+fn logical_place(v: &GraphVar) -> StoredValue {
+    StoredValue { value: v.id(), layout: TiledLayout::identity(&extents(v).unwrap_or_default()) }
 }
 
-fn plain_way(reads: Vec<Place>, writes: Vec<Place>) -> Vec<Way> {
+fn plain_way(reads: Vec<StoredValue>, writes: Vec<StoredValue>) -> Vec<Way> {
     vec![Way { layouts: Vec::new(), policy: None, reads, writes, cost: 0.0 }]
 }
 
@@ -359,17 +357,16 @@ fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
         }
     }
     let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs));
-    let known = |call: &Open, layouts: Option<&[TiledLayout]>| {
-        number.get(&(&*call.name, layouts, &call.free[..], &call.around)).and_then(|k| prices[*k])
-    };
+    let price = |job: Job<'_>| number.get(&job).and_then(|k| prices[*k]);
     open.iter()
         .map(|call| {
             let is_anchor = call.found.iter().any(|f| f.1.is_some());
             let own: Vec<TiledLayout> = call.buffers.iter().map(TiledLayout::of_buffer).collect();
-            let cost = known(call, None).unwrap_or_default();
+            let cost = price((&call.name, None, &call.free, &call.around)).unwrap_or_default();
             let own = call.way(&own, is_anchor.then_some(None), cost);
             let others = call.found.iter().filter_map(|(all, policy, _)| {
-                Some(call.way(all, policy.map(Some), known(call, Some(all))?))
+                let cost = price((&call.name, Some(all), &call.free, &call.around))?;
+                Some(call.way(all, policy.map(Some), cost))
             });
             [own].into_iter().chain(others).collect()
         })

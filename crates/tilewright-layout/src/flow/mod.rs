@@ -83,10 +83,13 @@ pub const PASS: Pass = Pass {
     options: &[&OUTPUTS, &POLICY],
     run: Run::Module(|module, given, why| {
         let (physical_outputs, policy) = (given.get(&OUTPUTS)?, given.get(&POLICY)?);
-        let anchors = |_: &GraphVar, f: &TensorFunc| policy.and_then(|p| anchor(p, f));
         policy.iter().for_each(|p| say_missing(module, *p, why));
         let outputs = if physical_outputs { Ends::Free } else { Ends::Logical };
-        let options = FlowOptions { anchors: &anchors, inputs: Ends::Logical, outputs };
+        let options = FlowOptions {
+            anchors: &|_, f| policy.and_then(|p| anchor(p, f)),
+            inputs: Ends::Logical,
+            outputs,
+        };
         Ok(flow_layout(module, &options, why)?.0)
     }),
 };
@@ -196,12 +199,12 @@ pub fn apply(
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
     say_missing(module, policy, why);
-    let anchors = |_: &GraphVar, f: &TensorFunc| anchor(policy, f);
     let ends = match io {
         IoLayout::Logical => Ends::Logical,
         IoLayout::Physical => Ends::Free,
     };
-    flow_layout(module, &FlowOptions { anchors: &anchors, inputs: ends, outputs: ends }, why)
+    let anchors = &|_: &GraphVar, f: &TensorFunc| anchor(policy, f);
+    flow_layout(module, &FlowOptions { anchors, inputs: ends, outputs: ends }, why)
 }
 
 /// Says which convolutions a policy has no layout for, and why.
@@ -248,6 +251,8 @@ struct Permuted {
     logical: Vec<Dim>,
     /// For each axis the root's.
     axes: Vec<usize>,
+    /// For each of the root's axes the value's.
+    inverse: Vec<usize>,
 }
 
 impl Permuted {
@@ -258,9 +263,7 @@ impl Permuted {
 
     /// A layout of the root, as one of the value.
     fn as_value(&self, layout: &TiledLayout) -> TiledLayout {
-        let mut back = vec![0; self.axes.len()];
-        self.axes.iter().enumerate().for_each(|(k, d)| back[*d] = k);
-        layout.with_axes(&back)
+        layout.with_axes(&self.inverse)
     }
 }
 
@@ -364,14 +367,15 @@ impl<'a, 'm> Flow<'a, 'm> {
             let Some(both) = inner.then(&c) else { return };
             (from, c) = (root.clone(), Rc::new(both));
         }
-        let changes = |l: &TiledLayout| composed || !l.is_identity();
         if c.keeps_all()
-            && let Some(layout) = TiledLayout::of_pack(&c).filter(changes)
+            && let Some(layout) = TiledLayout::of_pack(&c)
+            && (composed || !layout.is_identity())
         {
             self.packs.insert(to.id(), (from, layout, c.pad.clone(), c));
         } else if c.is_total()
             && let Some(back) = c.inverse(Pad::Undef)
-            && let Some(layout) = TiledLayout::of_pack(&back).filter(changes)
+            && let Some(layout) = TiledLayout::of_pack(&back)
+            && (composed || !layout.is_identity())
         {
             self.crops.insert(to.id(), (from, layout));
         }
@@ -381,7 +385,9 @@ impl<'a, 'm> Flow<'a, 'm> {
     fn permuted(&self, v: &GraphVar) -> Option<Permuted> {
         let (root, layout, ..) = self.packs.get(&v.id())?;
         let axes = layout.axes()?;
-        Some(Permuted { root: root.clone(), logical: layout.logical.clone(), axes })
+        let mut inverse = vec![0; axes.len()];
+        axes.iter().enumerate().for_each(|(k, d)| inverse[*d] = k);
+        Some(Permuted { root: root.clone(), logical: layout.logical.clone(), axes, inverse })
     }
 
     /// Whether a value is a conversion of another one that does more than permute its axes.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::solver;
 use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, dim};
 
-use super::candidates::{Node, Place, Way};
+use super::candidates::{Node, StoredValue, Way};
 use super::surroundings::{Costs, Moved, Surroundings};
 use super::versions::{moved, touched};
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Left, TiledLayout, extents};
@@ -236,7 +236,7 @@ fn problem(
     costs: &dyn Costs,
     around: &Surroundings,
     is_free: bool,
-    as_is: &dyn Fn(&GraphVar) -> Place,
+    as_is: &dyn Fn(&GraphVar) -> StoredValue,
 ) -> Asked {
     let mut tensors = Tensors::default();
     for p in &func.params {
@@ -280,7 +280,7 @@ fn problem(
     tensors.finish(func, calls, costs, around)
 }
 
-fn uses_of(places: &[Place], tensors: &mut Tensors) -> Vec<solver::Use> {
+fn uses_of(places: &[StoredValue], tensors: &mut Tensors) -> Vec<solver::Use> {
     places.iter().filter_map(|place| tensors.place(place)).collect()
 }
 
@@ -323,7 +323,7 @@ impl Tensors {
         self.layouts.push(vec![layout]);
     }
 
-    fn place(&mut self, place: &Place) -> Option<solver::Use> {
+    fn place(&mut self, place: &StoredValue) -> Option<solver::Use> {
         let tensor = *self.number.get(&place.value)?;
         let all = &mut self.layouts[tensor];
         let layout = all.iter().position(|l| *l == place.layout).unwrap_or_else(|| {
@@ -364,19 +364,22 @@ impl Tensors {
         for (k, tensor) in self.list.iter_mut().enumerate() {
             let dtype = self.vars[k].ty().as_tensor().map(|t| t.dtype);
             let kept = in_registers.contains(&self.vars[k].id());
-            let cost = |from: &TiledLayout, to: &TiledLayout| {
-                let bytes = match moved(&self.vars[k], from, to) {
-                    0 if kept && from != to => touched(&self.vars[k], from, to),
-                    bytes => bytes,
-                };
-                let Some(dtype) = dtype.filter(|_| bytes > 0) else { return solver::Cost::ZERO };
-                let smallest = cells.get(&self.vars[k].id()).copied().unwrap_or(dtype.bytes());
-                let constants = around.constants;
-                whole(costs.conversion(&Moved { dtype, from, to, bytes, smallest, constants }))
-            };
             let all = &self.layouts[k];
-            tensor.conversions =
-                all.iter().map(|from| all.iter().map(|to| cost(from, to)).collect()).collect();
+            for from in all {
+                let row = all.iter().map(|to| {
+                    let bytes = match moved(&self.vars[k], from, to) {
+                        0 if kept && from != to => touched(&self.vars[k], from, to),
+                        bytes => bytes,
+                    };
+                    let Some(dtype) = dtype.filter(|_| bytes > 0) else {
+                        return solver::Cost::ZERO;
+                    };
+                    let smallest = cells.get(&self.vars[k].id()).copied().unwrap_or(dtype.bytes());
+                    let constants = around.constants;
+                    whole(costs.conversion(&Moved { dtype, from, to, bytes, smallest, constants }))
+                });
+                tensor.conversions.push(row.collect());
+            }
         }
         let problem = solver::Problem { tensors: self.list, calls };
         Asked { problem, layouts: self.layouts, tensors: self.number }

@@ -105,12 +105,13 @@ impl Surroundings {
     /// By the values of calls, bytes of the smallest cells that their kernels make.
     pub(super) fn smallest_cells(&self, func: &GraphFunc) -> HashMap<u64, usize> {
         let mut smallest: HashMap<u64, usize> = HashMap::new();
-        let made = || func.bindings().filter_map(|b| Some((b, b.var.ty().as_tensor()?)));
-        for (b, ty) in made() {
+        let made: Vec<_> =
+            func.bindings().filter_map(|b| Some((b, b.var.ty().as_tensor()?))).collect();
+        for (b, ty) in &made {
             let least = smallest.entry(self.kernels.of_call(b)).or_insert(usize::MAX);
             *least = ty.dtype.bytes().min(*least);
         }
-        made().map(|(b, _)| (b.var.id(), smallest[&self.kernels.of_call(b)])).collect()
+        made.iter().map(|(b, _)| (b.var.id(), smallest[&self.kernels.of_call(b)])).collect()
     }
 
     /// The values that kernels leave in memory, by their ids.
@@ -156,22 +157,21 @@ impl Surrounding {
         }
         let call = self.priced(name, func, free);
         let Some(copies) = self.copies(func) else { return costs.call(&call) };
-        let copy = |(k, func): &(usize, TensorFunc)| {
-            let of = |all: &[bool]| [all.get(*k).copied().unwrap_or(false)];
-            let (free, cold) = (of(free), of(&self.cold));
-            let (free, cold) = (&free[..], &cold[..]);
+        let each = copies.iter().map(|(k, func)| {
+            let [free, cold] =
+                [free, &self.cold].map(|all| [all.get(*k).copied().unwrap_or(false)]);
             costs.call(&Priced {
                 name: "copy",
                 func,
-                free,
-                cold,
+                free: &free,
+                cold: &cold,
                 joined: &[],
                 reduced: false,
                 further: false,
                 ..call
             })
-        };
-        copies.iter().map(copy).sum()
+        });
+        each.sum()
     }
 
     /// A call of a function as its price is asked.

@@ -76,9 +76,8 @@ impl Flow<'_, '_> {
         let pad = pad.filter(|_| layout.is_padded());
         let logical = TiledLayout::identity(&layout.logical);
         if let Some(found) = self.version(e, layout) {
-            let held = |p: &Expr| found.pad.as_ref().is_some_and(|f| same_value(f, p));
             match pad {
-                Some(pad) if !held(pad) => {
+                Some(pad) if !found.pad.as_ref().is_some_and(|f| same_value(f, pad)) => {
                     // A conversion of a conversion would be one too many.
                     if found.own || self.version(e, &logical).is_none() {
                         return self.pad_anew(e, found, pad, why);

@@ -31,7 +31,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::flow::{Run, Unwritten};
 use tilewright_polyhedral::scop::Scop;
 use tilewright_runtime::plan::{
-    MemoryPlan, OpenPort, OpenStep, Place, Reason, Stored, Value, Within, stored,
+    ArgSource, MemoryPlan, OpenPort, OpenStep, Reason, Stored, Value, Within, stored,
 };
 
 use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
@@ -70,17 +70,17 @@ struct Computed {
     spread: bool,
 }
 
-/// A value: place and type. [`Place::Value`] counts what is computed, results among it.
+/// A value: place and type. [`ArgSource::Value`] counts what is computed, results among it.
 #[derive(Clone)]
 struct TensorValue {
-    place: Place,
+    place: ArgSource,
     ty: TensorType,
     /// Where it is not compact.
     strides: Option<Strides>,
 }
 
 impl TensorValue {
-    fn compact(place: Place, ty: TensorType) -> TensorValue {
+    fn compact(place: ArgSource, ty: TensorType) -> TensorValue {
         TensorValue { place, ty, strides: None }
     }
 }
@@ -134,7 +134,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPla
         let k = inputs.len();
         let ty = tensor_type(v, func.span)?;
         inputs.push(port(v.name(), ty, stored.get(n)).map_err(|e| e.at(func.span))?);
-        p.values.insert((v.id(), None), TensorValue::compact(Place::Input(k), ty.clone()));
+        p.values.insert((v.id(), None), TensorValue::compact(ArgSource::Input(k), ty.clone()));
     }
     let mut origins = Origins::new(module);
     for b in func.bindings() {
@@ -149,7 +149,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPla
         let value = p.value(value)?;
         outputs.push(port(name, &value.ty, stored.get(k)).map_err(|e| e.at(func.span))?);
         match value.place {
-            Place::Value(c) if p.computed[c].may_leave() => {
+            ArgSource::Value(c) if p.computed[c].may_leave() => {
                 p.computed[c].output = Some(k);
             }
             _ => {
@@ -277,7 +277,7 @@ impl Planner<'_> {
             }),
             GraphExpr::Const(t) => {
                 let ty = TensorType::fixed(t.shape(), t.dtype());
-                Ok(TensorValue::compact(Place::Constant(self.constant(t)), ty))
+                Ok(TensorValue::compact(ArgSource::Constant(self.constant(t)), ty))
             }
             _ => Err(Error::internal("an argument is neither a variable nor a constant")),
         }
@@ -289,12 +289,11 @@ impl Planner<'_> {
         let mut hasher = FxHasher::default();
         (t.dtype(), t.bytes()).hash(&mut hasher);
         let known = self.constants_by_hash.entry(hasher.finish()).or_default();
-        let same = |c: &&usize| {
-            let c = &self.constants[**c];
-            c.dtype() == t.dtype() && c.bytes() == t.bytes()
-        };
-        if let Some(found) = known.iter().find(same) {
-            return *found;
+        for at in &*known {
+            let constant = &self.constants[*at];
+            if constant.dtype() == t.dtype() && constant.bytes() == t.bytes() {
+                return *at;
+            }
         }
         known.push(self.constants.len());
         self.constants.push(t.clone());
@@ -358,36 +357,44 @@ impl Planner<'_> {
         }
     }
 
+    /// Memory for what the next step computes, and its strides where it has own ones.
+    fn compute(
+        &mut self,
+        buffer: &Buffer,
+        sizes: &CallSizes,
+    ) -> Result<(ArgSource, Option<Vec<Dim>>)> {
+        let (cells, dtype) = (sizes.cells(buffer)?, buffer.dtype());
+        let step = self.steps.len();
+        let value = Value { cells, dtype, first: step, last: step, within: None };
+        let strides = lies(buffer, sizes)?;
+        self.computed.push(Computed { value, output: None, spread: strides.is_some() });
+        Ok((ArgSource::Value(self.computed.len() - 1), strides))
+    }
+
     /// A call that runs code.
     fn call(&mut self, call: &Call<'_>) -> Result<()> {
         let Call { var, name, func, args, outs, sizes } = call;
         let step = self.steps.len();
         let (given, scratch) = func.split_params();
         for arg in *args {
-            if let Place::Value(c) = arg.place {
+            if let ArgSource::Value(c) = arg.place {
                 let value = &mut self.computed[c].value;
                 value.last = value.last.max(step);
             }
         }
-        let computed = |this: &mut Self, buffer: &Buffer| {
-            let (cells, dtype) = (sizes.cells(buffer)?, buffer.dtype());
-            let value = Value { cells, dtype, first: step, last: step, within: None };
-            let strides = lies(buffer, sizes)?;
-            this.computed.push(Computed { value, output: None, spread: strides.is_some() });
-            Ok::<_, Error>((Place::Value(this.computed.len() - 1), strides))
-        };
+
         let mut places = Vec::with_capacity(func.params.len());
         let mut tensors = 0;
         for param in given {
             places.push(match param {
-                Param::Scalar(v) => Place::Size(sizes.value(v)?),
+                Param::Scalar(v) => ArgSource::Size(sizes.value(v)?),
                 Param::Buffer { buffer, .. } => {
                     tensors += 1;
                     match (args.get(tensors - 1), tensors.checked_sub(args.len() + 1)) {
                         (Some(arg), _) => arg.place,
                         (None, k) => {
                             let k = k.unwrap_or(0);
-                            let (place, strides) = computed(self, buffer)?;
+                            let (place, strides) = self.compute(buffer, sizes)?;
                             let tuple = matches!(var.ty(), GraphType::Tuple(_));
                             let item = (outs.len() > 1 || tuple).then_some(k);
                             let value = TensorValue { place, ty: outs[k].clone(), strides };
@@ -399,10 +406,10 @@ impl Planner<'_> {
             });
         }
         for buffer in scratch.iter().filter_map(Param::buffer) {
-            places.push(computed(self, buffer)?.0);
+            places.push(self.compute(buffer, sizes)?.0);
         }
         let shapes = func.shape_vars();
-        let shapes = shapes.iter().map(|v| Ok(Place::Size(sizes.value(v)?)));
+        let shapes = shapes.iter().map(|v| Ok(ArgSource::Size(sizes.value(v)?)));
         places.extend(shapes.collect::<Result<Vec<_>>>()?);
         let results = args.len()..args.len() + outs.len();
         let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
@@ -427,7 +434,7 @@ impl Planner<'_> {
         let at = self.computed.len();
         for ((buffer, arg), corner) in parts.iter().zip(*args).zip(corners) {
             let part = match arg.place {
-                Place::Value(c) => self.computed.get_mut(c),
+                ArgSource::Value(c) => self.computed.get_mut(c),
                 _ => None,
             };
             let part = part.filter(|c| c.output.is_none() && c.value.within.is_none()).ok_or_else(
@@ -446,7 +453,7 @@ impl Planner<'_> {
             let steps = corner.iter().zip(&distances);
             let cells = steps.fold(Dim::from(0), |sum, (c, s)| sum + *s * *c);
             let byte = cells * buffer.dtype().bytes();
-            part.value.within = Some(Within { whole: Place::Value(at), byte });
+            part.value.within = Some(Within { whole: ArgSource::Value(at), byte });
         }
         self.lay(var, out, strides, None)
     }
@@ -460,16 +467,17 @@ impl Planner<'_> {
         if !call.has_shapes() {
             return Err(disagree(name, "a tensor of another shape than it is a slice of"));
         }
-        let unknown = || disagree(name, "a tensor of unknown shape");
-        let whole = dim::of_shape(&from.ty.shape).ok_or_else(unknown)?;
-        let shape = dim::of_shape(&out.shape).ok_or_else(unknown)?;
+        let (Some(whole), Some(shape)) = (dim::of_shape(&from.ty.shape), dim::of_shape(&out.shape))
+        else {
+            return Err(disagree(name, "a tensor of unknown shape"));
+        };
         let own = from.strides.clone().unwrap_or_else(|| row_major(&whole));
         let (cells, distances) = slice.lies(&shape, &own);
         let strides = lies(result, sizes)?;
         if strides.clone().unwrap_or_else(|| row_major(&shape)) != distances {
             return Err(disagree(name, "a slice with other strides than its input"));
         }
-        if matches!(from.place, Place::Constant(_)) {
+        if matches!(from.place, ArgSource::Constant(_)) {
             return Err(disagree(name, "a constant, which has no parts"));
         }
         let byte = cells * out.dtype.bytes();
@@ -486,7 +494,7 @@ impl Planner<'_> {
     ) -> Result<()> {
         let cells = type_cells(ty, || format!("`{}`", var.name()))?;
         let value = Value { cells, dtype: ty.dtype, first: self.steps.len(), last: 0, within };
-        let place = Place::Value(self.computed.len());
+        let place = ArgSource::Value(self.computed.len());
         self.computed.push(Computed { value, output: None, spread: strides.is_some() });
         self.values.insert((var.id(), None), TensorValue { place, ty: ty.clone(), strides });
         Ok(())
@@ -504,13 +512,13 @@ impl Planner<'_> {
                 continue;
             };
             // A whole of a part comes after it, and a slice after its whole: there is no cycle.
-            while let Place::Value(whole) = within.whole
+            while let ArgSource::Value(whole) = within.whole
                 && let Some(outer) = self.computed[whole].value.within
             {
                 within = Within { whole: outer.whole, byte: within.byte + outer.byte };
             }
             self.computed[c].value.within = Some(within);
-            if let Place::Value(whole) = within.whole {
+            if let ArgSource::Value(whole) = within.whole {
                 let whole = &mut self.computed[whole].value;
                 whole.first = whole.first.min(value.first);
                 whole.last = whole.last.max(value.last);
@@ -523,25 +531,25 @@ impl Planner<'_> {
         self.settle()?;
         // Results have places of their own.
         let mut values = Vec::new();
-        let places: Vec<Place> = self
+        let places: Vec<ArgSource> = self
             .computed
             .iter()
             .map(|c| match c.output {
-                Some(k) => Place::Output(k),
+                Some(k) => ArgSource::Output(k),
                 None => {
                     values.push(c.value);
-                    Place::Value(values.len() - 1)
+                    ArgSource::Value(values.len() - 1)
                 }
             })
             .collect();
         for value in &mut values {
-            if let Some(Within { whole: Place::Value(whole), byte }) = value.within {
+            if let Some(Within { whole: ArgSource::Value(whole), byte }) = value.within {
                 value.within = Some(Within { whole: places[whole], byte });
             }
         }
         let mut steps = self.steps;
         for place in steps.iter_mut().flat_map(|step| &mut step.args) {
-            if let Place::Value(c) = *place {
+            if let ArgSource::Value(c) = *place {
                 *place = places[c];
             }
         }
@@ -567,7 +575,7 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
     for (k, buffer) in tensors.iter().enumerate() {
         let port = port(&buffer.name, &buffer_type(buffer)?, None).map_err(|e| e.at(func.span))?;
         if !touched.written[k] {
-            args.push(Place::Input(plan.inputs.len()));
+            args.push(ArgSource::Input(plan.inputs.len()));
             plan.inputs.push(port);
             continue;
         }
@@ -578,17 +586,17 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
         if let Some(span) = too_early {
             return Err(reads_first(name, buffer).at(span));
         }
-        args.push(Place::Output(plan.outputs.len()));
+        args.push(ArgSource::Output(plan.outputs.len()));
         plan.outputs.push(port);
     }
     for buffer in scratch {
         let ty = buffer_type(buffer)?;
         let cells = type_cells(&ty, || format!("the parameter `{}`", buffer.name))?;
-        args.push(Place::Value(plan.values.len()));
+        args.push(ArgSource::Value(plan.values.len()));
         let dtype = buffer.dtype();
         plan.values.push(Value { cells, dtype, first: 0, last: 0, within: None });
     }
-    args.extend(func.shape_vars().iter().map(|v| Place::Size(Dim::open(v))));
+    args.extend(func.shape_vars().iter().map(|v| ArgSource::Size(Dim::open(v))));
     let (func, value) = (name.into(), "".into());
     let step = OpenStep { func, value, args, results: 0..0, takes_empty: false };
     plan.steps.push(step);

@@ -189,9 +189,8 @@ impl Emitter {
                 outs.iter().try_for_each(|v| self.bind(v, None, block))?;
             }
             Kind::Loop { trip, cond, carried, params, body, outs, .. } => {
-                let mut optional =
-                    |e: &Option<GraphExpr>| e.as_ref().map(|e| self.operand(e, block)).transpose();
-                let (trip, cond) = (optional(trip)?, optional(cond)?);
+                let trip = trip.as_ref().map(|e| self.operand(e, block)).transpose()?;
+                let cond = cond.as_ref().map(|e| self.operand(e, block)).transpose()?;
                 let first = self.operands(carried, block)?;
                 let outer = self.known.clone();
                 let registers: Vec<Register> = params.iter().map(|v| self.register(v)).collect();

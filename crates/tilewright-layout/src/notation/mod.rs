@@ -193,17 +193,14 @@ pub fn read(text: &str, from: Option<Notation>, shape: &[i64]) -> Result<Spec> {
 /// # Errors
 /// `Refused` with what the notation cannot say.
 pub fn write(spec: &Spec, notation: Notation, shape: Option<&[i64]>) -> Result<String> {
-    let shape = || {
-        let shape = shape.or(spec.shape.as_deref());
-        shape.ok_or_else(|| {
-            Error::input(format!("{} says the shape, too: give one", notation.name()))
-        })
-    };
+    let shape = shape
+        .or(spec.shape.as_deref())
+        .ok_or_else(|| Error::input(format!("{} says the shape, too: give one", notation.name())));
     match notation {
         Notation::Script => Ok(spec.text()),
-        Notation::Cute => check_addresses(spec).and_then(|()| cute::write(&spec.map, shape()?)),
+        Notation::Cute => check_addresses(spec).and_then(|()| cute::write(&spec.map, shape?)),
         Notation::Linear => {
-            let shape = shape()?;
+            let shape = shape?;
             let grid = Grid::new(&spec.map, shape)?;
             linear::write(spec, shape, grid.physical())
         }

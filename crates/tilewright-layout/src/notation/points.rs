@@ -35,9 +35,7 @@ impl Grid {
         let mut indices: Vec<Vec<i64>> = Vec::with_capacity(count as usize);
         let mut physical = vec![0; programs.len()];
         let mut stack = Vec::new();
-        let all =
-            |shape: &[i64]| Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count };
-        for at in all(shape) {
+        for at in (Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count }) {
             let mut cell = Vec::with_capacity(programs.len());
             for (program, extent) in programs.iter().zip(&mut physical) {
                 let value = program.execute(&at, &mut stack);
@@ -148,9 +146,9 @@ impl Iterator for Points {
 }
 
 /// An index as instructions on a stack.
-struct Program(Vec<Step>);
+struct Program(Vec<Instruction>);
 
-enum Step {
+enum Instruction {
     Number(i64),
     Param(usize),
     Binary(BinOp),
@@ -160,7 +158,7 @@ enum Step {
 /// What is left to do, last first: an expression, or the step of one whose parts are done.
 enum Todo<'e> {
     Value(&'e Expr),
-    Step(Step),
+    Instruction(Instruction),
 }
 
 impl Program {
@@ -169,7 +167,7 @@ impl Program {
         let mut todo = vec![Todo::Value(e)];
         while let Some(next) = todo.pop() {
             let e = match next {
-                Todo::Step(step) => {
+                Todo::Instruction(step) => {
                     steps.push(step);
                     continue;
                 }
@@ -177,21 +175,25 @@ impl Program {
             };
             let param = e.as_var().and_then(|v| params.iter().position(|p| p == v));
             if let Some(at) = param {
-                steps.push(Step::Param(at));
+                steps.push(Instruction::Param(at));
                 continue;
             }
             match e.kind() {
-                ExprKind::Int(v) => steps.push(Step::Number(*v)),
+                ExprKind::Int(v) => steps.push(Instruction::Number(*v)),
                 ExprKind::Cast(a) if e.dtype().is_int() && a.dtype().is_int() => {
                     todo.push(Todo::Value(a));
                 }
                 ExprKind::Binary(op, a, b) if e.dtype().is_int() => {
-                    todo.extend([Todo::Step(Step::Binary(*op)), Todo::Value(b), Todo::Value(a)]);
+                    todo.extend([
+                        Todo::Instruction(Instruction::Binary(*op)),
+                        Todo::Value(b),
+                        Todo::Value(a),
+                    ]);
                 }
                 ExprKind::Call(CallTarget::Intrin(op), args)
                     if args.len() == 2 && is_of_bits(*op) =>
                 {
-                    todo.push(Todo::Step(Step::Bits(*op)));
+                    todo.push(Todo::Instruction(Instruction::Bits(*op)));
                     todo.extend([Todo::Value(&args[1]), Todo::Value(&args[0])]);
                 }
                 _ => {
@@ -208,9 +210,9 @@ impl Program {
         stack.clear();
         for step in &self.0 {
             let value = match step {
-                Step::Number(v) => *v,
-                Step::Param(k) => *at.get(*k)?,
-                Step::Binary(op) => {
+                Instruction::Number(v) => *v,
+                Instruction::Param(k) => *at.get(*k)?,
+                Instruction::Binary(op) => {
                     let (b, a) = (stack.pop()?, stack.pop()?);
                     match op {
                         BinOp::Add => a.checked_add(b)?,
@@ -225,7 +227,7 @@ impl Program {
                         _ => return None,
                     }
                 }
-                Step::Bits(op) => {
+                Instruction::Bits(op) => {
                     let (b, a) = (stack.pop()?, stack.pop()?);
                     match op {
                         Intrin::BitAnd => a & b,

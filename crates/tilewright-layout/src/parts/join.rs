@@ -99,7 +99,7 @@ fn is_partition(shape: &[Dim], parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bo
             open || matches!(ends, (Some(n), Some(all)) if at.checked_add(n).is_some_and(|e| e <= all))
         })
     })
-        && (0..parts.len()).all(|a| (0..a).all(|b| are_apart(a, b, rank, parts, corners)))
+        && (0..parts.len()).all(|a| (0..a).all(|b| are_disjoint(a, b, rank, parts, corners)))
         && sum == dim::product(shape.iter().copied())
 }
 
@@ -114,7 +114,13 @@ fn ends_before(
 }
 
 /// Along some axis one ends before the other begins.
-fn are_apart(a: usize, b: usize, rank: usize, parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bool {
+fn are_disjoint(
+    a: usize,
+    b: usize,
+    rank: usize,
+    parts: &[Vec<Dim>],
+    corners: &[Vec<usize>],
+) -> bool {
     (0..rank).any(|axis| {
         ends_before(a, b, axis, parts, corners) || ends_before(b, a, axis, parts, corners)
     })

@@ -88,7 +88,7 @@ const ALL: Flag = Flag {
 /// `place_parts` by name.
 pub const PASS: Pass = Pass {
     name: "place_parts",
-    summary: "what a concatenation joins is computed where the whole lies, and slices are read there",
+    summary: "compute the parts of a concatenation where the whole lies, and read slices where they lie",
     options: &[&ALL],
     run: Run::Module(|module, given, why| place_parts(module, given.get(&ALL)?, why)),
 };

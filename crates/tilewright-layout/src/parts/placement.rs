@@ -11,7 +11,7 @@ use tilewright_ir::{
 };
 
 use super::join::Join;
-use super::slice::Sliced;
+use super::slice::{Slice, Sliced};
 use super::strides::{Strides, moving, reshaped, row_major, takes_strides};
 use super::users::Users;
 use tilewright_graph::classify::reads_own_cell;
@@ -206,8 +206,10 @@ impl Placing<'_> {
         if placed.regions.contains_key(&origin.id()) {
             return Err(format!("`{}` is part of something else", v.name()));
         }
-        let lies = || within.part(corner, &shape_of(v)?.0, &shape_of(&origin)?.0);
-        lies().ok_or_else(|| format!("`{}` is seen in another shape", v.name()))
+        shape_of(v)
+            .zip(shape_of(&origin))
+            .and_then(|((shape, _), (of_origin, _))| within.part(corner, &shape, &of_origin))
+            .ok_or_else(|| format!("`{}` is seen in another shape", v.name()))
     }
 
     /// The parts of a join. Boxes that are slices of one value, and together are it, are that value.
@@ -271,6 +273,37 @@ impl Placing<'_> {
         }
     }
 
+    /// Where a result that is a slice of an argument lies in it, if that pays.
+    fn sliced_region(
+        &self,
+        placed: &Placement,
+        result: &GraphVar,
+        arg: Option<&GraphExpr>,
+        slice: &Slice,
+    ) -> Result<Region, String> {
+        let Some(arg @ GraphExpr::Var(source)) = arg else {
+            return Err("it is a slice of a constant".to_owned());
+        };
+        let origin = self.graph.origins.find(source).id();
+        if !self.graph.given.contains(&origin) && !self.graph.computed.contains(&origin) {
+            return Err(format!("`{}` has no memory that others lie in", source.name()));
+        }
+        if !self.graph.may_move(result.id()) {
+            return Err("it is a result, and has memory of its own".to_owned());
+        }
+        let (shape, dtype) = shape_of(result).ok_or_else(unknown_shape)?;
+        let (from, _) = shape_of(source).ok_or_else(unknown_shape)?;
+        let own = placed.strides(self.graph, arg);
+        let own = own.unwrap_or_else(|| row_major(&from));
+        let before = placed.regions.get(&origin).map_or(Dim::from(0), |r| r.offset);
+        let (offset, strides) = slice.lies(&shape, &own);
+        let region = Region { offset: before + offset, strides };
+        self.pays(&region, result, dtype)?;
+        self.shares_no_sets(result, &region, &shape, dtype)?;
+        self.fits(placed, result, &region, None)?;
+        Ok(region)
+    }
+
     /// Places those results of a call that are slices, as far as that pays.
     fn slice(
         &self,
@@ -290,30 +323,7 @@ impl Placing<'_> {
             if placed.regions.contains_key(&result.id()) {
                 continue;
             }
-            let place = || -> Result<Region, String> {
-                let Some(GraphExpr::Var(source)) = args.get(*input) else {
-                    return Err("it is a slice of a constant".to_owned());
-                };
-                let origin = self.graph.origins.find(source).id();
-                if !self.graph.given.contains(&origin) && !self.graph.computed.contains(&origin) {
-                    return Err(format!("`{}` has no memory that others lie in", source.name()));
-                }
-                if !self.graph.may_move(result.id()) {
-                    return Err("it is a result, and has memory of its own".to_owned());
-                }
-                let (shape, dtype) = shape_of(result).ok_or_else(unknown_shape)?;
-                let (from, _) = shape_of(source).ok_or_else(unknown_shape)?;
-                let own = placed.strides(self.graph, &args[*input]);
-                let own = own.unwrap_or_else(|| row_major(&from));
-                let before = placed.regions.get(&origin).map_or(Dim::from(0), |r| r.offset);
-                let (offset, strides) = slice.lies(&shape, &own);
-                let region = Region { offset: before + offset, strides };
-                self.pays(&region, result, dtype)?;
-                self.shares_no_sets(result, &region, &shape, dtype)?;
-                self.fits(placed, result, &region, None)?;
-                Ok(region)
-            };
-            match place() {
+            match self.sliced_region(placed, result, args.get(*input), slice) {
                 Ok(region) => {
                     placed.regions.insert(result.id(), region);
                     lies[k] = true;

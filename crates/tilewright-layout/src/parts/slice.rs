@@ -79,13 +79,11 @@ impl Slice {
         let mut start = Vec::with_capacity(at.len());
         let mut steps = vec![Vec::with_capacity(at.len()); axes.len()];
         for index in at {
-            let no_sum = || unmatched_index("is no sum of multiples of axes", from, index);
-            let mut rest = Linear::from_expr(index).ok_or_else(no_sum)?;
+            let no_sum = unmatched_index("is no sum of multiples of axes", from, index);
+            let Some(mut rest) = Linear::from_expr(index) else { return Err(no_sum) };
             for (axis, steps) in axes.iter().zip(&mut steps) {
-                let step = match axis {
-                    Some(var) => rest.coefficient(var).ok_or_else(no_sum)?,
-                    None => 0,
-                };
+                let step = axis.as_ref().map_or(Some(0), |var| rest.coefficient(var));
+                let Some(step) = step else { return Err(no_sum) };
                 steps.push(
                     usize::try_from(step).map_err(|_| unmatched_index("goes down", from, index))?,
                 );

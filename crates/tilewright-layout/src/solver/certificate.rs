@@ -1,7 +1,7 @@
 //! Proofs of lower bounds: scripts for a small machine, which `check` runs.
 //!
 //! The machine holds a cost network (Cooper, de Givry, Sanchez, Schiex, Zytnicki and Werner 2010,
-//! "Soft arc consistency revisited"); `Certificate` says how it begins, and `Step` what can be done
+//! "Soft arc consistency revisited"); `Certificate` says how it begins, and `ProofStep` what can be done
 //! to it. A variable for each tensor and layout is what makes conversions that are paid once, however
 //! many calls need them, a sum of tables over two variables each.
 
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 /// * 1 costs the conversion from the layout in which the tensor is produced (nothing if it is the
 ///   same): a table with the call that writes the tensor, or by itself if the tensor is given.
 ///
-/// What is fixed beforehand is the only live value of its call. Each [`Step`] keeps this true: no
+/// What is fixed beforehand is the only live value of its call. Each [`ProofStep`] keeps this true: no
 /// choice costs less than the least of the target and of what the network now costs at its
 /// cheapest. At the end of a list the sum of the least entries of all tables is therefore a lower
 /// bound, as far as it does not exceed the target.
@@ -29,13 +29,13 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
     /// Lists of steps; the first one is where the proof begins.
-    pub lists: Vec<Vec<Step>>,
+    pub lists: Vec<Vec<ProofStep>>,
 }
 
 /// An instruction of a proof. Variables and values have the numbers of the first network throughout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Step {
+pub enum ProofStep {
     /// A value goes that another one replaces at no greater cost, whatever the others are: in each
     /// table, where the value is not forbidden, the other costs at most so much more, and these
     /// differences add up to nothing.
@@ -87,7 +87,7 @@ pub enum Step {
     },
 }
 
-/// A case of [`Step::Branch`].
+/// A case of [`ProofStep::Branch`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -97,7 +97,7 @@ pub struct Case {
     pub list: usize,
 }
 
-/// A component of a [`Step::Split`]: variables that no table connects with others.
+/// A component of a [`ProofStep::Split`]: variables that no table connects with others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::solver::certificate::{Certificate, Step};
+use crate::solver::certificate::{Certificate, ProofStep};
 use crate::solver::{Cost, Problem, Solution, Tensor};
 
 /// Why a plan is refused.
@@ -497,10 +497,10 @@ impl Run<'_> {
         };
         for (k, step) in steps.iter().enumerate() {
             match step {
-                Step::Dominated { variable, value, by } => {
+                ProofStep::Dominated { variable, value, by } => {
                     machine.dominated(*variable, *value, *by)?;
                 }
-                Step::Exclude { variable, value } => {
+                ProofStep::Exclude { variable, value } => {
                     let cost = if machine.is_live(*variable, *value) {
                         machine.bound(Some((*variable, *value)))
                     } else {
@@ -513,11 +513,11 @@ impl Run<'_> {
                     }
                     machine.remove(*variable, *value);
                 }
-                Step::Eliminate { variable } => machine.eliminate(*variable)?,
-                Step::Shift { scope, variable, amounts } => {
+                ProofStep::Eliminate { variable } => machine.eliminate(*variable)?,
+                ProofStep::Shift { scope, variable, amounts } => {
                     machine.shift(scope, *variable, amounts)?;
                 }
-                Step::Branch { variable, cases } => {
+                ProofStep::Branch { variable, cases } => {
                     last(k, steps)?;
                     let values: BTreeSet<usize> = cases.iter().map(|case| case.value).collect();
                     if !machine.values(*variable).iter().all(|value| values.contains(value)) {
@@ -531,7 +531,7 @@ impl Run<'_> {
                     }
                     return Ok(bound);
                 }
-                Step::Split { parts } => {
+                ProofStep::Split { parts } => {
                     last(k, steps)?;
                     let mut seen = BTreeSet::new();
                     let mut bound = machine.tables.get(&Vec::new()).map_or(0, |table| table[0]);
@@ -556,6 +556,6 @@ impl Run<'_> {
     }
 }
 
-fn last(k: usize, steps: &[Step]) -> Checked<()> {
+fn last(k: usize, steps: &[ProofStep]) -> Checked<()> {
     if k + 1 == steps.len() { Ok(()) } else { proof("steps follow after cases or parts".into()) }
 }

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::solver::certificate::Step;
+use crate::solver::certificate::ProofStep;
 use crate::solver::network::{FORBIDDEN, Network, Table};
 use crate::solver::reduce::strides;
 
@@ -31,7 +31,7 @@ pub(crate) fn ascend(
     enough: i64,
     rounds: usize,
     deadline: Instant,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<ProofStep>,
 ) -> usize {
     let live: Vec<usize> = net.live().collect();
     let mut sides: Vec<Vec<Side>> = net
@@ -140,7 +140,7 @@ fn shift(table: &mut Table, side: &mut Side, own: &mut [i64], amounts: &[i64]) {
 }
 
 /// The steps for all that was moved.
-fn emit(net: &Network, sides: &[Vec<Side>], steps: &mut Vec<Step>) {
+fn emit(net: &Network, sides: &[Vec<Side>], steps: &mut Vec<ProofStep>) {
     for (t, sides) in sides.iter().enumerate() {
         for (axis, side) in sides.iter().enumerate().filter(|(_, side)| any(&side.moved)) {
             let scope = &net.table(t).scope;
@@ -151,7 +151,7 @@ fn emit(net: &Network, sides: &[Vec<Side>], steps: &mut Vec<Step>) {
                 amounts[value] = amount;
             }
             let scope = scope.iter().map(|&v| net.variables[v].name).collect();
-            steps.push(Step::Shift { scope, variable: variable.name, amounts });
+            steps.push(ProofStep::Shift { scope, variable: variable.name, amounts });
         }
     }
 }

@@ -63,7 +63,7 @@ mod reduce;
 mod search;
 mod statistics;
 
-pub use certificate::{Case, Certificate, Component, Step};
+pub use certificate::{Case, Certificate, Component, ProofStep};
 pub use check::{CheckError, check};
 pub use cost::Cost;
 pub use evaluate::{evaluate, greedy};

@@ -176,7 +176,7 @@ impl Network {
         self.keep(v, &kept);
     }
 
-    /// Minimises over a variable, as `Step::Eliminate` says.
+    /// Minimises over a variable, as `ProofStep::Eliminate` says.
     pub fn eliminate(&mut self, v: usize) {
         let tables: Vec<Rc<Table>> =
             self.variables[v].tables.clone().into_iter().map(|t| self.take(t)).collect();

@@ -4,7 +4,7 @@
 //! with one value go, and so do those with at most two neighbours, whose minimum is a table of the
 //! neighbours (rules R0, R1 and R2).
 
-use crate::solver::certificate::Step;
+use crate::solver::certificate::ProofStep;
 use crate::solver::network::{FORBIDDEN, Network, Table};
 use crate::solver::statistics::Statistics;
 
@@ -15,7 +15,7 @@ const LARGEST: usize = 1 << 14;
 /// network is allowed.
 pub(crate) fn reduce(
     net: &mut Network,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<ProofStep>,
     statistics: &mut Statistics,
 ) -> bool {
     while let Some(v) = net.changed() {
@@ -44,8 +44,8 @@ pub(crate) fn reduce(
 }
 
 /// Eliminates a variable, and says so in the proof.
-pub(crate) fn eliminate(net: &mut Network, v: usize, steps: &mut Vec<Step>) {
-    steps.push(Step::Eliminate { variable: net.variables[v].name });
+pub(crate) fn eliminate(net: &mut Network, v: usize, steps: &mut Vec<ProofStep>) {
+    steps.push(ProofStep::Eliminate { variable: net.variables[v].name });
     net.eliminate(v);
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn eliminate(net: &mut Network, v: usize, steps: &mut Vec<Step>) {
 fn impossible(
     net: &mut Network,
     v: usize,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<ProofStep>,
     statistics: &mut Statistics,
 ) -> bool {
     for value in (0..net.size(v)).rev() {
@@ -70,13 +70,13 @@ fn impossible(
 }
 
 /// Removes a value, and says in the proof that it is excluded.
-pub(crate) fn exclude(net: &mut Network, v: usize, value: usize, steps: &mut Vec<Step>) {
+pub(crate) fn exclude(net: &mut Network, v: usize, value: usize, steps: &mut Vec<ProofStep>) {
     let variable = &net.variables[v];
-    steps.push(Step::Exclude { variable: variable.name, value: variable.values[value] });
+    steps.push(ProofStep::Exclude { variable: variable.name, value: variable.values[value] });
     net.delete(v, value);
 }
 
-fn dominated(net: &mut Network, v: usize, steps: &mut Vec<Step>, statistics: &mut Statistics) {
+fn dominated(net: &mut Network, v: usize, steps: &mut Vec<ProofStep>, statistics: &mut Statistics) {
     let mut value = net.size(v);
     while value > 0 {
         value -= 1;
@@ -84,7 +84,8 @@ fn dominated(net: &mut Network, v: usize, steps: &mut Vec<Step>, statistics: &mu
         if let Some(by) = rival {
             let Network { variables, .. } = &*net;
             let (name, values) = (variables[v].name, &variables[v].values);
-            let step = Step::Dominated { variable: name, value: values[value], by: values[by] };
+            let step =
+                ProofStep::Dominated { variable: name, value: values[value], by: values[by] };
             steps.push(step);
             net.delete(v, value);
             statistics.dominated += 1;

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use crate::solver::Cost;
-use crate::solver::certificate::{Case, Component, Step};
+use crate::solver::certificate::{Case, Component, ProofStep};
 use crate::solver::dual::ascend;
 use crate::solver::elimination::order;
 use crate::solver::improve::{decode, improve};
@@ -28,7 +28,7 @@ const ROUNDS: (usize, usize) = (1000, 24);
 const AGAIN: usize = 20;
 
 pub(crate) struct Search {
-    pub lists: Vec<Vec<Step>>,
+    pub lists: Vec<Vec<ProofStep>>,
     pub statistics: Statistics,
     /// Entries that the tables of a tree decomposition may have.
     entries: u64,
@@ -96,7 +96,7 @@ struct Node {
     /// Whether no branch led here.
     root: bool,
     /// The steps of the proof, and their place.
-    steps: Vec<Step>,
+    steps: Vec<ProofStep>,
     list: usize,
 }
 
@@ -201,11 +201,8 @@ impl Node {
             return;
         }
         improve(&self.net, &mut choice, self.deadline);
-        let named = |v: usize| {
-            let variable = &self.net.variables[v];
-            (variable.name, variable.values[choice[v]])
-        };
-        let named = self.net.live().map(named).collect();
+        let live = self.net.live().map(|v| (&self.net.variables[v], choice[v]));
+        let named = live.map(|(variable, k)| (variable.name, variable.values[k])).collect();
         self.found(search, self.net.cost(&choice), named);
     }
 
@@ -278,7 +275,7 @@ impl Node {
             target: node.bound,
             list: node.list,
         });
-        self.steps.push(Step::Split { parts: parts.collect() });
+        self.steps.push(ProofStep::Split { parts: parts.collect() });
         let found: Option<Vec<Found>> = nodes.into_iter().map(|node| node.best).collect();
         if let Some(found) = found {
             let cost = found.iter().fold(constant, |sum, found| sum + found.cost);
@@ -318,7 +315,7 @@ impl Node {
                 self.found(search, found.cost, found.choice);
             }
         }
-        self.steps.push(Step::Branch { variable: self.net.variables[v].name, cases });
+        self.steps.push(ProofStep::Branch { variable: self.net.variables[v].name, cases });
         self.done(bound);
     }
 

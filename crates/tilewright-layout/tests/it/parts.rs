@@ -8,7 +8,7 @@ use tilewright_layout::plan_memory;
 use tilewright_ops::elementwise::{Unary, unary};
 use tilewright_ops::movement::{concat, slice};
 use tilewright_runtime::MemoryPlan;
-use tilewright_runtime::plan::{Place, Within};
+use tilewright_runtime::plan::{ArgSource, Within};
 use tilewright_transform::lower;
 use tilewright_tvmscript::parse_module;
 
@@ -48,7 +48,9 @@ fn concatenations_of_concatenations_are_one_whole() {
         plan.values.iter().filter_map(|v| v.within.and_then(|w| w.byte.known())).collect();
     at.sort_unstable();
     assert_eq!(at, [0, 0, 0, 60, 120, 240]);
-    assert!(plan.values.iter().filter_map(|v| v.within).all(|w| w.whole == Place::Value(whole)));
+    assert!(
+        plan.values.iter().filter_map(|v| v.within).all(|w| w.whole == ArgSource::Value(whole))
+    );
     assert_eq!((plan.values[whole].first, plan.values[whole].last), (0, 4));
     let fixed = plan.at(&[]).expect("it fits");
     assert_eq!(fixed.arena_bytes, (2 * 24 * 5 * 4usize).next_multiple_of(64));
@@ -103,7 +105,7 @@ fn strides_that_disagree_and_places_that_are_none_are_refused() {
     let plan = planned(&text(strides, strides, parts)).expect("it is right");
     assert_eq!(plan.steps.len(), 3);
     let within: Vec<_> = plan.values.iter().map(|v| v.within).collect();
-    let part = |byte: usize| Some(Within { whole: Place::Value(2), byte: byte.into() });
+    let part = |byte: usize| Some(Within { whole: ArgSource::Value(2), byte: byte.into() });
     assert_eq!(within, [part(0), part(8), None]);
     for (first, second, parts, message) in [
         (strides, "", parts, "`g` is given for `A` a tensor with other strides"),
@@ -167,7 +169,7 @@ class Module:
 #[test]
 fn a_slice_lies_in_what_it_is_of() {
     let (strides, slice) = (", strides=(6, 2)", "[[0, 1], [[1, 0], [0, 2]]]");
-    for (of, whole) in [("a", Place::Value(0)), ("x", Place::Input(0))] {
+    for (of, whole) in [("a", ArgSource::Value(0)), ("x", ArgSource::Input(0))] {
         let plan = planned(&sliced(strides, slice, of)).expect("it is right");
         assert_eq!(plan.steps.len(), 2, "{of}");
         let part = Some(Within { whole, byte: 4.into() });
@@ -210,7 +212,7 @@ fn slices_that_are_joined_again_are_what_they_are_slices_of() {
     assert_eq!(plan.steps.len(), 2, "{:?}", plan.steps);
     assert_eq!(plan.at(&[]).expect("it fits").arena_bytes, 0);
     let bytes: Vec<_> = plan.values.iter().filter_map(|v| v.within).collect();
-    assert!(bytes.iter().all(|w| w.whole == Place::Output(0)), "{bytes:?}");
+    assert!(bytes.iter().all(|w| w.whole == ArgSource::Output(0)), "{bytes:?}");
     let bytes: Vec<_> = bytes.iter().filter_map(|w| w.byte.known()).collect();
     // Nothing reads the first slice.
     assert_eq!(bytes, [0, 60, 80]);

@@ -1,6 +1,8 @@
 //! The checker refuses what is not so.
 
-use tilewright_layout::solver::{CheckError, Cost, Options, Problem, Solution, Step, check, solve};
+use tilewright_layout::solver::{
+    CheckError, Cost, Options, Problem, ProofStep, Solution, check, solve,
+};
 
 use crate::generate::{Random, network, small, tangled};
 
@@ -84,21 +86,21 @@ fn change(random: &mut Random, plan: &mut Solution) -> bool {
     match (random.index(4), &mut steps[k]) {
         (0, _) => drop(steps.remove(k)),
         (1, _) => steps.swap(k, random.index(length)),
-        (2, Step::Eliminate { variable }) => {
+        (2, ProofStep::Eliminate { variable }) => {
             let value = random.index(2);
-            steps[k] = Step::Exclude { variable: *variable, value };
+            steps[k] = ProofStep::Exclude { variable: *variable, value };
         }
-        (_, Step::Dominated { value, by, .. }) => std::mem::swap(value, by),
-        (_, Step::Exclude { value, .. }) => *value ^= 1,
-        (_, Step::Eliminate { variable }) => *variable ^= 1,
-        (_, Step::Shift { amounts, .. }) => {
+        (_, ProofStep::Dominated { value, by, .. }) => std::mem::swap(value, by),
+        (_, ProofStep::Exclude { value, .. }) => *value ^= 1,
+        (_, ProofStep::Eliminate { variable }) => *variable ^= 1,
+        (_, ProofStep::Shift { amounts, .. }) => {
             let k = random.index(amounts.len());
             amounts[k] += random.below(2000) as i64 - 1000;
         }
-        (2, Step::Branch { cases, .. }) => drop(cases.pop()),
-        (_, Step::Branch { cases, .. }) => cases[0].list = random.index(count + 1),
-        (2, Step::Split { parts }) => drop(parts.pop()),
-        (_, Step::Split { parts }) => parts[0].target += 1 + random.below(50) as i64,
+        (2, ProofStep::Branch { cases, .. }) => drop(cases.pop()),
+        (_, ProofStep::Branch { cases, .. }) => cases[0].list = random.index(count + 1),
+        (2, ProofStep::Split { parts }) => drop(parts.pop()),
+        (_, ProofStep::Split { parts }) => parts[0].target += 1 + random.below(50) as i64,
     }
     true
 }
@@ -153,36 +155,37 @@ fn a_proof_belongs_to_its_problem() {
 
 #[test]
 fn a_proof_is_a_tree() {
-    let find = |memory, wanted: fn(&Step) -> bool| {
+    let find = |memory, wanted: fn(&ProofStep) -> bool| {
         let mut solved = (0..).filter_map(|seed| solved(tangled(seed, 6), memory));
         let has = |plan: &Solution| plan.certificate.lists.iter().flatten().any(wanted);
         solved.find(|(_, plan)| has(plan)).expect("some problem needs it")
     };
-    let (problem, plan) = find(0, |step| matches!(step, Step::Branch { .. }));
-    let wrong = |change: &dyn Fn(&mut Vec<Vec<Step>>), what: &str| {
+    let (problem, plan) = find(0, |step| matches!(step, ProofStep::Branch { .. }));
+    let wrong = |change: &dyn Fn(&mut Vec<Vec<ProofStep>>), what: &str| {
         let mut wrong = plan.clone();
         change(&mut wrong.certificate.lists);
         let answer = check(&problem, &wrong);
         let Err(CheckError::Proof(text)) = &answer else { panic!("{what}: {answer:?}") };
         assert!(text.contains(what), "{text}");
     };
-    let branching = |lists: &Vec<Vec<Step>>| {
-        let branches = |steps: &Vec<Step>| matches!(steps.last(), Some(Step::Branch { .. }));
+    let branching = |lists: &Vec<Vec<ProofStep>>| {
+        let branches =
+            |steps: &Vec<ProofStep>| matches!(steps.last(), Some(ProofStep::Branch { .. }));
         lists.iter().position(branches).expect("there is one")
     };
-    let change = |lists: &mut Vec<Vec<Step>>,
+    let change = |lists: &mut Vec<Vec<ProofStep>>,
                   change: &dyn Fn(&mut Vec<tilewright_layout::solver::Case>)| {
         let list = branching(lists);
-        if let Some(Step::Branch { cases, .. }) = lists[list].last_mut() {
+        if let Some(ProofStep::Branch { cases, .. }) = lists[list].last_mut() {
             change(cases);
         }
     };
     wrong(&|lists| change(lists, &|cases| cases[0].list = 0), "used twice");
     wrong(&|lists| change(lists, &|cases| cases[0].list = usize::MAX), "there is no list");
     wrong(&|lists| change(lists, &|cases| cases.truncate(1)), "is no case");
-    let after = |lists: &mut Vec<Vec<Step>>| {
+    let after = |lists: &mut Vec<Vec<ProofStep>>| {
         let list = branching(lists);
-        lists[list].push(Step::Eliminate { variable: 0 });
+        lists[list].push(ProofStep::Eliminate { variable: 0 });
     };
     wrong(&after, "follow");
     wrong(&|lists| lists.clear(), "there is no list 0");

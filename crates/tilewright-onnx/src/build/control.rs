@@ -9,7 +9,7 @@ use tilewright_ir::list::ListOp;
 use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphType, GraphVar, Result, Var};
 use tilewright_ops::Operand;
 
-use super::step::{Control, LoopGiven, Nested, OpenBody, Step};
+use super::step::{BodyStep, Control, LoopGiven, Nested, OpenBody};
 use super::{Builder, identifier};
 use crate::imported::{Element, Imported, Kind, Like};
 use crate::sizes;
@@ -21,7 +21,7 @@ fn object() -> GraphType {
 
 impl Builder {
     /// Adds a step that defines variables.
-    pub(super) fn add(&mut self, outs: &[GraphVar], step: Step) {
+    pub(super) fn add(&mut self, outs: &[GraphVar], step: BodyStep) {
         let Some(body) = self.bodies.last_mut() else { return };
         let at = (body.number, body.steps.len());
         self.defined_by.extend(outs.iter().map(|v| (v.id(), at)));
@@ -30,13 +30,13 @@ impl Builder {
 
     fn control(&mut self, control: Control) {
         let outs: Vec<GraphVar> = control.outs().into_iter().cloned().collect();
-        self.add(&outs, Step::Control(control));
+        self.add(&outs, BodyStep::Control(control));
     }
 
     /// Whether there is anything but calls of tensor functions.
     pub(super) fn has_control(&self) -> bool {
         let steps = self.bodies.iter().flat_map(|b| b.steps.iter().flatten());
-        steps.into_iter().any(|s| matches!(s, Step::Control(_)))
+        steps.into_iter().any(|s| matches!(s, BodyStep::Control(_)))
     }
 
     /// Starts a body.

@@ -12,7 +12,7 @@ use tilewright_ir::{
 };
 use tilewright_ops::Operand;
 
-use super::step::{Call, Control, Nested, Step};
+use super::step::{BodyStep, Call, Control, Nested};
 use crate::imported::{Imported, tensor_type};
 
 /// A tensor function, once for all calls with the same parameters.
@@ -105,15 +105,15 @@ impl<'b> Emit<'b> {
     /// The bindings of the steps that some values need.
     pub(super) fn bindings(
         &mut self,
-        steps: &[Option<Step>],
+        steps: &[Option<BodyStep>],
         results: &[Imported],
     ) -> Result<Vec<Binding>> {
         let live = live(self.functions, steps, results);
         let mut bindings = Vec::new();
         for (step, _) in steps.iter().flatten().zip(live).filter(|(_, live)| *live) {
             match step {
-                Step::Call(call) => self.call(call, &mut bindings)?,
-                Step::Control(control) => self.control(control, &mut bindings)?,
+                BodyStep::Call(call) => self.call(call, &mut bindings)?,
+                BodyStep::Control(control) => self.control(control, &mut bindings)?,
             }
         }
         Ok(bindings)
@@ -249,10 +249,10 @@ fn spread(ty: GraphType, value: GraphExpr, vars: &[GraphVar], bindings: &mut Vec
 }
 
 /// Whether a step gives sizes their values, which others may need without its result.
-fn brings_sizes(step: &Step) -> bool {
+fn brings_sizes(step: &BodyStep) -> bool {
     match step {
-        Step::Control(Control::Sizes { .. }) => true,
-        Step::Control(Control::Call { op: MATCH_CAST, out, .. }) => {
+        BodyStep::Control(Control::Sizes { .. }) => true,
+        BodyStep::Control(Control::Call { op: MATCH_CAST, out, .. }) => {
             out.ty().as_tensor().is_some_and(|t| t.shape.iter().any(|e| e.as_int().is_none()))
         }
         _ => false,
@@ -260,19 +260,19 @@ fn brings_sizes(step: &Step) -> bool {
 }
 
 /// The sizes that a step uses, those in its bodies and of its results included.
-fn used_sizes(functions: &[Shared], step: &Step, to: &mut HashSet<Var>) {
-    let mut exprs = |all: &[Expr]| to.extend(all.iter().flat_map(free_vars));
+fn used_sizes(functions: &[Shared], step: &BodyStep, to: &mut HashSet<Var>) {
     let outs: Vec<&GraphVar> = match step {
-        Step::Call(call) => {
-            exprs(&functions[call.func].scalars);
+        BodyStep::Call(call) => {
+            to.extend(functions[call.func].scalars.iter().flat_map(free_vars));
             call.outs.iter().collect()
         }
-        Step::Control(control) => control.outs(),
+        BodyStep::Control(control) => control.outs(),
     };
-    outs.iter().filter_map(|v| v.ty().as_tensor()).for_each(|t| exprs(&t.shape));
+    let shapes = outs.iter().filter_map(|v| v.ty().as_tensor()).flat_map(|t| &t.shape);
+    to.extend(shapes.flat_map(free_vars));
     let bodies = match step {
-        Step::Control(Control::If { then, otherwise, .. }) => vec![then, otherwise],
-        Step::Control(Control::Loop { body, .. }) => vec![body],
+        BodyStep::Control(Control::If { then, otherwise, .. }) => vec![then, otherwise],
+        BodyStep::Control(Control::Loop { body, .. }) => vec![body],
         _ => Vec::new(),
     };
     for inner in bodies.into_iter().flat_map(|body| body.steps.iter().flatten()) {
@@ -282,7 +282,7 @@ fn used_sizes(functions: &[Shared], step: &Step, to: &mut HashSet<Var>) {
 
 /// For each step that was not taken back, whether values need it, or sizes that its results have. What finds
 /// or checks sizes is always needed.
-fn live(functions: &[Shared], steps: &[Option<Step>], results: &[Imported]) -> Vec<bool> {
+fn live(functions: &[Shared], steps: &[Option<BodyStep>], results: &[Imported]) -> Vec<bool> {
     let mut needed: HashSet<u64> =
         results.iter().filter_map(Imported::var).map(GraphVar::id).collect();
     let mut sizes: HashSet<Var> = HashSet::new();
@@ -292,8 +292,8 @@ fn live(functions: &[Shared], steps: &[Option<Step>], results: &[Imported]) -> V
         .flatten()
         .map(|step| {
             let outs: Vec<&GraphVar> = match step {
-                Step::Call(call) => call.outs.iter().collect(),
-                Step::Control(control) => control.outs(),
+                BodyStep::Call(call) => call.outs.iter().collect(),
+                BodyStep::Control(control) => control.outs(),
             };
             let live = brings_sizes(step)
                 || outs.iter().any(|v| needed.contains(&v.id()))

@@ -12,16 +12,16 @@ pub(super) struct Call {
 }
 
 /// What a body consists of.
-pub(super) enum Step {
+pub(super) enum BodyStep {
     Call(Call),
     Control(Control),
 }
 
-impl Step {
+impl BodyStep {
     pub(super) fn args(&self) -> Vec<&Imported> {
         match self {
-            Step::Call(call) => call.args.iter().collect(),
-            Step::Control(control) => control.args(),
+            BodyStep::Call(call) => call.args.iter().collect(),
+            BodyStep::Control(control) => control.args(),
         }
     }
 }
@@ -30,14 +30,14 @@ impl Step {
 #[derive(Default)]
 pub(super) struct OpenBody {
     pub(super) number: usize,
-    pub(super) steps: Vec<Option<Step>>,
+    pub(super) steps: Vec<Option<BodyStep>>,
     /// Sizes that data decide in it.
     pub(super) sizes: Vec<Var>,
 }
 
 /// A body that is complete.
 pub(crate) struct Nested {
-    pub(super) steps: Vec<Option<Step>>,
+    pub(super) steps: Vec<Option<BodyStep>>,
     /// What it gives.
     pub(crate) results: Vec<Imported>,
     /// Sizes that are known only inside of it.
@@ -46,7 +46,7 @@ pub(crate) struct Nested {
 
 impl Nested {
     pub(super) fn args(&self) -> Vec<&Imported> {
-        self.steps.iter().flatten().flat_map(Step::args).chain(&self.results).collect()
+        self.steps.iter().flatten().flat_map(BodyStep::args).chain(&self.results).collect()
     }
 
     /// Whether a size is known outside, too.

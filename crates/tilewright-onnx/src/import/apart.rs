@@ -17,7 +17,7 @@ const MOST_APART: usize = 4;
 impl<'a> Importer<'a> {
     /// Imports the rest of the innermost graph in each branch of an `If`, whose branches give values of
     /// different ranks.
-    pub(super) fn apart(
+    pub(super) fn import_in_branches(
         &mut self,
         graph: &'a GraphProto,
         cond: &Imported,
@@ -34,9 +34,11 @@ impl<'a> Importer<'a> {
         let node = Node::new(proto, named, opset, inputs, self.model.folder.as_ref())?;
         self.apart += 1;
         let mut results = nested::branches_apart(self, &node, cond, rest);
-        let differ = |e: &Error| e.cause::<RanksDiffer>().is_some();
         // What is declared counts for all outputs, of those around as well, or for none.
-        if self.apart == 1 && matches!(&results, Err(Stop::Error(e)) if differ(e)) {
+        if self.apart == 1
+            && let Err(Stop::Error(e)) = &results
+            && e.cause::<RanksDiffer>().is_some()
+        {
             self.declared = true;
             results = nested::branches_apart(self, &node, cond, rest);
             self.declared = false;

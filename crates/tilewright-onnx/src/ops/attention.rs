@@ -298,6 +298,23 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     Ok(vec![y, k, v, shown])
 }
 
+/// A value as a graph of the node changes it, if there is that graph.
+fn changed_by<'a>(
+    importer: &mut dyn Graphs<'a>,
+    node: &Node<'a>,
+    name: &'static str,
+    x: Imported,
+) -> Result<Imported, Stop> {
+    let Some(graph) = node.optional_graph(name)? else { return Ok(x) };
+    let results = importer.graph(graph, std::slice::from_ref(&x))?;
+    let error = match <[Imported; 1]>::try_from(results) {
+        Ok([y]) if operand(&y) == operand(&x) => return Ok(y),
+        Ok([y]) => format!("the graph `{name}` makes {} of {}", operand(&y), operand(&x)),
+        Err(all) => format!("the graph `{name}` gives {} values", all.len()),
+    };
+    Err(Error::model(error).into())
+}
+
 /// Attention of heads whose scores and probabilities graphs of the node change.
 fn flex_attention<'a>(
     importer: &mut dyn Graphs<'a>,
@@ -311,29 +328,14 @@ fn flex_attention<'a>(
     };
     let usual = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
     let precision = node.element("softmax_precision", data::element_type)?.unwrap_or(usual);
-    let changed = |importer: &mut dyn Graphs<'a>, name, x: Imported| -> Result<Imported, Stop> {
-        let Some(graph) = node.optional_graph(name)? else { return Ok(x) };
-        let results = importer.graph(graph, std::slice::from_ref(&x))?;
-        match <[Imported; 1]>::try_from(results) {
-            Ok([y]) if operand(&y) == operand(&x) => Ok(y),
-            Ok([y]) => Err(Error::model(format!(
-                "the graph `{name}` makes {} of {}",
-                operand(&y),
-                operand(&x)
-            ))
-            .into()),
-            Err(all) => {
-                Err(Error::model(format!("the graph `{name}` gives {} values", all.len())).into())
-            }
-        }
-    };
+
     let mut c = Compose::new(node, importer.builder());
     let raw = scaled_scores(&mut c, q, k, scale)?;
     let scores = c.cast(&raw, precision)?;
-    let scores = changed(importer, "score_mod", scores)?;
+    let scores = changed_by(importer, node, "score_mod", scores)?;
     let mut c = Compose::new(node, importer.builder());
     let p = c.with("Softmax", &[&scores], [int("axis", -1)])?;
-    let p = changed(importer, "prob_mod", p)?;
+    let p = changed_by(importer, node, "prob_mod", p)?;
     let mut c = Compose::new(node, importer.builder());
     let wide_v = c.cast(v, precision)?;
     let y = product(&mut c, &p, &wide_v)?;
@@ -377,7 +379,7 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let rotated = c.slice(&heads, 3, 0, turned)?;
     let interleaved = node.flag("interleaved", false)?;
     let (x1, x2) = if interleaved {
-        let mut every = |from: i64| {
+        let [even, odd] = [0, 1].map(|from| {
             let inputs = [
                 &rotated,
                 &value::list(&[from])?,
@@ -386,17 +388,12 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
                 &value::list(&[2])?,
             ];
             c.op("Slice", &inputs)
-        };
-        (every(0)?, every(1)?)
+        });
+        (even?, odd?)
     } else {
         (c.slice(&rotated, 3, 0, half)?, c.slice(&rotated, 3, half, turned)?)
     };
-    let mut pair = |x: &Imported, y: &Imported, op: &str| {
-        let x = c.op("Mul", &[&cos, x])?;
-        let y = c.op("Mul", &[&sin, y])?;
-        c.op(op, &[&x, &y])
-    };
-    let (real, imaginary) = (pair(&x1, &x2, "Sub")?, pair(&x2, &x1, "Add")?);
+    let (real, imaginary) = c.turned([&x1, &x2], [&cos, &sin])?;
     let joined = if interleaved {
         let mut single = real.shape();
         single.push(Dim::from(1));
@@ -501,12 +498,12 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         ("gated_delta", (true, true)),
     ];
     let (gated, delta) = node.choice("update_rule", "gated_delta", &rules)?;
-    let needed = |value, wanted: bool, name: &str| match (value, wanted) {
-        (None, true) => Err(Error::model(format!("`{rule}` needs the input `{name}`"))),
-        (value, true) => Ok(value),
-        (_, false) => Ok(None),
-    };
-    let (decay, beta) = (needed(decay, gated, "decay")?, needed(beta, delta, "beta")?);
+    for (value, wanted, name) in [(decay, gated, "decay"), (beta, delta, "beta")] {
+        if wanted && value.is_none() {
+            return Err(Error::model(format!("`{rule}` needs the input `{name}`")));
+        }
+    }
+    let (decay, beta) = (decay.filter(|_| gated), beta.filter(|_| delta));
     let query_heads = heads(node, "q_num_heads", width_of(q, node)?)?;
     let scale = match f64::from(node.float_or("scale", 0.0)?) {
         0.0 => 1.0 / ((width_of(q, node)? / query_heads) as f64).sqrt(),

@@ -150,6 +150,18 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         }
     }
 
+    /// Complex numbers, as their real and imaginary parts, turned by angles, as their cosines and sines.
+    pub(crate) fn turned(
+        &mut self,
+        [re, im]: [&Imported; 2],
+        [cos, sin]: [&Imported; 2],
+    ) -> Result<(Imported, Imported)> {
+        let [x, y] = [self.op("Mul", &[cos, re])?, self.op("Mul", &[sin, im])?];
+        let real = self.op("Sub", &[&x, &y])?;
+        let [x, y] = [self.op("Mul", &[cos, im])?, self.op("Mul", &[sin, re])?];
+        Ok((real, self.op("Add", &[&x, &y])?))
+    }
+
     /// The part of an axis from one position up to another.
     pub(crate) fn slice(
         &mut self,

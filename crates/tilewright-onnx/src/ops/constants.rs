@@ -103,8 +103,9 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if (0..3).any(|at| matches!(node.optional(at), Some(Imported::Var { .. }))) {
         return super::dynamic::range(node, b);
     }
-    let part = |at, what| required(node.constant_scalar(at, what)?, &format!("the input `{what}`"));
-    let (start, limit, delta) = (part(0, "start")?, part(1, "limit")?, part(2, "delta")?);
+    let start = required(node.constant_scalar(0, "start")?, "the input `start`")?;
+    let limit = required(node.constant_scalar(1, "limit")?, "the input `limit`")?;
+    let delta = required(node.constant_scalar(2, "delta")?, "the input `delta`")?;
     let dtype = start.dtype();
     if limit.dtype() != dtype || delta.dtype() != dtype {
         return Err(Error::model("start, limit and delta must have one type"));

@@ -196,10 +196,12 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let explicit = window::signed_pads(node, n)?;
     // What is wanted beyond the extent times the stride: then the extents do not matter.
     let same = output_shape.is_none() && matches!(auto, window::AutoPad::Same(_));
-    let known = match same {
-        true => vec![1; n],
-        false if output_shape.is_some() => dim::fixed(&extents, node.op())?,
-        false => Vec::new(),
+    let known = if same {
+        vec![1; n]
+    } else if output_shape.is_some() {
+        dim::fixed(&extents, node.op())?
+    } else {
+        Vec::new()
     };
     let wanted: Option<Vec<i64>> = match (&output_shape, same) {
         (Some(shape), _) => Some(shape.clone()),

@@ -161,12 +161,13 @@ pub(crate) fn non_max_suppression(node: &Node, b: &mut Builder) -> Result<Vec<Im
     if most == 0 {
         return one(Imported::Const(Tensor::zeros(DType::I64, &[0, 3])?));
     }
-    let mut limit = |at: usize, default: f32| match node.optional(at) {
-        None => Tensor::from_slice(&[1], &[default]).map(Imported::Const),
-        Some(v) if v.dtype() == DType::F32 => value::reshape_to(b, v, &[1usize]),
-        Some(v) => Err(Error::model(format!("input {at} is {}, not float32", v.dtype()))),
-    };
-    let (overlap, least) = (limit(3, 0.0)?, limit(4, f32::NEG_INFINITY)?);
+    let [overlap, least] =
+        [(3, 0.0), (4, f32::NEG_INFINITY)].map(|(at, default)| match node.optional(at) {
+            None => Tensor::from_slice(&[1], &[default]).map(Imported::Const),
+            Some(v) if v.dtype() == DType::F32 => value::reshape_to(b, v, &[1usize]),
+            Some(v) => Err(Error::model(format!("input {at} is {}, not float32", v.dtype()))),
+        });
+    let (overlap, least) = (overlap?, least?);
     let p = Suppression { boxes: operand(boxes), scores: operand(scores), most, centred };
     let keep = b.call("non_max_suppression", &p, [boxes, scores, &overlap, &least], || {
         dynamic::non_max_suppression(&p)

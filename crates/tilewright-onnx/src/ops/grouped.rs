@@ -69,8 +69,8 @@ fn projections(node: &Node, c: &mut Compose, heads: [usize; 2]) -> Result<[Impor
             }
             let size = width / parts;
             let (q, k) = (heads[0] * size, heads[1] * size);
-            let part = |c: &mut Compose, from: usize, to: usize| c.slice(first, 2, from, to);
-            Ok([part(c, 0, q)?, part(c, q, q + k)?, part(c, q + k, width)?])
+            let queries = c.slice(first, 2, 0, q)?;
+            Ok([queries, c.slice(first, 2, q, q + k)?, c.slice(first, 2, q + k, width)?])
         }
         _ => Err(Error::model("keys and values come together only")),
     }
@@ -151,19 +151,8 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
         length = longer(c, length, before)?;
     }
     let starts = c.cast(&before, DType::I32)?;
-    let mut grown = |rows: &Imported, past: Option<&Imported>| -> Result<Imported> {
-        let mut old = operand(rows);
-        match past {
-            Some(past) => old = operand(past),
-            None => old.shape[2] = Dim::from(0),
-        }
-        let rows_of = operand(rows);
-        let kept = past.filter(|_| old.shape.get(2).is_some_and(|d| *d != 0));
-        let args = kept.into_iter().chain([rows, &starts]);
-        let key = (&old, &rows_of, length);
-        c.b.call("append_rows", &key, args, || append_rows(&old, &rows_of, length))
-    };
-    let (keys, values) = (grown(&k, past.map(|p| p[0]))?, grown(&v, past.map(|p| p[1]))?);
+    let keys = appended(c, past.map(|p| p[0]), &k, &starts, length)?;
+    let values = appended(c, past.map(|p| p[1]), &v, &starts, length)?;
     let scale = match f64::from(node.float_or("scale", 0.0)?) {
         0.0 => 1.0 / (size.fixed(node.op())? as f64).sqrt(),
         scale => scale,
@@ -196,6 +185,25 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
     let p = c.cast(&p, values.dtype())?;
     let y = product(c, &p, &values)?;
     Ok(vec![without_heads(c, &y)?, keys, values])
+}
+
+/// Rows behind those of the past, as many as `length` in all.
+fn appended(
+    c: &mut Compose,
+    past: Option<&Imported>,
+    rows: &Imported,
+    starts: &Imported,
+    length: Dim,
+) -> Result<Imported> {
+    let new = operand(rows);
+    let mut old = new.clone();
+    match past {
+        Some(past) => old = operand(past),
+        None => old.shape[2] = Dim::from(0),
+    }
+    let kept = past.filter(|_| old.shape.get(2).is_some_and(|d| *d != 0));
+    let args = kept.into_iter().chain([rows, starts]);
+    c.b.call("append_rows", &(&old, &new, length), args, || append_rows(&old, &new, length))
 }
 
 /// Softmax of rows of scores `[batch, heads, queries, keys]`, where a further score of each head, which

@@ -55,8 +55,9 @@ pub(crate) fn dict_vectorizer(node: &Node, b: &mut Builder) -> Result<Vec<Import
     let places = match (&vocabulary, &**keys) {
         (Labels::Texts(vocabulary), Imported::Text(keys)) => {
             let at: HashMap<&String, i64> = keys.values().iter().zip(1..).collect();
-            let place = |word: &String| at.get(word).copied().unwrap_or(0);
-            value::list(&vocabulary.values().iter().map(place).collect::<Vec<_>>())?
+            let words = vocabulary.values().iter();
+            let places = words.map(|word| at.get(word).copied().unwrap_or(0));
+            value::list(&places.collect::<Vec<_>>())?
         }
         (Labels::Numbers(vocabulary), keys) if keys.dtype() == DType::I64 => {
             places_of_numbers(&mut c, vocabulary, keys, count)?

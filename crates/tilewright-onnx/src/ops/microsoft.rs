@@ -194,23 +194,31 @@ fn activated_by_name(node: &Node, c: &mut Compose, x: &Imported) -> Result<Impor
     }
 }
 
+/// An operand with its axes exchanged as two attributes say: the last two, and the first one among them.
+fn exchanged(
+    node: &Node,
+    c: &mut Compose,
+    at: usize,
+    last: &'static str,
+    batch: &'static str,
+) -> Result<Imported> {
+    let x = node.input(at)?;
+    let rank = x.rank();
+    let mut order: Vec<usize> = (0..rank).collect();
+    // The first axis goes before the last one.
+    if node.flag(batch, false)? && rank > 2 {
+        order[..rank - 1].rotate_left(1);
+    }
+    if node.flag(last, false)? && rank > 1 {
+        order.swap(rank - 2, rank - 1);
+    }
+    c.transpose(x, &order)
+}
+
 /// A product of matrices, some of whose axes are exchanged before, times a number.
 fn scaled_matmul(node: &Node, c: &mut Compose) -> Result<Imported> {
-    let side = |c: &mut Compose, at: usize, last: &'static str, batch: &'static str| {
-        let x = node.input(at)?;
-        let rank = x.rank();
-        let mut order: Vec<usize> = (0..rank).collect();
-        // The first axis goes before the last one.
-        if node.flag(batch, false)? && rank > 2 {
-            order[..rank - 1].rotate_left(1);
-        }
-        if node.flag(last, false)? && rank > 1 {
-            order.swap(rank - 2, rank - 1);
-        }
-        c.transpose(x, &order)
-    };
-    let x = side(c, 0, "transA", "transBatchA")?;
-    let y = side(c, 1, "transB", "transBatchB")?;
+    let x = exchanged(node, c, 0, "transA", "transBatchA")?;
+    let y = exchanged(node, c, 1, "transB", "transBatchB")?;
     let z = c.op("MatMul", &[&x, &y])?;
     let alpha = node.float_or("alpha", 1.0)?;
     if alpha == 1.0 {
@@ -393,11 +401,11 @@ fn key_mask(c: &mut Compose, mask: &Imported, batch: Dim, keys: Dim) -> Result<I
         [n] if n == batch * 2 => {
             let positions = c.positions(keys)?;
             let mask = c.cast(mask, DType::I64)?;
-            let part = |c: &mut Compose, from: Dim| {
+            let [ends, starts] = [Dim::from(0), batch].map(|from| {
                 let part = c.slice(&mask, 0, from, from + batch)?;
                 c.reshape(&part, &[batch, single, single, single])
-            };
-            let (ends, starts) = (part(c, Dim::from(0))?, part(c, batch)?);
+            });
+            let (ends, starts) = (ends?, starts?);
             let before = c.op("Less", &[&positions, &ends])?;
             let behind = c.op("GreaterOrEqual", &[&positions, &starts])?;
             c.op("And", &[&before, &behind])
@@ -526,11 +534,11 @@ pub(super) fn attend_all(
                 return Err(Error::model(format!("{} are no keys and values", operand(past))));
             }
             let shape = past.shape()[1..].to_vec();
-            let part = |c: &mut Compose, k: usize| {
+            let [keys, values] = [0, 1].map(|k| {
                 let part = c.slice(past, 0, k, k + 1)?;
                 c.reshape(&part, &shape)
-            };
-            Some([part(c, 0)?, part(c, 1)?])
+            });
+            Some([keys?, values?])
         }
     };
     let all = attend(node, c, qkv, mask, addend, parts.as_ref().map(<[Imported; 2]>::each_ref))?;

@@ -65,7 +65,6 @@ fn listed(node: &Node, names: [&'static str; 4]) -> Result<Values> {
 
 /// What stands for a value that no key has.
 fn default_value(node: &Node, values: &Values) -> Result<Values> {
-    let number = |t: Result<Tensor>, to: DType| fold::cast(&t?, to).map(Values::Numbers);
     let tensor = [
         node.text_tensor("default_tensor")?.map(Values::Texts),
         node.number_tensor("default_tensor")?.map(Values::Numbers),
@@ -85,13 +84,15 @@ fn default_value(node: &Node, values: &Values) -> Result<Values> {
             _ => Err(Error::model("attribute `default_tensor` has another type than the values")),
         };
     }
-    match values {
-        Values::Texts(_) => Texts::new(&[1], vec![text.to_owned()]).map(Values::Texts),
-        Values::Numbers(t) if t.dtype().is_float() => {
-            number(Tensor::from_slice(&[1], &[float]), t.dtype())
-        }
-        Values::Numbers(t) => number(Tensor::from_slice(&[1], &[whole]), t.dtype()),
-    }
+    let Values::Numbers(t) = values else {
+        return Texts::new(&[1], vec![text.to_owned()]).map(Values::Texts);
+    };
+    let default = if t.dtype().is_float() {
+        Tensor::from_slice(&[1], &[float])?
+    } else {
+        Tensor::from_slice(&[1], &[whole])?
+    };
+    fold::cast(&default, t.dtype()).map(Values::Numbers)
 }
 
 /// The value at the position of the key that an element equals, the last one of equal keys.
@@ -175,14 +176,16 @@ pub(crate) fn picked(
 
 /// For each string of the first input one more than the position of the last key that it equals, or zero.
 pub(crate) fn places_of_texts(node: &Node, b: &mut Builder, keys: &Texts) -> Result<Imported> {
-    let at: HashMap<&String, i64> = keys.values().iter().zip(1..).collect();
-    let find = |x: &Texts| {
-        let found: Vec<i64> = x.values().iter().map(|v| at.get(v).copied().unwrap_or(0)).collect();
-        Tensor::from_slice(x.shape(), &found).map(Imported::Const)
+    let (chosen, texts) = match node.input(0)? {
+        Imported::Chosen { at, of } => (Some(at), of),
+        _ => (None, text::texts(node, 0)?),
     };
-    match node.input(0)? {
-        Imported::Chosen { at, of } => picked(node, b, at, &find(of)?),
-        _ => find(text::texts(node, 0)?),
+    let at: HashMap<&String, i64> = keys.values().iter().zip(1..).collect();
+    let found: Vec<i64> = texts.values().iter().map(|v| at.get(v).copied().unwrap_or(0)).collect();
+    let found = Tensor::from_slice(texts.shape(), &found).map(Imported::Const)?;
+    match chosen {
+        Some(at) => picked(node, b, at, &found),
+        None => Ok(found),
     }
 }
 

@@ -65,15 +65,15 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         });
     }
     check_extents(&shape)?;
-    let product = |shape: &[Dim]| dim::product(shape.iter().copied());
-    let (have, given) = (product(&x.shape()), product(&shape));
+    let have = dim::product(x.shape().iter().copied());
+    let given = dim::product(shape.iter().copied());
     if let Some(k) = open {
         if given == 0 {
             return Err(contradiction());
         }
         shape[k] = have.floordiv(given);
     }
-    let total = product(&shape);
+    let total = dim::product(shape.iter().copied());
     let open = have.known().is_none() || total.known().is_none();
     if total != have && open && (b.depth() > 1 || !b.facts.can_take(have, total)) {
         // As many elements as there must be, which a run sees to.
@@ -305,11 +305,12 @@ fn checked_sizes(list: &[Integer]) -> Result<Vec<Dim>> {
 pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let (starts, ends, along, steps) = if node.opset < 10 {
-        let bounds = |name| required(node.ints(name)?.map(integers), &format!("`{name}`"));
-        (bounds("starts")?, bounds("ends")?, node.ints("axes")?, None)
+        let [starts, ends] = ["starts", "ends"]
+            .map(|name| required(node.ints(name)?.map(integers), &format!("`{name}`")));
+        (starts?, ends?, node.ints("axes")?, None)
     } else {
-        let bounds = |at, name| required(node.integers(at, name)?, &format!("`{name}`"));
-        let (starts, ends) = (bounds(1, "starts")?, bounds(2, "ends")?);
+        let starts = required(node.integers(1, "starts")?, "`starts`")?;
+        let ends = required(node.integers(2, "ends")?, "`ends`")?;
         (starts, ends, node.constant_ints(3, "axes")?, node.constant_ints(4, "steps")?)
     };
     let along = match along {
@@ -458,12 +459,9 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             let [n, c, h, w] = x.shape()[..] else {
                 return Err(Error::model(format!("{} is no image", operand(x))));
             };
-            let blocks = |d: Dim| d.floordiv(block) * block;
-            if blocks(h) != h || blocks(w) != w {
-                let error =
-                    Error::model(format!("{} does not split into blocks of {block}", operand(x)));
-                return Err(unequal(error, [(h, blocks(h)), (w, blocks(w))]));
-            }
+            let error =
+                Error::model(format!("{} does not split into blocks of {block}", operand(x)));
+            movement::require_blocks([h, w], block, error)?;
             let (rows, columns, cell) = (h.floordiv(block), w.floordiv(block), block.into());
             let cut = reshape_to(b, x, &[n, c, rows, cell, columns, cell])?;
             let moved = transpose_by(b, &cut, &[0, 1, 3, 5, 2, 4])?;

@@ -21,9 +21,7 @@ use crate::operator::{MANY, Operator, graphs};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
-use crate::proto::{
-    DimensionProto, DimensionValue, GraphProto, TypeValue, ValueInfoProto, declared_rank,
-};
+use crate::proto::{DimensionValue, GraphProto, TypeValue, declared_rank};
 use crate::sizes;
 
 /// The operators that are imported here.
@@ -70,8 +68,8 @@ fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Im
         return importer.graph(if cond != 0 { yes } else { no }, &[]);
     }
     let (mut then, mut otherwise) = both(importer, node, graphs, &cond, Way::Computed)?;
-    let differ = |(a, b): (&Imported, &Imported)| a.rank() != b.rank();
-    if then.results.iter().zip(&otherwise.results).any(differ) {
+    let mut results = then.results.iter().zip(&otherwise.results);
+    if results.any(|(a, b)| a.rank() != b.rank()) {
         (then, otherwise) = both(importer, node, graphs, &cond, Way::Declared)?;
     }
     match choice(importer, &cond, then, otherwise) {
@@ -138,8 +136,8 @@ fn both<'a>(
     cond: &Imported,
     way: Way<'_>,
 ) -> Result<(Nested, Nested), Stop> {
-    let mut body = |graph| branch(importer, graph, way);
-    Ok(match (body(then)?, body(otherwise)?) {
+    let then = branch(importer, then, way)?;
+    Ok(match (then, branch(importer, otherwise, way)?) {
         (Ok(then), Ok(otherwise)) => (then, otherwise),
         (Ok(then), Err(why)) => {
             let otherwise = unreachable(importer, node, cond, ("else_branch", &why), &then)?;
@@ -160,15 +158,16 @@ fn declared(
     results: Vec<Imported>,
 ) -> Result<Vec<Imported>> {
     let results = results.into_iter().zip(&graph.output);
-    let one = |(value, info): (Imported, &ValueInfoProto)| match (&value, declared_rank(info)) {
-        (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
-            if value.shape().iter().all(|d| *d == 1) =>
-        {
-            value::reshape_to::<Dim>(importer.builder(), &value, &vec![1.into(); rank])
-        }
-        _ => Ok(value),
-    };
-    results.map(one).collect()
+    results
+        .map(|(value, info)| match (&value, declared_rank(info)) {
+            (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
+                if value.shape().iter().all(|d| *d == 1) =>
+            {
+                value::reshape_to::<Dim>(importer.builder(), &value, &vec![1.into(); rank])
+            }
+            _ => Ok(value),
+        })
+        .collect()
 }
 
 /// A branch; or why its operators cannot take what they are given, at sizes at which a run may never
@@ -230,6 +229,7 @@ fn unreachable(
 }
 
 /// A loop: how often, whether at all, and what is carried.
+#[derive(Clone)]
 pub(crate) struct Repeat {
     /// How often at most.
     pub(crate) trip: Option<Imported>,
@@ -316,18 +316,16 @@ fn repeat<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Impo
     if let Some(name) = never_runs(importer, node)? {
         return Err(Stop::Fix(vec![name]));
     }
-    let is_never = |v: &Option<Imported>| {
-        v.as_ref().is_some_and(|v| known(v).is_ok_and(|n| n.is_some_and(|n| n < 1)))
-    };
-    if is_never(&trip) || is_never(&cond) {
+    if [&trip, &cond].into_iter().flatten().any(|v| matches!(known(v), Ok(Some(..1)))) {
         return without_iterations(node, graph, carried);
     }
     let depth = importer.builder().depth();
-    let given = || Repeat { trip: trip.clone(), cond: cond.clone(), carried: carried.clone() };
-    match looped(importer, given(), |importer, at, carried| iterate(importer, graph, at, carried)) {
+    let given = Repeat { trip, cond, carried };
+    let again = given.clone();
+    match looped(importer, given, |importer, at, carried| iterate(importer, graph, at, carried)) {
         Err(Stop::Error(e)) if e.cause::<RanksDiffer>().is_some() => {
             importer.builder().drop_bodies(depth);
-            first_apart(importer, node, graph, given())
+            first_apart(importer, node, graph, again)
         }
         results => results,
     }
@@ -362,11 +360,11 @@ fn without_iterations(
             return Err(Error::model(error).into());
         };
         let dims = ty.shape.iter().flat_map(|shape| &shape.dim);
-        let extent = |d: &DimensionProto| match d.value {
+        let extents = dims.map(|d| match d.value {
             Some(DimensionValue::Value(n)) => n,
             _ => 0,
-        };
-        let shape: Vec<i64> = [0].into_iter().chain(dims.map(extent)).collect();
+        });
+        let shape: Vec<i64> = [0].into_iter().chain(extents).collect();
         let shape = checked_shape(&shape)?;
         let empty = Tensor::zeros(data::element_type(ty.elem_type)?, &shape)?;
         results.push(Imported::Const(empty));
@@ -502,13 +500,12 @@ fn scan<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Import
         };
         return scanned_over(importer, node, &scan, states, over);
     }
-    let zeros = |count| vec![0; count];
     let scan = Scan {
         graph,
-        axes: zeros(over.len()),
+        axes: vec![0; over.len()],
         backward: each(node, "directions", over.len())?,
-        out_axes: zeros(outputs),
-        out_backward: zeros(outputs),
+        out_axes: vec![0; outputs],
+        out_backward: vec![0; outputs],
     };
     // Each sample by itself.
     let batch: Vec<Dim> = inputs.iter().filter_map(|x| x.shape().first().copied()).collect();
@@ -521,10 +518,10 @@ fn scan<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Import
     let given = Repeat { trip: Some(trip), cond: None, carried: Vec::new() };
     looped(importer, given, |importer, sample, _| {
         let mut c = Compose::new(node, importer.builder());
-        let axis = || crate::ops::compose::int("axis", 0);
+
         let mut own = Vec::new();
         for x in &inputs {
-            own.push(c.with("Gather", &[x, sample], [axis()])?);
+            own.push(c.with("Gather", &[x, sample], [crate::ops::compose::int("axis", 0)])?);
         }
         let (states, over) = own.split_at(states.len());
         let results = scanned_over(importer, node, &scan, states, over)?;

@@ -35,21 +35,22 @@ pub(crate) static OPERATORS: &[Operator] = &[
 /// A function of the softmax family along an axis, and its name.
 type Along = (&'static str, fn(&Operand, i64) -> Result<TensorFunc>);
 
+fn call_along(b: &mut Builder, x: &Imported, (name, make): Along, at: usize) -> Result<Imported> {
+    let at = at as i64;
+    b.call_on(name, [x], at, |[x]| make(x, at))
+}
+
 /// Before opset 13, all axes from the given one on count as one. `from` does so; without it, the data
 /// become a matrix.
 fn softmax(node: &Node, b: &mut Builder, of: Along, from: Option<Along>) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let mut call = |x: &Imported, (base, make): Along, at: usize| {
-        let at = at as i64;
-        b.call_on(base, [x], at, |[x]| make(x, at))
-    };
     if node.opset >= 13 {
-        return one(call(x, of, axis(node.int_or("axis", -1)?, x.rank())?)?);
+        return one(call_along(b, x, of, axis(node.int_or("axis", -1)?, x.rank())?)?);
     }
     let at = axis_or_end(node.int_or("axis", 1)?, x.rank())?;
     if let Some(from) = from {
         // Over one axis, both say the same.
-        return one(call(x, if at + 1 == x.rank() { of } else { from }, at)?);
+        return one(call_along(b, x, if at + 1 == x.rank() { of } else { from }, at)?);
     }
     let shape = x.shape();
     let (rows, columns) = shape.split_at(at);

@@ -66,8 +66,9 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     let y = match level {
         4 => {
             let x = operand(&flat);
-            let make = || blocks::quantize(&x, block);
-            let quantized = c.b.call_many("quantize_blocks", &(&x, block), [&flat], make)?;
+            let quantized = c.b.call_many("quantize_blocks", &(&x, block), [&flat], || {
+                blocks::quantize(&x, block)
+            })?;
             let key = (rows, &weights);
             c.b.call("integer_product_of_blocks", &key, quantized.iter().chain(given), || {
                 blocks::integer_product(rows, &weights)

@@ -108,11 +108,8 @@ fn qlinear_mul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         [parameters(node, c, 1)?, parameters(node, c, 4)?, parameters(node, c, 6)?];
     let ratio = c.op("Mul", &[&sx, &sy])?;
     let ratio = c.op("Div", &[&ratio, &sz])?;
-    let centred = |c: &mut Compose, at: usize, zero: &Imported| {
-        let x = c.cast(node.input(at)?, DType::F32)?;
-        c.op("Sub", &[&x, zero])
-    };
-    let (x, y) = (centred(c, 0, &zx)?, centred(c, 3, &zy)?);
+    let [x, y] = [c.cast(node.input(0)?, DType::F32)?, c.cast(node.input(3)?, DType::F32)?];
+    let (x, y) = (c.op("Sub", &[&x, &zx])?, c.op("Sub", &[&y, &zy])?);
     let z = c.op("Mul", &[&x, &y])?;
     let z = c.op("Mul", &[&z, &ratio])?;
     let z = c.op("Add", &[&z, &zz])?;
@@ -252,18 +249,18 @@ pub(crate) fn qlinear_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<I
 
 /// The sum of each window over the number of its cells, whatever of it is padding or lies behind that.
 fn average_of_all(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
-    let attributes = || node.attributes(&POOL);
+    let attributes = node.attributes(&POOL);
     if !node.flag("ceil_mode", false)? {
-        let attributes = attributes().into_iter().chain([int("count_include_pad", 1)]);
+        let attributes = attributes.into_iter().chain([int("count_include_pad", 1)]);
         return c.with("AveragePool", &[x], attributes);
     }
-    let mean = c.with("AveragePool", &[x], attributes())?;
+    let mean = c.with("AveragePool", &[x], attributes.clone())?;
     // How many cells have data.
     let mut shape = x.shape();
     shape[..2].fill(Dim::from(1));
     let unit = c.number(DType::F32, 1.0)?;
     let ones = c.expand(&unit, &shape)?;
-    let counts = c.with("LpPool", &[&ones], attributes().into_iter().chain([int("p", 1)]))?;
+    let counts = c.with("LpPool", &[&ones], attributes.into_iter().chain([int("p", 1)]))?;
     let cells: i64 = node.ints("kernel_shape")?.unwrap_or_default().iter().product();
     let share = c.number(DType::F32, 1.0 / cells as f64)?;
     let share = c.op("Mul", &[&counts, &share])?;
@@ -298,14 +295,14 @@ pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 /// A product of integers and a sum in `int32` of its scale, as integers of another scale or as floats.
 pub(crate) fn q_gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let side = |c: &mut Compose, at: usize, turned: &'static str| {
-        if node.flag(turned, false)? {
+    let [x, w] = [(0, "transA"), (3, "transB")].map(|(at, transposed)| {
+        if node.flag(transposed, false)? {
             c.transpose(node.input(at)?, &[1, 0])
         } else {
             Ok(node.input(at)?.clone())
         }
-    };
-    let (x, w) = (side(c, 0, "transA")?, side(c, 3, "transB")?);
+    });
+    let (x, w) = (x?, w?);
     if x.rank() != 2 || w.rank() != 2 {
         return Err(Error::model(format!("{} and {} are no matrices", operand(&x), operand(&w))));
     }

@@ -204,10 +204,12 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Impo
             let of = operand(&p.x);
             let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
             let (name, key) = ("dequantize_linear", (&of, &p.quantization));
-            let make = || quantize::dequantize_linear(&of, &p.quantization);
-            let y = b.call(name, &key, &args, make)?;
+            let y =
+                b.call(name, &key, &args, || quantize::dequantize_linear(&of, &p.quantization))?;
             // Products with weights are those of their integers.
-            b.keep_origin(&y, name, &key, &args, make)?;
+            b.keep_origin(&y, name, &key, &args, || {
+                quantize::dequantize_linear(&of, &p.quantization)
+            })?;
             y
         }
     };

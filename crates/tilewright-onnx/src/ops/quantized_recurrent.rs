@@ -33,12 +33,12 @@ struct Weights<'n> {
 impl Weights<'_> {
     /// The part of one direction.
     fn direction(&self, c: &mut Compose, direction: usize) -> Result<[Imported; 3]> {
-        let mut part = |x: &Imported| -> Result<Imported> {
+        let [values, scale, zero] = [self.values, self.scale, self.zero].map(|x| {
             let one = c.slice(x, 0, direction, direction + 1)?;
             let shape: Vec<Dim> = one.shape()[1..].to_vec();
             c.reshape(&one, &shape)
-        };
-        Ok([part(self.values)?, part(self.scale)?, part(self.zero)?])
+        });
+        Ok([values?, scale?, zero?])
     }
 }
 
@@ -93,21 +93,16 @@ impl<'n> Quantized<'n> {
         let cell = Cell::Lstm { coupled: node.flag("input_forget", false)? };
         let network = Network::read(node, cell, true)?;
         let [each, columns] = [network.backward.len(), network.width].map(Dim::from);
-        let weights = |values, at: usize| -> Result<Weights> {
-            let (scale, zero) = (node.input(at)?, node.input(at + 1)?);
-            if (scale.shape() == [each] || scale.shape() == [each, columns])
-                && (zero.shape() == [each] || zero.shape() == [each, columns])
-            {
-                Ok(Weights { values, scale, zero })
-            } else {
-                Err(Error::model(format!(
-                    "scale and zero point have the shapes {:?} and {:?}",
-                    scale.shape(),
-                    zero.shape()
-                )))
+        let of_inputs = Weights { values: network.w, scale: node.input(8)?, zero: node.input(9)? };
+        let of_state = Weights { values: network.r, scale: node.input(10)?, zero: node.input(11)? };
+        for Weights { scale, zero, .. } in [&of_inputs, &of_state] {
+            let (scale, zero) = (scale.shape(), zero.shape());
+            if [&scale, &zero].iter().any(|s| ***s != [each] && ***s != [each, columns]) {
+                return Err(Error::model(format!(
+                    "scale and zero point have the shapes {scale:?} and {zero:?}"
+                )));
             }
-        };
-        let (of_inputs, of_state) = (weights(network.w, 8)?, weights(network.r, 10)?);
+        }
         Ok(Quantized { network, of_inputs, of_state })
     }
 

@@ -113,29 +113,32 @@ fn softmax_zero(c: &mut Compose, x: &Imported) -> Result<Imported> {
     c.op("Div", &[&all, &total])
 }
 
+/// An operator on a value and a number.
+fn with_number(c: &mut Compose, x: &Imported, op: &str, number: f64) -> Result<Imported> {
+    let number = c.number(x.dtype(), number)?;
+    c.op(op, &[x, &number])
+}
+
 /// `sqrt(2) * erfinv(2 * x - 1)` by Winitzki's approximation.
 fn probit(c: &mut Compose, x: &Imported) -> Result<Imported> {
     const A: f64 = 0.147;
     let dtype = x.dtype();
-    let by = |c: &mut Compose, x: &Imported, op: &str, v: f64| {
-        let v = c.number(dtype, v)?;
-        c.op(op, &[x, &v])
-    };
-    let twice = by(c, x, "Mul", 2.0)?;
-    let at = by(c, &twice, "Sub", 1.0)?;
+
+    let twice = with_number(c, x, "Mul", 2.0)?;
+    let at = with_number(c, &twice, "Sub", 1.0)?;
     let square = c.op("Mul", &[&at, &at])?;
     let rest = c.op("Neg", &[&square])?;
-    let rest = by(c, &rest, "Add", 1.0)?;
+    let rest = with_number(c, &rest, "Add", 1.0)?;
     let log = c.op("Log", &[&rest])?;
-    let half = by(c, &log, "Mul", 0.5)?;
-    let v = by(c, &half, "Add", 2.0 / (std::f64::consts::PI * A))?;
-    let w = by(c, &log, "Mul", 1.0 / A)?;
+    let half = with_number(c, &log, "Mul", 0.5)?;
+    let v = with_number(c, &half, "Add", 2.0 / (std::f64::consts::PI * A))?;
+    let w = with_number(c, &log, "Mul", 1.0 / A)?;
     let v2 = c.op("Mul", &[&v, &v])?;
     let under = c.op("Sub", &[&v2, &w])?;
     let root = c.op("Sqrt", &[&under])?;
     let inner = c.op("Sub", &[&root, &v])?;
     let size = c.op("Sqrt", &[&inner])?;
-    let size = by(c, &size, "Mul", std::f64::consts::SQRT_2)?;
+    let size = with_number(c, &size, "Mul", std::f64::consts::SQRT_2)?;
     let below = c.op("Neg", &[&size])?;
     let zero = c.number(dtype, 0.0)?;
     let negative = c.op("Less", &[&at, &zero])?;

@@ -78,12 +78,7 @@ fn spectrum(
         let columns = c.reshape(&columns, &[rows, second.into(), first.into(), 2.into()])?;
         let real = c.slice(&columns, 3, 0, 1)?;
         let imaginary = c.slice(&columns, 3, 1, 2)?;
-        let mut pair = |x: &Imported, y: &Imported, op: &str| {
-            let x = c.op("Mul", &[x, &cosines])?;
-            let y = c.op("Mul", &[y, &sines])?;
-            c.op(op, &[&x, &y])
-        };
-        let (re, im) = (pair(&real, &imaginary, "Sub")?, pair(&imaginary, &real, "Add")?);
+        let (re, im) = c.turned([&real, &imaginary], [&cosines, &sines])?;
         let turned = c.concat(&[&re, &im], 3)?;
         let lines = of(&turned, c, [second, first, 2], [first, second])?;
         let lines = spectrum(c, &lines, second, second, inverse, 1.0)?;
@@ -283,6 +278,14 @@ pub(crate) fn cosines(node: &Node, b: &mut Builder, factors: &[f64]) -> Result<V
     made(b, &[size], dtype, &values)
 }
 
+fn mel_from_hertz(hertz: f64) -> f64 {
+    2595.0 * (1.0 + hertz / 700.0).log10()
+}
+
+fn hertz_from_mel(mel: f64) -> f64 {
+    700.0 * (10f64.powf(mel / 2595.0) - 1.0)
+}
+
 /// Triangles over the bins of a spectrum, equally far from each other as one hears them.
 pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (bands, points) = (size_at(0, "num_mel_bins", node)?, size_at(1, "dft_length", node)?);
@@ -293,19 +296,19 @@ pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Impo
     let bins = points / 2 + 1;
     check_extents(&dim::shape(&[bins, bands]))?;
     b.budget.charge(&Operand::new(&[bins, bands], DType::F64))?;
-    let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
-    let hertz = |mel: f64| 700.0 * (10f64.powf(mel / 2595.0) - 1.0);
+
     if rate == 0 || bands == 0 {
         return Err(Error::model("the sample rate and the number of bands must not be zero"));
     }
-    let step = (mel(high) - mel(low)) / (bands + 2) as f64;
-    let centre = |k: usize| {
-        let at = hertz(mel(low) + k as f64 * step) * (points + 1) as f64 / rate as f64;
-        at.floor().clamp(0.0, bins as f64) as usize
-    };
+    let (low, high) = (mel_from_hertz(low), mel_from_hertz(high));
+    let step = (high - low) / (bands + 2) as f64;
     let mut values = vec![0.0; bins * bands];
     for band in 0..bands {
-        let (left, top, right) = (centre(band), centre(band + 1), centre(band + 2));
+        let [left, top, right] = [band, band + 1, band + 2].map(|k| {
+            let hertz = hertz_from_mel(low + k as f64 * step);
+            let at = hertz * (points + 1) as f64 / rate as f64;
+            at.floor().clamp(0.0, bins as f64) as usize
+        });
         for bin in left..(top + 1).min(bins) {
             let width = top - left;
             values[bin * bands + band] =

@@ -506,19 +506,15 @@ impl Binary {
         let sum = c.slice(&outcome.sums, 1, class, class + 1)?;
         let zero = c.number(sum.dtype(), 0.0)?;
         let nothing = c.op("Mul", &[&sum, &zero])?;
-        let own = |c: &mut Compose, k: usize| {
-            let base = self.base.get(k).copied().unwrap_or(0.0);
-            let base = c.number(sum.dtype(), base)?;
-            c.op("Add", &[&sum, &base])
-        };
+        let base = c.number(sum.dtype(), self.base.first().copied().unwrap_or(0.0))?;
         let (score, all) = match (class, self.base.len()) {
             (0, 0 | 1) => {
-                let score = own(c, 0)?;
+                let score = c.op("Add", &[&sum, &base])?;
                 let all = self.transform.both(c, &score, self.bound > 0.0)?;
                 return Ok((self.label(c, labels, &score)?, all));
             }
             (0, 2) => {
-                let score = own(c, 0)?;
+                let score = c.op("Add", &[&sum, &base])?;
                 let all = c.concat(&[&score, &nothing], 1)?;
                 (score, all)
             }
@@ -552,8 +548,7 @@ impl Binary {
         outcome: &Outcome,
     ) -> Result<(Imported, Imported)> {
         let sums = &outcome.sums;
-        let part = |c: &mut Compose, k: usize| c.slice(sums, 1, k, k + 1);
-        let (first, second) = (part(c, 0)?, part(c, 1)?);
+        let (first, second) = (c.slice(sums, 1, 0, 1)?, c.slice(sums, 1, 1, 2)?);
         if outcome.has.is_some() && !self.base.is_empty() {
             return Err(Error::unsupported(
                 "base values of two classes are not supported where leaves have no weight for one",

@@ -13,10 +13,11 @@ use crate::texts::Texts;
 
 /// The element of a tensor with one element.
 pub(crate) fn scalar(t: &Tensor) -> Scalar {
-    match t.dtype().is_float() {
-        true => Scalar::Float(t.get_f64(0)),
+    if t.dtype().is_float() {
+        Scalar::Float(t.get_f64(0))
+    } else {
         // An unsigned number above the signed range goes by its bits.
-        false => Scalar::Int(t.get_i128(0) as i64),
+        Scalar::Int(t.get_i128(0) as i64)
     }
 }
 

@@ -35,9 +35,9 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let shape = [length, count];
     // Half of them are above the coordinate.
     let first = number(1.0) - float_size(count.floordiv(2), DType::F64);
-    let tap = |t: &Expr| t.clone().cast(DType::F64) + first.clone();
+
     let index = te::compute(format!("index_{axis}"), &shape, |i| {
-        table_element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1]), &last)
+        table_element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1], &first), &last)
     });
     let shares = p.antialias || p.exclude_outside;
     let work = working(p.x.dtype);
@@ -49,8 +49,8 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let mut weight = te::compute(name, &shape, |i| {
         let x = coordinate(p, axis, &i[0]);
         let base = call(Intrin::Floor, x.clone());
-        let weight = filter(p, (tap(&i[1]) - (x - &base)) * squeeze.clone());
-        let at = base + tap(&i[1]);
+        let weight = filter(p, (tap(&i[1], &first) - (x - &base)) * squeeze.clone());
+        let at = base + tap(&i[1], &first);
         let outside = at.clone().less(number(0.0)).or(last.clone().less(at));
         (if p.exclude_outside { Expr::select(outside, number(0.0), weight) } else { weight })
             .cast(dtype)
@@ -67,6 +67,11 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         });
     }
     Ok(Tables { index, weight: Some(weight) })
+}
+
+/// The distance of a tap from the element below the coordinate.
+fn tap(number: &Expr, first: &Expr) -> Expr {
+    number.clone().cast(DType::F64) + first.clone()
 }
 
 fn table_element(at: Expr, last: &Expr) -> Expr {
@@ -137,10 +142,8 @@ fn filter(p: &Resize, distance: Expr) -> Expr {
     let Interpolation::Cubic(a) = p.mode else {
         return (number(1.0) - d).max(number(0.0));
     };
-    let times = |v: f64| number(v) * d.clone();
-    let near = (times(a + 2.0) - number(a + 3.0)) * d.clone() * d.clone() + number(1.0);
-    let far =
-        ((times(a) - number(5.0 * a)) * d.clone() + number(8.0 * a)) * d.clone() - number(4.0 * a);
+    let near = (number(a + 2.0) * &d - number(a + 3.0)) * &d * &d + number(1.0);
+    let far = ((number(a) * &d - number(5.0 * a)) * &d + number(8.0 * a)) * &d - number(4.0 * a);
     let far = Expr::select(d.clone().less(number(2.0)), far, number(0.0));
     Expr::select(d.less_equal(number(1.0)), near, far)
 }

@@ -36,7 +36,7 @@ mod func;
 
 use std::sync::Arc;
 
-use tilewright_ir::expr::IntoExpr;
+use tilewright_ir::operators::IntoExpr;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Error, Expr, IterKind, TypeKind, Var};
 
 pub(crate) use func::check_type;
@@ -178,10 +178,12 @@ pub fn scan_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
 
 /// Axes along a shape, of which some are scanned.
 pub(crate) fn axes_along(shape: &[Dim], is_scanned: impl Fn(usize) -> bool) -> Vec<Axis> {
-    let along = |(k, &d): (usize, &Dim)| {
-        if is_scanned(k) { scan_axis(d, format!("i{k}")) } else { axis(d, format!("i{k}")) }
-    };
-    shape.iter().enumerate().map(along).collect()
+    let mut axes = Vec::new();
+    for (k, &d) in shape.iter().enumerate() {
+        let make = if is_scanned(k) { scan_axis } else { axis };
+        axes.push(make(d, format!("i{k}")));
+    }
+    axes
 }
 
 /// How a reduction combines values.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tilewright_ir::dtype::DType;
 use tilewright_ir::tensor::Tensor;
 
-pub use open::{MemoryPlan, OpenPort, OpenStep, Place, Reason, Value, Within};
+pub use open::{ArgSource, MemoryPlan, OpenPort, OpenStep, Reason, Value, Within};
 pub use stored::Stored;
 
 /// An input or output of a compiled module.

@@ -58,7 +58,7 @@ impl From<&Port> for OpenPort {
 
 /// Where an argument of a kernel comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum ArgSource {
     /// The whole of an input, by position.
     Input(usize),
     /// The whole of an output, by position.
@@ -91,7 +91,7 @@ pub struct Value {
 pub struct Within {
     /// What it lies in: an input, an output, or a value that has memory of its own and is needed for
     /// as long as its parts are.
-    pub whole: Place,
+    pub whole: ArgSource,
     /// At which byte of that it begins.
     pub byte: Dim,
 }
@@ -104,7 +104,7 @@ pub struct OpenStep {
     /// Name of the value that it makes in the graph function; empty where there is none.
     pub value: Arc<str>,
     /// As [`Step::args`].
-    pub args: Vec<Place>,
+    pub args: Vec<ArgSource>,
     /// Which arguments are results.
     pub results: Range<usize>,
     /// Whether the function is right for arguments without elements as well.
@@ -199,8 +199,8 @@ impl MemoryPlan {
         }
         for step in &self.steps {
             let mut sizes = step.args.iter().flat_map(|place| match place {
-                Place::Size(d) => [Some(d), None],
-                Place::Value(at) => {
+                ArgSource::Size(d) => [Some(d), None],
+                ArgSource::Value(at) => {
                     let value = self.values.get(*at);
                     let byte = value.and_then(|value| value.within.as_ref()).map(|w| &w.byte);
                     [value.map(|value| &value.cells), byte]
@@ -313,11 +313,11 @@ impl MemoryPlan {
         let mut results = step.args.iter().skip(step.results.start).take(step.results.len());
         !step.results.is_empty()
             && results.all(|place| match *place {
-                Place::Output(k) => self
+                ArgSource::Output(k) => self
                     .outputs
                     .get(k)
                     .is_some_and(|p| p.shape.iter().any(|d| d.value(of) == Some(0))),
-                Place::Value(k) => {
+                ArgSource::Value(k) => {
                     self.values.get(k).is_some_and(|value| value.cells.value(of) == Some(0))
                 }
                 _ => false,
@@ -436,28 +436,28 @@ impl Placed<'_> {
     fn part(&self, Within { whole, byte }: Within) -> Option<Slot> {
         let byte = self.given.size(byte)?;
         match whole {
-            Place::Input(k) => {
+            ArgSource::Input(k) => {
                 self.inputs.get(k).filter(|p| holds_byte(p, byte)).map(|_| Slot::InputAt(k, byte))
             }
-            Place::Output(k) => {
+            ArgSource::Output(k) => {
                 self.outputs.get(k).filter(|p| holds_byte(p, byte)).map(|_| Slot::OutputAt(k, byte))
             }
-            Place::Value(k) => {
+            ArgSource::Value(k) => {
                 let whole = self.given.plan.values.get(k).filter(|whole| whole.within.is_none());
                 let fits = whole.is_some() && byte <= self.blocks[k].bytes;
                 fits.then(|| Slot::Arena(self.offsets[k] + byte))
             }
-            Place::Constant(_) | Place::Size(_) => None,
+            ArgSource::Constant(_) | ArgSource::Size(_) => None,
         }
     }
 
     /// An argument of a step.
-    fn slot(&self, func: &str, place: &Place) -> Result<Slot> {
+    fn slot(&self, func: &str, place: &ArgSource) -> Result<Slot> {
         Ok(match *place {
-            Place::Input(k) => Slot::Input(k),
-            Place::Output(k) => Slot::Output(k),
-            Place::Constant(k) => Slot::Constant(k),
-            Place::Value(k) => {
+            ArgSource::Input(k) => Slot::Input(k),
+            ArgSource::Output(k) => Slot::Output(k),
+            ArgSource::Constant(k) => Slot::Constant(k),
+            ArgSource::Value(k) => {
                 let value = self.given.plan.values.get(k);
                 let slot = value.and_then(|value| match value.within {
                     Some(within) => self.part(within),
@@ -468,7 +468,7 @@ impl Placed<'_> {
                     Error::internal(text)
                 })?
             }
-            Place::Size(d) => {
+            ArgSource::Size(d) => {
                 let size = self
                     .given
                     .size(d)
@@ -500,12 +500,12 @@ fn holds_byte(port: &Port, byte: usize) -> bool {
     byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes)
 }
 
-fn cell_count(place: &Place, plan: &MemoryPlan) -> Option<Dim> {
+fn cell_count(place: &ArgSource, plan: &MemoryPlan) -> Option<Dim> {
     match *place {
-        Place::Size(d) => Some(d),
-        Place::Value(k) => plan.values.get(k).map(|value| value.cells),
-        Place::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
-        Place::Output(_) | Place::Constant(_) => None,
+        ArgSource::Size(d) => Some(d),
+        ArgSource::Value(k) => plan.values.get(k).map(|value| value.cells),
+        ArgSource::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
+        ArgSource::Output(_) | ArgSource::Constant(_) => None,
     }
 }
 
@@ -529,7 +529,12 @@ mod tests {
     fn plan() -> (MemoryPlan, Dim) {
         let n = Dim::open(&Var::new("n", DType::I64));
         let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0, within: None };
-        let args = vec![Place::Input(0), Place::Output(0), Place::Value(0), Place::Size(n)];
+        let args = vec![
+            ArgSource::Input(0),
+            ArgSource::Output(0),
+            ArgSource::Value(0),
+            ArgSource::Size(n),
+        ];
         let plan = MemoryPlan {
             inputs: vec![tensor_port("x", vec![n, Dim::from(3)])],
             outputs: vec![tensor_port("y", vec![n - 1])],

@@ -36,14 +36,15 @@ use tilewright_ir::index;
 use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
-    Attrs, BinOp, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
+    Attrs, BinOp, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt, StmtKind,
+    TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
 use tilewright_polyhedral::{Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 
-use self::relations::{Axis, Compared, IndexTerms, Relations, domain};
+use self::relations::{Compared, ComparedIndex, IndexTerms, Relations, domain};
 
 /// The most cells that an axis of open extent gets whatever the sizes are.
 const MOST_CELLS: i64 = 1 << 14;
@@ -295,21 +296,25 @@ impl Compact<'_> {
     /// runs.
     fn sink_into_branches(&mut self, local: &Local, s: &Stmt) -> Placed {
         let StmtKind::If { cond, then, otherwise } = s.kind() else { return self.here(local, s) };
-        let mut elements = Some(0i64);
-        let mut branch = |c: &mut Self, holds: Expr, s: &Stmt| {
-            if touches(s, &local.buffer) == (false, false) {
-                return s.clone();
-            }
-            let (own, mut renamed) = local.another();
-            let s = renamed.stmt(s);
-            let placed = c.under(holds, |c| c.sink(&own, &s));
-            elements = elements.zip(placed.elements).map(|(a, b)| a.max(b));
-            placed.stmt
+        let then = self.sink_into_branch(local, cond.clone(), then);
+        let otherwise = otherwise.as_ref().map(|o| self.sink_into_branch(local, !cond.clone(), o));
+        let elements = match &otherwise {
+            Some(otherwise) => then.elements.zip(otherwise.elements).map(|(a, b)| a.max(b)),
+            None => then.elements,
         };
-        let then = branch(self, cond.clone(), then);
-        let otherwise = otherwise.as_ref().map(|o| branch(self, !cond.clone(), o));
+        let (then, otherwise) = (then.stmt, otherwise.map(|o| o.stmt));
         let kind = StmtKind::If { cond: cond.clone(), then, otherwise };
         Placed { stmt: Stmt::spanned(kind, s.span()), elements }
+    }
+
+    /// A branch that runs where a condition holds, with an allocation of its own if it uses the buffer.
+    fn sink_into_branch(&mut self, local: &Local, holds: Expr, s: &Stmt) -> Placed {
+        if touches(s, &local.buffer) == (false, false) {
+            return Placed { stmt: s.clone(), elements: Some(0) };
+        }
+        let (own, mut renamed) = local.another();
+        let s = renamed.stmt(s);
+        self.under(holds, |c| c.sink(&own, &s))
     }
 
     fn sink_into_sequence(&mut self, local: &Local, parts: &[Stmt]) -> Placed {
@@ -388,7 +393,7 @@ impl Compact<'_> {
     fn is_new_each_time(&mut self, local: &Local, var: &Var, body: &Stmt) -> bool {
         let cells = Footprint::collect(body, &local.buffer);
         self.learn_inner(&cells);
-        self.are_apart(&cells.writes, &cells.reads, Some(var))
+        self.are_disjoint(&cells.writes, &cells.reads, Some(var))
             || reads_own_writes(body, &local.buffer, &self.known()).is_ok()
     }
 
@@ -397,7 +402,7 @@ impl Compact<'_> {
         let writes = Footprint::collect(before, &local.buffer).writes;
         let cells = Footprint::collect(after, &local.buffer);
         self.learn_inner(&cells);
-        !self.are_apart(&writes, &cells.reads, None)
+        !self.are_disjoint(&writes, &cells.reads, None)
             && reads_own_writes(after, &local.buffer, &self.known()).is_err()
     }
 
@@ -409,7 +414,7 @@ impl Compact<'_> {
     }
 
     /// Whether no write meets a read: at all, or in another iteration of the loop over `var`.
-    fn are_apart(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
+    fn are_disjoint(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
         let looped = var.map(|v| (v, loop_range(v, &self.around)));
         let sets = Relations::new(self.known(), looped);
         let [writes, reads] = [writes, reads]
@@ -417,23 +422,24 @@ impl Compact<'_> {
         writes.iter().all(|w| {
             reads.iter().all(|r| {
                 let mut axes = w.axes.iter().zip(&r.axes);
-                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || sets.are_apart(w, r)
+                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || sets.are_disjoint(w, r)
             })
         })
     }
 
     /// An access, taken apart once for all that it is compared with.
     fn compared<'c>(&self, cells: &'c Cells, var: Option<&Var>) -> Compared<'c> {
-        let axis = |e| Axis { terms: self.parts(e, &cells.vars, var), ends: OnceCell::new() };
-        Compared { cells, axes: cells.indices.iter().map(axis).collect(), points: OnceCell::new() }
+        let terms = cells.indices.iter().map(|e| self.parts(e, &cells.vars, var));
+        let axes = terms.map(|terms| ComparedIndex { terms, ends: OnceCell::new() }).collect();
+        Compared { cells, axes, points: OnceCell::new() }
     }
 
     /// Whether an index of one access differs from that of another one, by intervals: at any
     /// iterations, or at those with different values of `var`.
     fn differ(
         &self,
-        (i, one): (&Axis, &Compared),
-        (k, other): (&Axis, &Compared),
+        (i, one): (&ComparedIndex, &Compared),
+        (k, other): (&ComparedIndex, &Compared),
         var: Option<&Var>,
     ) -> bool {
         let (Some(a), Some(b)) = (&i.terms, &k.terms) else { return false };
@@ -622,12 +628,15 @@ impl Compact<'_> {
     /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
     /// grow, as far as can be seen.
     fn is_open(&self, cells: &Cells, axis: usize) -> bool {
-        let range = || {
-            let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?;
-            let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
-            last.plus(&first, -1)
-        };
-        cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.growing).is_none())
+        cells.guards.is_empty()
+            && self.length(cells, axis).is_some_and(|length| length.span(&self.growing).is_none())
+    }
+
+    /// How far apart the ends are that the loops of an access reach along an axis.
+    fn length(&self, cells: &Cells, axis: usize) -> Option<Linear> {
+        let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?;
+        let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
+        last.plus(&first, -1)
     }
 
     /// Whether an index is in range, by what its loops reach, inside of the place and around it, and by guards.

@@ -12,18 +12,18 @@ use super::reach;
 /// An access that is compared with others.
 pub(super) struct Compared<'c> {
     pub cells: &'c Cells,
-    pub axes: Vec<Axis>,
+    pub axes: Vec<ComparedIndex>,
     /// As a relation, where intervals do not tell it apart.
     pub points: OnceCell<AccessRelation>,
 }
 
 /// An index of an access that is compared with others.
-pub(super) struct Axis {
+pub(super) struct ComparedIndex {
     pub terms: Option<IndexTerms>,
     pub ends: OnceCell<Option<(Linear, Linear)>>,
 }
 
-impl Axis {
+impl ComparedIndex {
     /// The least and the greatest value over the loops of the access.
     pub fn ends(&self, access: &Compared, ranges: &Ranges) -> Option<&(Linear, Linear)> {
         self.ends
@@ -47,7 +47,7 @@ impl<'a> Relations<'a> {
     }
 
     /// Whether a write and a read do not meet: at all, or in other iterations.
-    pub fn are_apart(&self, w: &Compared, r: &Compared) -> bool {
+    pub fn are_disjoint(&self, w: &Compared, r: &Compared) -> bool {
         if !self.depends_on_var(w.cells) && !self.depends_on_var(r.cells)
             || matches!(self.var, Some((_, None)))
         {
@@ -58,8 +58,8 @@ impl<'a> Relations<'a> {
             .map(|access| access.points.get_or_init(|| self.relation_of(access.cells, engine)));
         let (r, names) = r.elsewhere();
         match self.var.as_ref().map(|(var, _)| (var, names.get(*var))) {
-            None => w.is_apart(&r, &[]),
-            Some((var, Some(other))) => w.is_apart(&r, &[var.expr().not_equal(other)]),
+            None => w.is_disjoint(&r, &[]),
+            Some((var, Some(other))) => w.is_disjoint(&r, &[var.expr().not_equal(other)]),
             Some((_, None)) => false,
         }
     }

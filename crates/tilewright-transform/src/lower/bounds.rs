@@ -34,7 +34,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::Proof;
 
 use hoist::{Check, flush};
-use known::Known;
+use known::PlaceFacts;
 use tilewright_analysis::lane::lane_of;
 use tilewright_polyhedral::scope::Scope;
 
@@ -54,7 +54,7 @@ const QUOTA: u64 = 200_000;
 pub(crate) fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
     let mut checker = Checker {
         func,
-        known: Known::default(),
+        known: PlaceFacts::default(),
         entries: Vec::new(),
         free: HashSet::new(),
         loops: 0,
@@ -105,7 +105,7 @@ enum ScopeEntry {
 
 struct Checker<'a> {
     func: &'a TensorFunc,
-    known: Known,
+    known: PlaceFacts,
     /// What is around the place, outermost first.
     entries: Vec<ScopeEntry>,
     /// Variables of loops whose bounds are constants.
@@ -425,6 +425,21 @@ impl Checker<'_> {
         Stmt::seq(stmts.iter().map(|s| self.store(s, around)).collect::<Vec<_>>())
     }
 
+    /// A branch that runs where a condition holds, or does not. What may be checked before the branch is added
+    /// to `before`.
+    fn branch(&mut self, cond: &Expr, holds: bool, s: &Stmt, before: &mut Vec<Check>) -> Stmt {
+        let entry = if self.changes(cond, s) {
+            ScopeEntry::Hidden
+        } else {
+            ScopeEntry::Cond(cond.clone(), holds)
+        };
+        let new = self.under(entry, |c| c.stmt(s));
+        let inside = std::mem::take(&mut self.pending);
+        let (new, out) = hoist::out_of_branch(cond, holds, self.loops > 0, new, inside);
+        before.extend(out);
+        new
+    }
+
     /// The parts of a statement.
     fn node(&mut self, s: &Stmt) -> Stmt {
         let around = self.entries.len();
@@ -443,32 +458,20 @@ impl Checker<'_> {
             }
             StmtKind::If { cond, then, otherwise } if cond.dtype().lanes > 1 => {
                 let cond = self.checked(cond, around);
-                let mut side = |s: &Stmt, holds: bool| {
-                    let entry = ScopeEntry::Cond(cond.clone(), holds);
-                    self.under(entry, |c| c.masked(s, around))
-                };
-                let then = side(then, true);
-                let otherwise = otherwise.as_ref().map(|o| side(o, false));
+                let holds = ScopeEntry::Cond(cond.clone(), true);
+                let then = self.under(holds, |c| c.masked(then, around));
+                let otherwise = otherwise.as_ref().map(|o| {
+                    let fails = ScopeEntry::Cond(cond.clone(), false);
+                    self.under(fails, |c| c.masked(o, around))
+                });
                 Stmt::spanned(StmtKind::If { cond, then, otherwise }, s.span())
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.checked(cond, around);
                 let mut before = std::mem::take(&mut self.pending);
-                let mut side = |c: &mut Self, s: &Stmt, holds: bool| {
-                    let entry = if c.changes(&cond, s) {
-                        ScopeEntry::Hidden
-                    } else {
-                        ScopeEntry::Cond(cond.clone(), holds)
-                    };
-                    let new = c.under(entry, |c| c.stmt(s));
-                    let inside = std::mem::take(&mut c.pending);
-                    let movable = c.loops > 0;
-                    let (new, out) = hoist::out_of_branch(&cond, holds, movable, new, inside);
-                    before.extend(out);
-                    new
-                };
-                let then = side(self, then, true);
-                let otherwise = otherwise.as_ref().map(|o| side(self, o, false));
+                let then = self.branch(&cond, true, then, &mut before);
+                let otherwise =
+                    otherwise.as_ref().map(|o| self.branch(&cond, false, o, &mut before));
                 self.pending = before;
                 Stmt::spanned(StmtKind::If { cond, then, otherwise }, s.span())
             }

@@ -27,7 +27,7 @@ mod sizes;
 pub mod unroll;
 pub mod vectorize;
 
-use tilewright_ir::{Attr, Buffer, Error, Param, Remarks, Result, TensorFunc};
+use tilewright_ir::{Attr, Error, Param, Remarks, Result, TensorFunc};
 
 use crate::border::use_border;
 use crate::pass::{Flag, Pass, Run};
@@ -84,15 +84,16 @@ fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<Tens
 fn sums_in_memory(func: &TensorFunc, remarks: &Remarks) -> Vec<Attr> {
     let scratch = func.params.iter().rev().take(func.scratch_count()).rev();
     let local = scratch.filter_map(Param::buffer).filter(|b| &*b.scope == "local");
-    let text = |b: &Buffer| {
+    let mut texts = Vec::new();
+    for b in local.filter(|b| b.const_shape().is_none()) {
         let name = format!("`{}`", b.name);
         let own = remarks.iter().map(Error::diagnostic).filter(|d| d.message.contains(&name));
         let mut notes: Vec<&str> = own.flat_map(|d| &d.notes).map(String::as_str).collect();
         notes.dedup();
         let why = if notes.is_empty() { "its size is open" } else { &notes.join("; ") };
-        Attr::Str(format!("{name}: {why}").into())
-    };
-    local.filter(|b| b.const_shape().is_none()).map(text).collect()
+        texts.push(Attr::Str(format!("{name}: {why}").into()));
+    }
+    texts
 }
 
 /// A function without blocks, and what was only said for passes.

@@ -70,11 +70,8 @@ impl Fold for Tidy {
             StmtKind::Allocate { buffer, annotations, body } => {
                 let mut annotations = annotations.clone();
                 let bytes = if buffer.align == 0 { DEFAULT_ALIGNMENT } else { buffer.align };
-                let mut add = |key: &str, value| {
-                    annotations.entry(key.into()).or_insert(value);
-                };
-                add(ADDRESS, Attr::List(Vec::new()));
-                add(ALIGNMENT, Attr::Int(bytes.into()));
+                annotations.entry(ADDRESS.into()).or_insert(Attr::List(Vec::new()));
+                annotations.entry(ALIGNMENT.into()).or_insert(Attr::Int(bytes.into()));
                 let (buffer, body) = (buffer.clone(), self.stmt(body));
                 Stmt::spanned(StmtKind::Allocate { buffer, annotations, body }, s.span())
             }

@@ -32,7 +32,7 @@ use crate::{compact, extents, overcompute, simplify};
 /// `refine` by name.
 pub const PASS: Pass = Pass {
     name: "refine",
-    summary: "what a schedule leaves to be derived: indices, guards, ranges, allocations; \
+    summary: "derive the indices, guards, ranges and allocations that a schedule leaves open; \
               blocks must be lowered",
     options: &[],
     run: Run::Tensor(|f, _, why| refine(f, why)),

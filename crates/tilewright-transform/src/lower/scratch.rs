@@ -71,13 +71,10 @@ impl Lift {
             shape.iter().try_fold(buffer.dtype().bytes() as i64, |n, d| n.checked_mul(*d))
         });
         // Memory of open size is given by who calls the function, who knows the sizes.
-        let is_given = |e: &Expr| {
-            Dim::from_expr(e).is_some() && !free_vars(e).iter().any(|v| self.inside.contains(v))
-        };
-        let open = buffer.const_shape().is_none() && buffer.shape.iter().all(is_given);
-        let refuse = |why: String| Err(Error::unsupported(why));
+        let open = buffer.const_shape().is_none() && buffer.shape.iter().all(|e| self.is_given(e));
         if bytes.is_none() && !open {
-            return refuse(format!("the size of the buffer `{}` is not a constant", buffer.name));
+            let text = format!("the size of the buffer `{}` is not a constant", buffer.name);
+            return Err(Error::unsupported(text));
         }
         if let Some(bytes) = bytes {
             let stack = self.stack.saturating_add(bytes);
@@ -90,11 +87,11 @@ impl Lift {
             self.out.push(buffer.clone());
             return Ok(self.stmt(body));
         };
-        let ([extent], true) = (&buffer.shape[..], is_given(&range.extent)) else {
-            return refuse(format!(
+        let ([extent], true) = (&buffer.shape[..], self.is_given(&range.extent)) else {
+            return Err(Error::unsupported(format!(
                 "the buffer `{}` has one copy for each iteration of a parallel loop whose extent is known only inside of loops",
                 buffer.name
-            ));
+            )));
         };
         let dtype = extent::wider(extent.dtype(), range.extent.dtype());
         let size = extent::times(&extent.clone().cast(dtype), &range.extent.clone().cast(dtype))?;
@@ -104,6 +101,11 @@ impl Lift {
         self.out.push(whole.clone());
         self.moved.insert(buffer.clone(), (whole, start));
         Ok(self.stmt(body))
+    }
+
+    /// Whether a size is known outside of all loops.
+    fn is_given(&self, size: &Expr) -> bool {
+        Dim::from_expr(size).is_some() && !free_vars(size).iter().any(|v| self.inside.contains(v))
     }
 }
 

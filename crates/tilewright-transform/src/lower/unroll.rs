@@ -40,8 +40,8 @@ pub const PASS: Pass = Pass {
 pub(super) fn unroll_conditions(func: &TensorFunc) -> Option<TensorFunc> {
     let mut found = Decisive::default();
     found.stmt(&func.body);
-    let wanted = |v: &Var| found.vars.contains(v);
-    let mut unroll = Unroll { wanted: &wanted, most: COPIES.default, copies: 1 };
+    let mut unroll =
+        Unroll { wanted: &|v| found.vars.contains(v), most: COPIES.default, copies: 1 };
     (!found.vars.is_empty()).then(|| fold_func(&mut unroll, func))
 }
 

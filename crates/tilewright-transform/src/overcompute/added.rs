@@ -92,7 +92,7 @@ pub(super) fn more(
     for a in &mut more.added {
         a.wrap(scop, &more.wraps);
     }
-    more.added.iter().try_for_each(|a| apart(scop, a, &more.added))?;
+    more.added.iter().try_for_each(|a| check_parallel(scop, a, &more.added))?;
     Ok(more)
 }
 
@@ -280,7 +280,7 @@ fn end_of(of: &Domain, value: &Expr, min: &Expr, sizes: &Domain) -> Option<Expr>
 }
 
 /// Whether added instances leave the iterations of the parallel loops around them independent.
-fn apart(scop: &Scop, added: &Added, list: &[Added]) -> Result<()> {
+fn check_parallel(scop: &Scop, added: &Added, list: &[Added]) -> Result<()> {
     let stmt = &added.what;
     for (depth, l) in stmt.loops.iter().enumerate() {
         if matches!(l.kind, ForKind::Serial | ForKind::Unrolled) {

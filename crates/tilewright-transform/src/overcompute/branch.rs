@@ -34,7 +34,7 @@ use tilewright_polyhedral::scop::{Act, Scop, ScopStmt, rewrite};
 /// `remove_overcompute_through_branching` by name.
 pub const PASS: Pass = Pass {
     name: "remove_overcompute_through_branching",
-    summary: "put guards around what changes nothing where they are false",
+    summary: "put guards around statements that change nothing where the guards are false",
     options: &[],
     run: pass::Run::Tensor(|f, _, why| remove_overcompute(f, None, why)),
 };
@@ -188,21 +188,7 @@ fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
     let mut found: Vec<Expr> = Vec::new();
     for stmt in scop.inside(place) {
         let outside = scop.outside(stmt, place);
-        let mut consider = |cond: &Expr| {
-            let guard = stmt.domain.simplify_predicate(cond);
-            // What keeps a divisor from zero may stand inside.
-            let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
-            let known = free_vars(&guard);
-            let fits = known
-                .iter()
-                .filter(|v| stmt.loops.iter().any(|l| l.var == **v))
-                .all(|v| outer.contains(v));
-            let decided = guard.as_int().is_some();
-            let new = !found.iter().any(|g| same_expr(g, &guard));
-            if fits && !decided && !undefined && new {
-                found.push(guard);
-            }
-        };
+        let mut conditions = Vec::new();
         for t in stmt.accesses.iter().filter(|t| scop.lifetime(&t.buffer) == 0) {
             let Ok(Some((cells, set))) = settled(scop, place, &t.buffer, t.is_write) else {
                 continue;
@@ -215,7 +201,7 @@ fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
                 let e = e.clone().cast(v.dtype());
                 (v, e)
             });
-            consider(&!Subst::vars(at).expr(&cond));
+            conditions.push(!Subst::vars(at).expr(&cond));
         }
         // An update by a value that is chosen may change nothing where the other one is.
         if let Act::Store(value) = &stmt.act
@@ -223,7 +209,22 @@ fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
             && let ExprKind::IfThenElse(cond, ..) = by.kind()
             && is_index_condition(cond)
         {
-            consider(cond);
+            conditions.push(cond.clone());
+        }
+        for cond in conditions {
+            let guard = stmt.domain.simplify_predicate(&cond);
+            // What keeps a divisor from zero may stand inside.
+            let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
+            let known = free_vars(&guard);
+            let fits = known
+                .iter()
+                .filter(|v| stmt.loops.iter().any(|l| l.var == **v))
+                .all(|v| outer.contains(v));
+            let decided = guard.as_int().is_some();
+            let new = !found.iter().any(|g| same_expr(g, &guard));
+            if fits && !decided && !undefined && new {
+                found.push(guard);
+            }
         }
     }
     found

@@ -35,7 +35,7 @@ pub(super) fn remove_parts(
         while k < parts.len() && parts.len() > 1 {
             let mut others = parts.clone();
             let part = others.remove(k);
-            match without(&apart(&func, place, &part, &others), place, options, true)? {
+            match without(&split_condition(&func, place, &part, &others), place, options, true)? {
                 Ok(new) => (func, parts) = (new, others),
                 Err(_) => k += 1,
             }
@@ -68,8 +68,8 @@ fn condition(s: &Stmt) -> Option<&Expr> {
 }
 
 /// The function with one part of the condition at a place around the statement with the others.
-fn apart(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> TensorFunc {
-    let mut edit = |p: usize, s: &Stmt| match s.kind() {
+fn split_condition(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> TensorFunc {
+    let body = rewrite(&func.body, &mut |p, s| match s.kind() {
         _ if p != place => None,
         StmtKind::If { then, otherwise, .. } => {
             let (then, otherwise) = (then.clone(), otherwise.clone());
@@ -88,8 +88,8 @@ fn apart(func: &TensorFunc, place: usize, part: &Expr, others: &[Expr]) -> Tenso
             )
         }
         _ => None,
-    };
-    TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+    });
+    TensorFunc { body, ..func.clone() }
 }
 
 fn guard_with(inner: StmtKind, span: Option<Span>, part: &Expr) -> Option<Stmt> {

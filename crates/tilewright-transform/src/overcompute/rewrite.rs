@@ -22,7 +22,7 @@ impl Candidates<'_> {
     pub fn without_guards(&self, func: &TensorFunc) -> Result<TensorFunc> {
         let wraps: Vec<Wrap> = self.left(&self.wraps).cloned().collect();
         let mut error = None;
-        let mut edit = |place: usize, s: &Stmt| {
+        let body = rewrite(&func.body, &mut |place, s| {
             let goes = self.guards.contains_key(&GuardId { place, part: 0 });
             match s.kind() {
                 StmtKind::If { then, .. } if goes => Some(then.clone()),
@@ -40,8 +40,7 @@ impl Candidates<'_> {
                 }
                 _ => None,
             }
-        };
-        let body = rewrite(&func.body, &mut edit);
+        });
         error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
     }
 

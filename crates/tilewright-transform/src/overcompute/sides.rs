@@ -63,7 +63,7 @@ pub(super) fn one_side(
         if left.is_empty() {
             return Ok(now.func);
         }
-        let mut edit = |place: usize, s: &Stmt| match s.kind() {
+        let body = rewrite(&func.body, &mut |place, s| match s.kind() {
             StmtKind::If { then, otherwise: Some(other), .. } => {
                 let opposite = left.get(&GuardId { place, part: 0 })?;
                 Some(if *opposite { other.clone() } else { then.clone() })
@@ -81,8 +81,8 @@ pub(super) fn one_side(
                 Some(Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span()))
             }
             _ => None,
-        };
-        now = Analysed::new(&TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() });
+        });
+        now = Analysed::new(&TensorFunc { body, ..func.clone() });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tempfile::TempDir;
-use tilewright_tune::{Calibration, Key, Kind, Measured, Plan, Record, Scope, Store};
+use tilewright_tune::{Calibration, Key, Kind, Measured, MeasuredPlan, Record, Scope, Store};
 
 fn scope() -> Scope {
     Scope { target: "a machine".to_owned(), threads: 1 }
@@ -132,7 +132,7 @@ fn a_file_of_another_kind_is_an_error_with_its_name() {
 
 /// A measurement of a plan.
 fn planned(k: usize) -> Record {
-    let plan = Plan { model: key(1000), ways: format!("way {k}") };
+    let plan = MeasuredPlan { model: key(1000), ways: format!("way {k}") };
     Record { kind: Kind::Model, plan: Some(plan), ..record(k, time(5.0)) }
 }
 
@@ -146,7 +146,7 @@ fn plans_are_kept_with_what_they_are() {
     assert_eq!(to.import(&from.export().expect("a text")).expect("it merges"), (2, 2));
     assert_eq!(to.all().expect("it reads"), from.all().expect("it reads"));
     assert_eq!(to.get(&key(1)).expect("it reads").and_then(|r| r.plan), planned(1).plan);
-    let nameless = Plan { model: Key("x".to_owned()), ways: String::new() };
+    let nameless = MeasuredPlan { model: Key("x".to_owned()), ways: String::new() };
     to.put(&Record { plan: Some(nameless), ..record(3, time(1.0)) }).expect_err("no model");
 }
 

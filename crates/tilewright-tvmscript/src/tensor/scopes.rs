@@ -107,10 +107,12 @@ impl TensorParser<'_> {
     ) -> Result<(Vec<Range>, ForKind, Attrs)> {
         let thread = matches!(kind, ForKind::ThreadBinding(_));
         let what = if name == "range" { "range".to_owned() } else { format!("T.{name}") };
-        let names: &[&'static str] = match thread {
-            true => &["start", "stop", "thread", "annotations"],
-            false if name == "range" => &["start", "stop", "step"],
-            false => &["start", "stop", "annotations", "step"],
+        let names: &[&'static str] = if thread {
+            &["start", "stop", "thread", "annotations"]
+        } else if name == "range" {
+            &["start", "stop", "step"]
+        } else {
+            &["start", "stop", "annotations", "step"]
         };
         let args = Args::bind(c, what, names)?;
         let start = args.need("start")?;

@@ -108,13 +108,10 @@ fn power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
     c.begin(&head);
     let [base, rest, product] = [ty, ty, ty].map(|ty| c.name(ty));
     let [square, next, bigger] = [ty, ty, ty].map(|ty| c.name(ty));
-    let phi = |c: &mut Code<'_>, v: &Val, first: &Val, again: &Val| {
+    for (v, first, again) in [(&base, x, &square), (&rest, y, &next), (&product, &one, &bigger)] {
         let ways = format!("[ {}, %{from} ], [ {}, %{head} ]", first.text, again.text);
         c.define(v, format_args!("phi {ty} {ways}"));
-    };
-    phi(c, &base, x, &square);
-    phi(c, &rest, y, &next);
-    phi(c, &product, &one, &bigger);
+    }
     let odd = c.bin("and", &rest, &one);
     let odd = c.cmp("icmp ne", &odd, &zero);
     let multiplied = c.bin("mul", &product, &base);

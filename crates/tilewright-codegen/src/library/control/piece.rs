@@ -87,13 +87,12 @@ fn origin(v: &Var, open: &MemoryPlan) -> Result<String> {
     if let Some(at) = open.given.iter().position(|g| g == v) {
         return Ok(format!("-1, {at}, "));
     }
-    let of_input = |(k, port): (usize, &OpenPort)| {
-        let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
-        Some(format!("{k}, {axis}, "))
-    };
     open.inputs
         .iter()
         .enumerate()
-        .find_map(of_input)
+        .find_map(|(k, port)| {
+            let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
+            Some(format!("{k}, {axis}, "))
+        })
         .ok_or_else(|| Error::internal(format!("nothing says how large `{}` is", v.name())))
 }

@@ -157,8 +157,11 @@ impl Writer<'_> {
             What::Loop { trip, cond, carried, params, captured, body, stacked, outs } => {
                 let held = self.fresh(carried.len());
                 let lists = self.fresh(stacked.len());
-                let is_lost = |r: &&Register| free.contains(r) && !captured.contains(r);
-                let lost: Vec<Register> = carried.iter().filter(is_lost).copied().collect();
+                let lost: Vec<Register> = carried
+                    .iter()
+                    .filter(|r| free.contains(r) && !captured.contains(r))
+                    .copied()
+                    .collect();
                 let site = "a condition or number of iterations is no single integer";
                 line.name("LOOP").number(self.messages.result(site));
                 line.list(trip.as_slice()).list(cond.as_slice()).list(carried).list(&lost);
@@ -252,8 +255,7 @@ impl Writer<'_> {
 /// The results of a loop's body that the body or its loop wrote: they lie there for one iteration.
 fn left_in(body: &Block, params: &[Register]) -> Vec<Register> {
     let writes: Vec<Register> = body.operations.iter().flat_map(|o| o.what.writes()).collect();
-    let own = |r: &&Register| params.contains(r) || writes.contains(r);
-    body.results.iter().filter(own).copied().collect()
+    body.results.iter().filter(|r| params.contains(r) || writes.contains(r)).copied().collect()
 }
 
 fn number_of(key: &str, default: i64, attrs: &Attrs) -> i64 {

@@ -14,7 +14,7 @@ mod reduce;
 mod sample;
 
 use tilewright_driver::compare::{Tolerance, compare};
-use tilewright_driver::pipeline::Stage;
+use tilewright_driver::pipeline::PipelineStage;
 use tilewright_driver::random::Random;
 use tilewright_driver::{DType, Options, Result, Session, Tensor, compile};
 use tilewright_interp as interp;
@@ -195,8 +195,9 @@ fn compare_module(what: &str, module: &Module, inputs: &[Tensor]) -> Result<()> 
 fn compare_modules(what: &str, module: &Module, made: &Module, inputs: &[Tensor]) -> Result<()> {
     if !reads_indices(module) {
         let options = Options::new().check(true);
-        let lowered =
-            Session::new(options.clone()).stages(made, Stage::Lower).map(|staged| staged.module)?;
+        let lowered = Session::new(options.clone())
+            .stages(made, PipelineStage::Lower)
+            .map(|staged| staged.module)?;
         let checks = lowered.tensors().map(|(_, f)| bounds::count(f)).sum::<usize>();
         assert_eq!(checks, 0, "{what}: accesses that are not proved to be in range");
     }

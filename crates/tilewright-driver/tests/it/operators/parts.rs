@@ -3,7 +3,7 @@
 
 use tilewright_autoschedule as auto;
 use tilewright_driver::compare::compare;
-use tilewright_driver::pipeline::Stage;
+use tilewright_driver::pipeline::PipelineStage;
 use tilewright_driver::program::Program;
 use tilewright_driver::random::Random;
 use tilewright_driver::{DType, LayoutPolicy, Options, Result, Session, Sizes, Tensor, compile};
@@ -312,7 +312,7 @@ fn parts_of_any_extent_compute_what_they_mean() {
         let what = format!("graph {seed}");
         let run = || {
             let legal = Session::new(options.clone())
-                .stages(&module, Stage::Legalize)
+                .stages(&module, PipelineStage::Legalize)
                 .map(|staged| staged.module)?;
             let together = place_parts(&legal, true, &mut Vec::new())?;
             assert_agree(&what, &run_module(&together, "main", &inputs)?, &expected);
@@ -320,7 +320,7 @@ fn parts_of_any_extent_compute_what_they_mean() {
             let together = place_parts(&together, true, &mut Vec::new())?;
             let scheduled =
                 auto::STAGES.apply(&together, &Config::new(), &mut Default::default())?;
-            let lowered = Stage::Lower.run(&scheduled, &options)?;
+            let lowered = PipelineStage::Lower.run(&scheduled, &options)?;
             let program = Program::plan(Lowered::new(lowered)?)?;
             let got = program.load(&options)?.run(&inputs)?;
             Ok::<_, tilewright_driver::Error>((in_place(&program.module), got))
@@ -384,12 +384,12 @@ fn placed_parts_are_text_that_compiles_again() {
         }
         let expected = fill(&module, &given).and_then(|m| run_module(&m, "main", &inputs));
         let expected = expected.unwrap_or_else(fails(&what));
-        for until in [Stage::Legalize, Stage::Schedule, Stage::Lower] {
+        for until in [PipelineStage::Legalize, PipelineStage::Schedule, PipelineStage::Lower] {
             let staged = Session::new(options(LayoutPolicy::AsWritten, 1))
                 .stages(&module, until)
                 .map(|staged| staged.module);
             let mut staged = staged.unwrap_or_else(fails(&what));
-            if until == Stage::Legalize {
+            if until == PipelineStage::Legalize {
                 staged = place_parts(&staged, true, &mut Vec::new()).unwrap_or_else(fails(&what));
                 add(&mut placed, in_place(&staged));
             }

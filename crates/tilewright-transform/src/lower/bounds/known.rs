@@ -27,7 +27,7 @@ const LARGEST: u32 = 2000;
 
 /// What is known at a place.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct PlaceFacts {
     ranges: Ranges,
     /// Each is not negative.
     facts: Vec<Linear>,
@@ -36,8 +36,8 @@ pub(super) struct Known {
 /// A value, and the values of variables that give it.
 type Corner = (i128, Vec<(Var, i128)>);
 
-impl Known {
-    /// The place that [`Known::back`] returns to, by the number of facts. Variables are unique, so that
+impl PlaceFacts {
+    /// The place that [`PlaceFacts::back`] returns to, by the number of facts. Variables are unique, so that
     /// what is known of their intervals need not be forgotten.
     pub fn mark(&self) -> usize {
         self.facts.len()
@@ -118,23 +118,24 @@ impl Known {
             _ => return,
         };
         let (Some(x), Some(y)) = (self.exact(a), self.exact(b)) else { return };
-        // `greater - less - by >= 0`.
-        let mut fact = |greater: &Linear, less: &Linear, by: i128| {
-            let difference = greater.clone().plus(less, -1);
-            let one = Linear::constant(by, DType::I64);
-            self.facts.extend(difference.and_then(|d| d.plus(&one, -1)));
-        };
         match op {
-            BinOp::Lt => fact(&y, &x, 1),
-            BinOp::Le => fact(&y, &x, 0),
-            BinOp::Gt => fact(&x, &y, 1),
-            BinOp::Ge => fact(&x, &y, 0),
+            BinOp::Lt => self.learn_above(&y, &x, 1),
+            BinOp::Le => self.learn_above(&y, &x, 0),
+            BinOp::Gt => self.learn_above(&x, &y, 1),
+            BinOp::Ge => self.learn_above(&x, &y, 0),
             BinOp::Eq => {
-                fact(&x, &y, 0);
-                fact(&y, &x, 0);
+                self.learn_above(&x, &y, 0);
+                self.learn_above(&y, &x, 0);
             }
             _ => {}
         }
+    }
+
+    /// Takes `greater - less - by >= 0` as true.
+    fn learn_above(&mut self, greater: &Linear, less: &Linear, by: i128) {
+        let difference = greater.clone().plus(less, -1);
+        let by = Linear::constant(by, DType::I64);
+        self.facts.extend(difference.and_then(|d| d.plus(&by, -1)));
     }
 
     /// The linear form of an expression that does not leave its type.
@@ -257,7 +258,7 @@ impl Known {
 
 /// Looks for sums that may leave their type.
 struct Sums<'a> {
-    known: &'a Known,
+    known: &'a PlaceFacts,
     wraps: bool,
 }
 
@@ -309,7 +310,7 @@ fn each_part(e: &Expr, op: BinOp, out: &mut Vec<Expr>) {
 
 /// One proof.
 struct Search<'a> {
-    known: &'a Known,
+    known: &'a PlaceFacts,
     left: std::cell::Cell<usize>,
 }
 

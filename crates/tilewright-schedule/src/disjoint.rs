@@ -8,7 +8,7 @@ use tilewright_polyhedral::dependence::{PlacedAccess, refuse};
 /// Refuses where two accesses of one buffer, one of them a write, may meet under conditions that `when`
 /// gives for the names that the variables of the second one have. `vars` are the variables of the
 /// iterations that a refusal names.
-pub(crate) fn apart(
+pub(crate) fn require_disjoint(
     ours: &[PlacedAccess],
     others: &[PlacedAccess],
     vars: &[Var],
