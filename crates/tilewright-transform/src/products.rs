@@ -171,8 +171,9 @@ fn parts(func: &TensorFunc) -> Vec<Size> {
     let all = parts.clone();
     parts.retain(|part| {
         let vars = part.value.vars();
-        let shares = |other: &Size| other.value.vars().iter().any(|v| vars.contains(v));
-        all.iter().all(|other| other.value == part.value || !shares(other))
+        all.iter().all(|other| {
+            other.value == part.value || !other.value.vars().iter().any(|v| vars.contains(v))
+        })
     });
     parts
 }

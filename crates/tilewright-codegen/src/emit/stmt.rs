@@ -18,7 +18,7 @@
 
 use std::fmt::Write;
 
-use tilewright_ir::equal::loads_cell;
+use tilewright_ir::equal::{loads_cell, same_expr};
 use tilewright_ir::index::Linear;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
