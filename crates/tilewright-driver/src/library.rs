@@ -2,13 +2,17 @@
 
 use std::ffi::OsStr;
 
+use tilewright_codegen::c::Arithmetic;
+pub use tilewright_codegen::c::host::Files;
+use tilewright_codegen::c::host::{self, Model};
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::header;
 use tilewright_codegen::library::{self, Built, Control, Library};
 use tilewright_codegen::llvm::{Emit, Llvm};
+use tilewright_codegen::opencl;
 use tilewright_ir::{Error, Result};
-use tilewright_target::OptLevel;
+use tilewright_target::{OptLevel, Target};
 
 use super::options::Options;
 use super::program::Program;
@@ -109,6 +113,38 @@ fn made(
         cache.tell_warnings(code);
         built
     })
+}
+
+/// The kernels of a program for a device, and the C code that runs them there. The files are called
+/// `stem`, functions of the C code begin with `name`.
+///
+/// # Errors
+/// Those of [`plan`] and of [`Model::files`]; [`Error::Input`] for a target that is no device.
+pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> Result<Files> {
+    let target = device_target(program, options)?;
+    let (plan, funcs) = (plan(program)?, program.functions()?);
+    let arithmetic = Arithmetic::from_target(&target);
+    Model { name, stem, device: &target.cpu, arithmetic, plan: &plan, funcs: &funcs }.files()
+}
+
+/// The kernels of a program for a device.
+///
+/// # Errors
+/// As [`device`]; control flow runs on the host, and is none of them.
+pub fn kernels(program: &Program, options: &Options) -> Result<String> {
+    let target = device_target(program, options)?;
+    host::kernel_text(&program.functions()?, Arithmetic::from_target(&target))
+}
+
+/// The device that kernels are for, which has the memory that they use.
+fn device_target(program: &Program, options: &Options) -> Result<Target> {
+    let target = options.resolve_target()?;
+    if target.triple != opencl::FAMILY {
+        let error = Error::input("OpenCL C is made for a device");
+        return Err(error.help("give --target opencl"));
+    }
+    options.backend.check(&program.module, &program.called(), &target)?;
+    Ok(target)
 }
 
 /// A text on the way to code.

@@ -45,6 +45,7 @@ pub mod lambda;
 pub mod list;
 pub mod lowered;
 pub mod module;
+pub mod phases;
 pub mod prune;
 pub mod query;
 pub mod random;
