@@ -119,9 +119,16 @@ fn made(
 /// `stem`, functions of the C code begin with `name`.
 ///
 /// # Errors
-/// Those of [`plan`] and of [`Model::files`]; [`Error::Input`] for a target that is no device.
+/// Those of [`plan`] and of [`Model::files`]; [`Error::Input`] for a target that is no device;
+/// [`Error::Unsupported`] where there is control flow.
 pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> Result<Files> {
     let target = device_target(program, options)?;
+    if program.control.is_some() {
+        return Err(Error::unsupported(
+            "the model has control flow, or sizes that data decide, which C code for a device does not run",
+        )
+        .help("`run --target opencl` runs it; --emit cl without --output gives the kernels"));
+    }
     let (plan, funcs) = (plan(program)?, program.functions()?);
     let arithmetic = Arithmetic::from_target(&target);
     Model { name, stem, device: &target.cpu, arithmetic, plan: &plan, funcs: &funcs }.files()
