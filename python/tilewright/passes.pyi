@@ -67,6 +67,27 @@ def compact_buffer(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def count_warp_accesses(
+    module: Module,
+    *,
+    banks: int = 32,
+    lanes: int = 32,
+    segment: int = 128,
+    word: int = 4,
+) -> Transformed:
+    """Say of the accesses of threads which bank conflicts they have, and how many segments they touch.
+
+    Args:
+        module: What to change.
+        banks: Banks of shared memory: a number from 0 to 1024. The default is 32.
+        lanes: Threads of a warp: a number from 0 to 1024. The default is 32.
+        segment: Bytes that global memory moves at once: a number from 0 to 4096. The default is 128.
+        word: Bytes of a word of a bank: a number from 0 to 64. The default is 4.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def expand_products(
     module: Module,
     *,
@@ -193,6 +214,25 @@ def integer_products(
 
     Args:
         module: What to change.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
+def lay_out_shared(
+    module: Module,
+    *,
+    banks: int = 32,
+    lanes: int = 32,
+    word: int = 4,
+) -> Transformed:
+    """Give buffers in shared memory layouts in which the lanes of a warp meet in no bank, by schedule primitives.
+
+    Args:
+        module: What to change.
+        banks: Banks of shared memory: a number from 0 to 1024. The default is 32.
+        lanes: Threads of a warp: a number from 0 to 1024. The default is 32.
+        word: Bytes of a word of a bank: a number from 0 to 64. The default is 4.
 
     Raises:
         tilewright.Error: where it refuses, or an option does not fit.

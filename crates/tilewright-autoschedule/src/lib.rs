@@ -25,6 +25,7 @@
 //! * `spatial`: stages without reduction.
 //! * `padding`: what pads, as a box and a constant.
 //! * `share`: how many loops threads share.
+//! * [`shared`]: layouts of shared memory without bank conflicts.
 //! * `digits`: variables taken apart where quotients and remainders of them are.
 //! * `transpose`: tiles of what is copied across.
 //! * [`price`]: what a function costs, to compare layouts.
@@ -53,6 +54,7 @@ mod parts;
 pub mod price;
 mod reduction;
 mod share;
+pub mod shared;
 mod spatial;
 mod subdomains;
 pub mod tile;
@@ -99,7 +101,7 @@ pub const STAGES: Pass = Pass {
 };
 
 /// The passes that make automatic schedules.
-pub static PASSES: &[&Pass] = &[&PASS, &STAGES, &integer::PASS];
+pub static PASSES: &[&Pass] = &[&PASS, &STAGES, &integer::PASS, &shared::PASS];
 
 /// Schedules every function for a machine: contractions, other reductions, and what is no reduction. Second, what
 /// was done, as one trace: applied to the same module it gives the same result.

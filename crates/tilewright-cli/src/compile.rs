@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tilewright_driver::layout::lay_out;
-use tilewright_driver::library::{self, Text};
+use tilewright_driver::library::{self, Files, Text};
 use tilewright_driver::pipeline::PipelineStage;
 use tilewright_driver::session::{LoweredModel, OpenSizes};
 use tilewright_driver::{Error, Module, Options, Result, Session, print};
@@ -63,11 +63,15 @@ enum OutputKind {
     LlvmIr,
     /// Assembly.
     Asm,
-    /// OpenCL C for a device (--target opencl).
+    /// OpenCL C for a device (--target opencl); into a file, with the C code that runs it, its header and
+    /// the constants beside it.
     Cl,
     /// The module as text.
     Tvmscript,
 }
+
+/// The endings of what stands beside kernels: C code, its header, constants.
+const DEVICE_ENDINGS: [&str; 3] = ["c", "h", "bin"];
 
 impl OutputKind {
     /// By the ending of a file.
@@ -107,6 +111,13 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         file::check(path)?;
         if matches!(form, OutputKind::So | OutputKind::Archive | OutputKind::Obj) {
             file::check(path.with_extension("h"))?;
+        }
+        if form == OutputKind::Cl {
+            if path.extension() != Some(OsStr::new("cl")) {
+                let error = Error::input(format!("{}: kernels are a file `.cl`", path.display()));
+                return Err(error.help("others are written beside it, with other endings").into());
+            }
+            DEVICE_ENDINGS.iter().try_for_each(|e| file::check(path.with_extension(e)))?;
         }
     }
     let is_library = matches!(form, OutputKind::So | OutputKind::Archive);
@@ -157,9 +168,18 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
                 return Err(error.help("give --target opencl").into());
             }
             let program = session.program(&request)?.program;
-            let (backend, target) =
-                (&session.options().backend, session.options().resolve_target()?);
-            backend.source(&program.module, &program.called(), &target)?
+            let Some(path) = output else {
+                let text = library::kernels(&program, session.options())?;
+                drop(bar);
+                out.write_all(text.as_bytes())?;
+                return Ok(Answer::Yes);
+            };
+            let name = name(arguments, output)?;
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let files = library::device(&name, &stem, &program, session.options())?;
+            drop(bar);
+            write_for_device(path, &files)?;
+            return Ok(Answer::Yes);
         }
         OutputKind::LlvmIr | OutputKind::Asm => {
             let name = name(arguments, output)?;
@@ -174,6 +194,18 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         None => out.write_all(text.as_bytes())?,
     }
     Ok(Answer::Yes)
+}
+
+/// Writes kernels, and beside them the C code that runs them, its header and the constants.
+fn write_for_device(path: &Path, files: &Files) -> Result<()> {
+    let beside = DEVICE_ENDINGS.map(|ending| path.with_extension(ending));
+    let contents = [files.code.as_bytes(), files.header.as_bytes(), &files.constants];
+    let mut all = vec![(path, 0o666, files.kernels.as_bytes())];
+    all.extend(beside.iter().zip(contents).map(|(path, content)| (&**path, 0o666, content)));
+    file::write_all(&all)?;
+    let names: Vec<String> = beside.iter().map(|path| path.display().to_string()).collect();
+    talk!("note: wrote {} and {}", path.display(), names.join(", "));
+    Ok(())
 }
 
 fn script(module: &Module) -> String {

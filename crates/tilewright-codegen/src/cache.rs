@@ -181,21 +181,30 @@ impl ObjectCache {
         target: &Target,
         level: OptLevel,
     ) -> Result<Object> {
-        let Some((path, directory)) = self.open() else {
-            let bytes = llvm.compile(ir, target, level, Emit::Object)?;
-            return Ok(Object { bytes, cached: false });
-        };
         let key = key(&llvm.identity(), ir, target, level);
-        match read(&directory, &key) {
-            Ok(Some(bytes)) => return Ok(Object { bytes, cached: true }),
-            Ok(None) => {}
-            Err(warning) => self.warn(path, &warning),
+        if let Some(bytes) = self.get(&key) {
+            return Ok(Object { bytes, cached: true });
         }
         let bytes = llvm.compile(ir, target, level, Emit::Object)?;
-        if write(&directory, &key, &bytes).is_ok() {
-            self.grown(&directory, (HEADER_LEN + bytes.len()) as u64);
-        }
+        self.put(&key, &bytes);
         Ok(Object { bytes, cached: false })
+    }
+
+    /// What was put under a key.
+    pub(crate) fn get(&self, key: &blake3::Hash) -> Option<Vec<u8>> {
+        let (path, directory) = self.open()?;
+        read(&directory, key).unwrap_or_else(|warning| {
+            self.warn(path, &warning);
+            None
+        })
+    }
+
+    /// Puts something under a key, in the place of what was there.
+    pub(crate) fn put(&self, key: &blake3::Hash, content: &[u8]) {
+        let Some((_, directory)) = self.open() else { return };
+        if write(&directory, key, content).is_ok() {
+            self.grown(&directory, (HEADER_LEN + content.len()) as u64);
+        }
     }
 
     /// The directory, which is made if it is not there; `None` where there is none to use.
@@ -252,8 +261,13 @@ fn key(llvm: &str, ir: &str, target: &Target, level: OptLevel) -> blake3::Hash {
     let [llvm, ir] = [llvm, ir].map(str::as_bytes);
     let [triple, cpu, features] =
         [&target.triple, &target.cpu, &target.features].map(|part| part.as_bytes());
+    key_of_parts(&[llvm, triple, cpu, features, passes, ir])
+}
+
+/// The hash of parts, none of which run together with its neighbours.
+pub(crate) fn key_of_parts(parts: &[&[u8]]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    for part in [llvm, triple, cpu, features, passes, ir] {
+    for part in parts {
         // With the length in front, no two lists of parts run together to the same bytes.
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part);

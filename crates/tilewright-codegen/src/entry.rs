@@ -106,7 +106,7 @@ impl Planned {
         }
     }
 
-    fn steps(&self) -> Result<Vec<Call<'_>>> {
+    pub(crate) fn steps(&self) -> Result<Vec<Call<'_>>> {
         let (inputs, outputs) = self.counts();
         let constants = self.constants().len();
         let start = Number::Known(0);
@@ -184,22 +184,22 @@ fn calls<'a, A: fmt::Debug + 'a>(
 }
 
 /// A step as code is written for it.
-struct Call<'a> {
-    func: &'a Arc<str>,
-    args: Vec<Argument>,
-    idle: Idle,
+pub(crate) struct Call<'a> {
+    pub func: &'a Arc<str>,
+    pub args: Vec<Argument>,
+    pub idle: Idle,
 }
 
 /// Whether a step is left out, because all of its results are empty.
 #[derive(Clone, Copy)]
-enum Idle {
+pub(crate) enum Idle {
     Never,
     Always,
     /// Where this number of the shape heap is not zero.
     Heap(usize),
 }
 
-enum Argument {
+pub(crate) enum Argument {
     /// From a byte of what an entry of a table points to.
     Pointer(&'static str, usize, Number),
     /// A byte of the arena.
@@ -208,7 +208,7 @@ enum Argument {
 }
 
 #[derive(Clone, Copy)]
-enum Number {
+pub(crate) enum Number {
     Known(i64),
     /// At this position of the shape heap.
     Heap(usize),

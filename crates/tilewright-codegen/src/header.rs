@@ -268,6 +268,66 @@ int32_t {name}_run(const {name}_context *context, {heap}const void *const *input
     Ok(out)
 }
 
+/// The header of a model for a device of OpenCL, see [`crate::c::host`]; its files are called `stem`.
+///
+/// # Errors
+/// As [`library`].
+pub fn device(plan: &Planned, name: &str, stem: &str) -> Result<String> {
+    let upper = name.to_ascii_uppercase();
+    let mut out = start(plan, &[], name)?;
+    outputs(&mut out, &upper, plan);
+    let (shapes, heap) = sized(plan, name, "int", "");
+    let filled = filled(plan, name);
+    let stem = comment(stem);
+    let _ = write!(
+        out,
+        "#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#ifdef __APPLE__
+#include <OpenCL/opencl.h>
+#else
+#include <CL/cl.h>
+#endif
+
+/* Result where `{stem}.cl` or `{stem}.bin` is not in the folder, or is another one. Other results below
+   zero are those of OpenCL. */
+#define {upper}_NO_FILES (-20000)
+
+/* The model on a device: its kernels, constants, and memory for what it computes. */
+typedef struct {name}_program {name}_program;
+
+/* Opens the model on a device of a context: compiles `{stem}.cl` and copies `{stem}.bin`, which are in
+   `folder`. `*program` is given to {name}_close in any case; it is NULL where there was no memory. */
+int {name}_open(cl_context context, cl_device_id device, const char *folder, {name}_program **program);
+
+/* What the compiler of the driver says where it fails; else NULL. */
+const char *{name}_log(const {name}_program *program);
+
+void {name}_close({name}_program *program);
+
+{shapes}/* Runs the model on `inputs` in memory of the host, in the order above, and writes `outputs`. All are
+   dense and row-major, and do not overlap.{filled} `queue` is of the
+   context and runs in order.
+
+   Returns 0, a number below zero, or a positive number where an assertion of the model failed. A
+   program is used by one thread at a time; open several to run at the same time. */
+int {name}_run({name}_program *program, cl_command_queue queue, {heap}const void *const *inputs,
+    void *const *outputs);
+
+/* The same on memory of the device, without waiting: {name}_finish waits, and gives the result. */
+int {name}_enqueue({name}_program *program, cl_command_queue queue, {heap}const cl_mem *inputs,
+    const cl_mem *outputs);
+int {name}_finish({name}_program *program, cl_command_queue queue);
+
+/* What a result says; NULL for other numbers. */
+const char *{name}_message(int result);
+"
+    );
+    end(&mut out, name);
+    Ok(out)
+}
+
 /// How the header says the size of the arena.
 fn arena(plan: &Planned, upper: &str) -> String {
     match plan.shapes() {
@@ -453,7 +513,7 @@ fn storage(what: &str, stored: &Stored) -> String {
 }
 
 /// Text that neither ends a comment nor breaks its line.
-fn comment(text: &str) -> String {
+pub(crate) fn comment(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
 }

@@ -22,8 +22,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use tilewright_ir::{Error, Result, Tensor, tensor};
+use tilewright_ir::{Error, Result, Tensor, TensorFunc, tensor};
 use tilewright_target::Target;
 
 use crate::cache::ObjectCache;
@@ -40,33 +41,33 @@ pub use given::{Control, Library, Program};
 const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
 
 /// All constants of a library, each once.
-struct Constants<'a> {
+pub(crate) struct Constants<'a> {
     /// With where they begin, at 64-byte boundaries.
-    all: Vec<(usize, &'a [u8])>,
+    pub all: Vec<(usize, &'a [u8])>,
     /// For each program, where each of its constants begins.
-    of: Vec<Vec<usize>>,
-    /// Where those begin that control flow uses itself.
-    control: Vec<usize>,
+    pub of: Vec<Vec<usize>>,
+    /// Where those begin that are used beside the programs.
+    pub others: Vec<usize>,
     /// Where the last one ends.
     total: usize,
 }
 
 impl<'a> Constants<'a> {
-    fn new(
+    pub fn new(
         programs: impl IntoIterator<Item = Program<'a>>,
-        control: impl IntoIterator<Item = &'a Tensor>,
+        others: impl IntoIterator<Item = &'a Tensor>,
     ) -> Constants<'a> {
         let mut constants =
-            Constants { all: Vec::new(), of: Vec::new(), control: Vec::new(), total: 0 };
+            Constants { all: Vec::new(), of: Vec::new(), others: Vec::new(), total: 0 };
         let mut at: HashMap<&[u8], usize> = HashMap::new();
         for program in programs {
             let own = program.plan.constants().iter().map(|c| constants.place(c, &mut at));
             let own = own.collect();
             constants.of.push(own);
         }
-        for constant in control {
+        for constant in others {
             let start = constants.place(constant, &mut at);
-            constants.control.push(start);
+            constants.others.push(start);
         }
         constants
     }
@@ -82,13 +83,13 @@ impl<'a> Constants<'a> {
         })
     }
 
-    fn bytes(&self) -> Result<Vec<u8>> {
-        check_size(self.total)?;
+    /// All of them, one behind the other.
+    pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.total];
         for (at, from) in &self.all {
             bytes[*at..at + from.len()].copy_from_slice(from);
         }
-        Ok(bytes)
+        bytes
     }
 }
 
@@ -142,7 +143,8 @@ impl Library<'_> {
         check_prefix(self.name)?;
         let own = self.control.map(|c| control::constants(&c.program.body)).unwrap_or_default();
         let constants = Constants::new(self.programs(), own);
-        let bytes = constants.bytes()?;
+        check_size(constants.total)?;
+        let bytes = constants.bytes();
         // The functions with the kernels' interface have prefixes of their own, and stay inside.
         let hidden = entry::Visibility::Hidden;
         let objects = self.programs().enumerate().map(|(k, program)| {
@@ -223,22 +225,11 @@ SYMBOL:
                 let _ = write!(tables, "{name}_constants + {at}, ");
             }
             tables += "0};\n";
-            let (called, shapes) = (plan.called(), plan.shapes());
-            let steps = called.iter().map(|name| {
-                (format!("{name}: "), funcs.iter().find(|(n, _)| n == *name).map(|(_, f)| *f))
-            });
-            let shape_func = shapes.map(|s| (String::new(), Some(&s.func)));
-            for (n, (prefix, func)) in steps.chain(shape_func).enumerate() {
-                for (k, assertion) in func.into_iter().flat_map(assertions).enumerate() {
-                    let result = base + n * entry::STEP + k + 1;
-                    let text = c_string(&format!("{prefix}{}", assertion.text(None)));
-                    let _ = writeln!(messages, "    case {result}: return {text};");
-                }
-            }
+            messages += &cases_of_messages(plan, funcs, base);
             bases.push(base);
-            base += (called.len() + 1) * entry::STEP;
+            base += (plan.called().len() + 1) * entry::STEP;
             check_results(base)?;
-            let heap = match shapes {
+            let heap = match plan.shapes() {
                 Some(_) => {
                     let symbol = entry::shapes_symbol(&inner);
                     let _ = writeln!(
@@ -373,7 +364,7 @@ static int version(const int64_t *shapes) {\n";
 "
             ),
             Some(control) => {
-                let code = control::code(self, control, &bases, &constants.control)?;
+                let code = control::code(self, control, &bases, &constants.others)?;
                 check_results(base + code.messages.len())?;
                 for (k, text) in code.messages.iter().enumerate() {
                     let text = c_string(text);
@@ -409,6 +400,28 @@ PUBLIC void {name}_set_parallel({name}_parallel_for parallel_for, void *user) {{
     }
 }
 
+/// What the results of a plan mean, which begin behind `base`, as cases in C.
+pub(crate) fn cases_of_messages(
+    plan: &Planned,
+    funcs: &[(Arc<str>, &TensorFunc)],
+    base: usize,
+) -> String {
+    let called = plan.called();
+    let steps = called
+        .iter()
+        .map(|name| (format!("{name}: "), funcs.iter().find(|(n, _)| n == *name).map(|(_, f)| *f)));
+    let shape_func = plan.shapes().map(|s| (String::new(), Some(&s.func)));
+    let mut cases = String::new();
+    for (n, (prefix, func)) in steps.chain(shape_func).enumerate() {
+        for (k, assertion) in func.into_iter().flat_map(assertions).enumerate() {
+            let result = base + n * entry::STEP + k + 1;
+            let text = c_string(&format!("{prefix}{}", assertion.text(None)));
+            let _ = writeln!(cases, "    case {result}: return {text};");
+        }
+    }
+    cases
+}
+
 /// A result of one of the programs as one of the library.
 fn result_base(k: usize, bases: &[usize]) -> String {
     match bases[k] {
@@ -418,7 +431,7 @@ fn result_base(k: usize, bases: &[usize]) -> String {
 }
 
 /// Whether an `int` tells so many results apart.
-fn check_results(count: usize) -> Result<()> {
+pub(crate) fn check_results(count: usize) -> Result<()> {
     match i32::try_from(count) {
         Ok(_) => Ok(()),
         Err(_) => Err(Error::unsupported("more kernel calls than results of a run can tell apart")),
@@ -594,7 +607,7 @@ fn io(what: &str, error: &std::io::Error) -> Error {
 }
 
 /// A C string literal.
-fn c_string(text: &str) -> String {
+pub(crate) fn c_string(text: &str) -> String {
     let mut out = String::from("\"");
     for b in text.bytes() {
         match b {

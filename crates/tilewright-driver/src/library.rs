@@ -2,13 +2,16 @@
 
 use std::ffi::OsStr;
 
+use tilewright_codegen::c::Arithmetic;
+pub use tilewright_codegen::c::host::Files;
+use tilewright_codegen::c::host::{self, Model};
 use tilewright_codegen::entry::Planned;
 use tilewright_codegen::files::FileBackend;
 pub use tilewright_codegen::files::Text;
 use tilewright_codegen::library::{self, Built, Control, Library};
-use tilewright_codegen::registry;
+use tilewright_codegen::{opencl, registry};
 use tilewright_ir::{Error, Result};
-use tilewright_target::CodeOptions;
+use tilewright_target::{CodeOptions, Target};
 
 use super::options::Options;
 use super::program::Program;
@@ -104,6 +107,45 @@ fn made(
     };
     let files = registry::files(&*options.backend)?;
     options.with_code_options(|code| make(files, &library, code))
+}
+
+/// The kernels of a program for a device, and the C code that runs them there. The files are called
+/// `stem`, functions of the C code begin with `name`.
+///
+/// # Errors
+/// Those of [`plan`] and of [`Model::files`]; [`Error::Input`] for a target that is no device;
+/// [`Error::Unsupported`] where there is control flow.
+pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> Result<Files> {
+    let target = device_target(program, options)?;
+    if program.control.is_some() {
+        return Err(Error::unsupported(
+            "the model has control flow, or sizes that data decide, which C code for a device does not run",
+        )
+        .help("`run --target opencl` runs it; --emit cl without --output gives the kernels"));
+    }
+    let (plan, funcs) = (plan(program)?, program.functions()?);
+    let arithmetic = Arithmetic::from_target(&target);
+    Model { name, stem, device: &target.cpu, arithmetic, plan: &plan, funcs: &funcs }.files()
+}
+
+/// The kernels of a program for a device.
+///
+/// # Errors
+/// As [`device`]; control flow runs on the host, and is none of them.
+pub fn kernels(program: &Program, options: &Options) -> Result<String> {
+    let target = device_target(program, options)?;
+    host::kernel_text(&program.functions()?, Arithmetic::from_target(&target))
+}
+
+/// The device that kernels are for, which has the memory that they use.
+fn device_target(program: &Program, options: &Options) -> Result<Target> {
+    let target = options.resolve_target()?;
+    if target.triple != opencl::FAMILY {
+        let error = Error::input("OpenCL C is made for a device");
+        return Err(error.help("give --target opencl"));
+    }
+    options.backend.check(&program.module, &program.called(), &target)?;
+    Ok(target)
 }
 
 /// A whole program as text, with symbols that begin with `name`.

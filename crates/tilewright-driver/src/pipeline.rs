@@ -14,7 +14,7 @@ use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
-use tilewright_ir::{Attr, Error, Module, Remarks, Result, TensorFunc, well_formed};
+use tilewright_ir::{Attr, Error, Module, Remarks, Result, TensorFunc, phases, well_formed};
 use tilewright_layout::collapse::{self, collapse_axes};
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
@@ -345,7 +345,9 @@ fn texts<'a>(f: &'a TensorFunc, key: &str) -> impl Iterator<Item = &'a str> {
 /// [`Error::Malformed`] with the loop and two iterations.
 fn check_promises(module: &Module) -> Result<()> {
     module.tensors().try_for_each(|(name, f)| {
-        at_once::check_promises(f).map_err(|e| {
+        let phases = phases::split(f);
+        let kept = phases.and_then(|phases| at_once::check_promises(phases.as_ref().unwrap_or(f)));
+        kept.map_err(|e| {
             let e = e.context(format_args!("function `{name}`"));
             module.source.iter().fold(e, |e, source| e.in_source(source))
         })

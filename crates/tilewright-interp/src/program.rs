@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::tensor::{byte_count, positions};
-use tilewright_ir::{DType, Error, Expr, Param, Result, Tensor, TensorFunc, Var, well_formed};
+use tilewright_ir::{
+    DType, Error, Expr, Param, Result, Tensor, TensorFunc, Var, phases, well_formed,
+};
 
 use crate::alias::{Memories, Mode};
 use crate::code::Code;
@@ -61,6 +63,8 @@ impl Program {
         options: &RunOptions,
     ) -> Result<Self> {
         well_formed::check_tensor(name, func)?;
+        let phases = phases::split(func).map_err(|e| e.context(format!("function `{name}`")))?;
+        let func = phases.as_ref().unwrap_or(func);
         Self::compile(name, func, modes, options)
             .map_err(|e| e.context(format!("function `{name}`")).at(func.span))
     }

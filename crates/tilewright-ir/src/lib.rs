@@ -46,6 +46,7 @@ pub mod list;
 pub mod lowered;
 pub mod module;
 pub mod operators;
+pub mod phases;
 pub mod prune;
 pub mod query;
 pub mod random;

@@ -167,10 +167,28 @@ pub fn fill<T: fmt::Display>(message: &str, values: &[T]) -> String {
 /// The message of an assertion whose values are not known: without the clauses behind a comma that show
 /// one, and with `?` in the place of those of the first clause.
 pub fn without_values(message: &str) -> String {
-    let mut clauses = message.split(", ");
+    let mut clauses = clauses(message).into_iter();
     let first = clauses.next().unwrap_or_default().replace("{}", "?");
     let known = clauses.filter(|clause| !clause.contains("{}"));
     std::iter::once(first.as_str()).chain(known).collect::<Vec<_>>().join(", ")
+}
+
+/// What stands between commas, but for those of the indices of an access.
+fn clauses(message: &str) -> Vec<&str> {
+    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0usize);
+    for (at, c) in message.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 && message[at..].starts_with(", ") => {
+                found.push(&message[start..at]);
+                start = at + 2;
+            }
+            _ => {}
+        }
+    }
+    found.push(&message[start..]);
+    found
 }
 
 /// Shortest text of a finite float that reads back as the same value.
@@ -395,6 +413,10 @@ mod tests {
         );
         assert_eq!(of("index {} of {}, in `A`, not {}"), "index ? of ?, in `A`");
         assert_eq!(of("nothing, to show"), "nothing, to show");
+        assert_eq!(
+            of("`A[{}, {}]` is out of range: axis 1 has extent 5"),
+            "`A[?, ?]` is out of range: axis 1 has extent 5"
+        );
     }
 
     #[test]

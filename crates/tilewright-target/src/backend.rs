@@ -108,20 +108,6 @@ pub trait Backend: Send + Sync {
         options: &CodeOptions<'_>,
     ) -> Result<Arc<dyn Code>>;
 
-    /// Functions of a module as source text in the language of the target's own compiler.
-    ///
-    /// # Errors
-    /// Those of [`Backend::compile`] but for the host; [`Error::Unsupported`] by a backend that writes no
-    /// such text.
-    fn source(
-        &self,
-        _module: &Lowered,
-        _functions: &[Arc<str>],
-        _target: &Target,
-    ) -> Result<String> {
-        Err(Error::unsupported(format!("the backend {} writes no source", self.name())))
-    }
-
     /// Whether [`Backend::pack`] is there.
     fn packs(&self) -> bool {
         false

@@ -1,6 +1,7 @@
 //! Passes over tensor functions.
 //!
 //! * [`border`]: guards of reads from textures that the border makes needless.
+//! * [`warp`]: how accesses of threads meet banks and segments of memory.
 //! * [`compact`]: local buffers allocated where they are used, as small as can be.
 //! * [`cursor`]: finding and replacing statements.
 //! * [`extents`]: loops that run only where their body does something.
@@ -34,6 +35,7 @@ pub mod placeholder;
 pub mod products;
 mod settle;
 pub mod simplify;
+pub mod warp;
 
 pub use inline::inline_spatial;
 pub use lower::lower;
@@ -67,4 +69,5 @@ pub static PASSES: &[&Pass] = &[
     &placeholder::STORE,
     &simplify::PASS,
     &simplify::RENORMALIZE,
+    &warp::PASS,
 ];

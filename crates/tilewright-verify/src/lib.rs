@@ -42,7 +42,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::well_formed::check_open_module;
-use tilewright_ir::{DType, Error, Function, GraphType, Module, Param, Result};
+use tilewright_ir::{DType, Error, Function, GraphType, Module, Param, Result, phases};
 
 mod canon;
 mod forms;
@@ -124,6 +124,7 @@ pub fn functions(
 ) -> Result<Verdict> {
     check_open_module(a)?;
     check_open_module(b)?;
+    let (a, b) = (&without_barriers(a)?, &without_barriers(b)?);
     let (Some(left), Some(right)) = (ports(a, name_a)?, ports(b, name_b)?) else {
         return Ok(undecided("a size of the interface is open, or a parameter is no tensor"));
     };
@@ -149,6 +150,19 @@ pub fn functions(
     } else {
         Ok(verdict)
     }
+}
+
+/// A module whose functions are cut at barriers into phases.
+fn without_barriers(module: &Module) -> Result<Module> {
+    let mut all = module.clone();
+    for (name, function) in &mut all.functions {
+        let Function::Tensor(f) = function else { continue };
+        let cut = phases::split(f).map_err(|e| e.context(format!("function `{name}`")));
+        if let Some(cut) = cut.map_err(|e| with_source(module, e))? {
+            *f = cut.into();
+        }
+    }
+    Ok(all)
 }
 
 /// Compares the terms of all outputs; `left` are the parameters.

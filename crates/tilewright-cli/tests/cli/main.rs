@@ -1,6 +1,7 @@
 //! The command line from outside: exit codes, what is on which stream, messages.
 
 mod compile;
+mod device;
 mod guide;
 mod io_layout;
 mod kept;

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The helpers that a program uses, by name.
-#[derive(Debug, Default)]
-pub(super) struct Helpers(BTreeSet<String>);
+#[derive(Clone, Debug, Default)]
+pub struct Helpers(BTreeSet<String>);
 
 impl Helpers {
     /// Notes that one is used, and gives its name: `tw_KIND_TYPE`.
@@ -18,6 +18,11 @@ impl Helpers {
         let name = if ty.is_empty() { format!("tw_{kind}") } else { format!("tw_{kind}_{ty}") };
         self.0.insert(format!("{kind} {ty}"));
         name
+    }
+
+    /// Adds those of another program.
+    pub fn extend(&mut self, other: &Helpers) {
+        self.0.extend(other.0.iter().cloned());
     }
 
     /// Their definitions.

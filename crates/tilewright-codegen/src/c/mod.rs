@@ -1,6 +1,7 @@
 //! Lowered tensor functions to C text for devices: OpenCL C.
 //!
-//! * `steps`: a function becomes kernels, and the steps in which the host calls them.
+//! * `steps`: a function becomes kernels, and the steps in which the host calls them; `host`: these steps
+//!   and the plan around them as C.
 //! * `writer`: the state while a kernel is written; `stmt`, `expr`: its parts; `threads`: groups of threads.
 //! * `texture`: reads and writes of images.
 //! * `types`, `helpers`: what C has, and functions for what it does not have.
@@ -12,6 +13,7 @@
 
 mod expr;
 mod helpers;
+pub mod host;
 pub mod steps;
 mod stmt;
 mod texture;
@@ -19,7 +21,8 @@ mod threads;
 mod types;
 mod writer;
 
-pub use steps::{Argument, HostStep, Image, Kernel, Kernels, Memory, Over, kernels};
+pub use helpers::Helpers;
+pub use steps::{Argument, HostStep, Image, Kernel, Kernels, Memory, Over, kernels, program};
 pub use threads::Extents;
 pub use writer::Arithmetic;
 

@@ -13,11 +13,13 @@ use tilewright_ir::{
     Var,
 };
 
+use super::PRELUDE;
 use super::helpers::Helpers;
 use super::threads::Extents;
 use super::types;
 use super::writer::{Arithmetic, KernelMemory, Writer};
-use crate::emit::{Assertion, assertions, captured};
+use crate::emit::{Assertion, PREFIX, assertions, captured, symbol};
+use crate::header::comment;
 
 /// What the host does.
 #[derive(Clone, Debug)]
@@ -93,6 +95,8 @@ pub struct Image {
 /// A function as kernels.
 #[derive(Clone, Debug)]
 pub struct Kernels {
+    /// The C functions that they call.
+    pub helpers: Helpers,
     /// The C text of all of them.
     pub text: String,
     pub kernels: Vec<Kernel>,
@@ -105,6 +109,11 @@ pub struct Kernels {
 }
 
 impl Kernels {
+    /// The text of a program with them alone.
+    pub fn program(&self) -> String {
+        [PRELUDE, &self.helpers.text(), &self.text].concat()
+    }
+
     /// The steps of the host as text for people, a line each.
     pub fn plan(&self) -> String {
         let mut out = String::new();
@@ -173,13 +182,31 @@ impl Over {
     }
 }
 
-/// Makes kernels of a lowered function; their names begin with a symbol.
+/// The text of a program with the kernels of several functions, each behind the steps in which the host
+/// calls them, as a comment.
+pub fn program<'a>(functions: impl Iterator<Item = (&'a str, &'a Kernels)> + Clone) -> String {
+    let mut helpers = Helpers::default();
+    functions.clone().for_each(|(_, kernels)| helpers.extend(&kernels.helpers));
+    let mut text = [PRELUDE, &helpers.text()].concat();
+    for (name, kernels) in functions {
+        text +=
+            &format!("/* {}:\n{} */\n\n{}", comment(name), comment(&kernels.plan()), kernels.text);
+    }
+    text
+}
+
+/// Makes kernels of a lowered function; their names begin with its symbol.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for what a device does not have, at its place.
-pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels> {
+pub fn kernels(name: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels> {
+    let cut = cut(name, func, arithmetic);
+    cut.map_err(|e| e.context(format!("function `{name}`")).at(func.span))
+}
+
+fn cut(name: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels> {
     let mut cut = Cut {
-        symbol,
+        symbol: symbol(PREFIX, name),
         arithmetic,
         assertions: assertions(func),
         ranges: Ranges::default(),
@@ -208,9 +235,8 @@ pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Resul
     }
     cut.ranges.bind_sizes(func);
     let steps = cut.steps(&func.body)?;
-    let text = [cut.helpers.text(), cut.texts.concat()].concat();
-    let Cut { kernels, memory, assertions, .. } = cut;
-    Ok(Kernels { text, kernels, steps, memory, scalars, assertions })
+    let Cut { kernels, memory, assertions, helpers, texts, .. } = cut;
+    Ok(Kernels { helpers, text: texts.concat(), kernels, steps, memory, scalars, assertions })
 }
 
 /// The image that a buffer is.
@@ -242,8 +268,8 @@ fn image(buffer: &Buffer, func: &TensorFunc, param: Option<usize>) -> Result<Ima
 }
 
 /// A function while it is cut.
-struct Cut<'a> {
-    symbol: &'a str,
+struct Cut {
+    symbol: String,
     arithmetic: Arithmetic,
     assertions: Vec<Assertion>,
     ranges: Ranges,
@@ -274,7 +300,7 @@ fn mixes_textures(s: &Stmt) -> bool {
         .any(|b| b.scope.starts_with("global.texture") && read.iter().any(|r| r.data == b.data))
 }
 
-impl Cut<'_> {
+impl Cut {
     fn add(&mut self, buffer: &Buffer, memory: Memory) {
         self.places.insert(buffer.data.clone(), (self.memory.len(), buffer.clone()));
         self.memory.push(memory);

@@ -1,11 +1,12 @@
 //! Statements of a kernel as C text.
 
 use tilewright_ir::equal::{loads_cell, same_expr};
+use tilewright_ir::phases::{has_barrier, is_barrier};
 use tilewright_ir::{
     Attr, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
 };
 
-use super::threads::{ThreadAxis, is_barrier, runs_threads};
+use super::threads::{ThreadAxis, has_phases, is_barrier_stmt, runs_threads};
 use super::types;
 use super::writer::{KernelMemory, Lane, Writer};
 use crate::emit::{Assertion, MAX_VALUES};
@@ -94,8 +95,9 @@ impl Writer {
     fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
         let mut threads = false;
         for (k, s) in stmts.iter().enumerate() {
-            let runs = self.extents.has_threads() && runs_threads(s);
-            if k > 0 && (threads || runs) {
+            let runs = self.extents.has_threads() && has_phases(s);
+            let beside = is_barrier_stmt(s) || (k > 0 && is_barrier_stmt(&stmts[k - 1]));
+            if k > 0 && (threads || runs) && !beside {
                 self.wait()?;
             }
             threads = runs;
@@ -291,7 +293,8 @@ impl Writer {
         let done = self.braced(head, |w| {
             w.stmt(body)?;
             // The next iteration may write what threads still read.
-            if w.extents.has_threads() && runs_threads(body) { w.wait() } else { Ok(()) }
+            let waits = w.extents.has_threads() && (runs_threads(body) || has_barrier(body));
+            if waits && !ends_with_barrier(body) { w.wait() } else { Ok(()) }
         });
         self.diverged = diverged;
         done
@@ -395,6 +398,10 @@ impl Writer {
     /// An assertion outside of vectors, or in one lane of them.
     fn assert_one(&mut self, cond: &Expr, values: &[Expr], code: usize) -> Result<()> {
         let c = self.expr(cond)?;
+        if self.is_host {
+            self.line(format_args!("if (!{c}) return {code};"));
+            return Ok(());
+        }
         self.braced(format_args!("if (!{c})"), |w| {
             let values: Vec<String> =
                 values.iter().take(MAX_VALUES).map(|v| w.expr(v)).collect::<Result<_>>()?;
@@ -414,6 +421,14 @@ impl Writer {
 
 fn is_own_cell(b: &Buffer, at: &[Expr], indices: &[Expr], buffer: &Buffer) -> bool {
     at.len() == indices.len() && b == buffer && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
+}
+
+/// Whether the last thing that a statement does is to wait.
+fn ends_with_barrier(s: &Stmt) -> bool {
+    match s.kind() {
+        StmtKind::Seq(stmts) => stmts.last().is_some_and(ends_with_barrier),
+        _ => is_barrier_stmt(s),
+    }
 }
 
 /// Whether a statement does something by itself: it writes or checks.

@@ -4,6 +4,9 @@
 //! group. A thread runs one iteration of it, at each place where such a loop stands; where its extent is
 //! less than the group has threads, the others leave it out.
 //!
+//! An explicit barrier is one, too: what it means says [`phases`](tilewright_ir::phases). A loop or condition
+//! with one in it is a phase of its own, as one with a loop over threads in it.
+//!
 //! Threads wait for one another where two statements follow each other of which one has a loop over threads
 //! in it: what the first wrote, another thread may read. So a program means the same as where its loops
 //! over threads run one after the other, and one inside of another one of the same axis is work that all
@@ -14,8 +17,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::phases::{has_barrier, is_barrier};
 use tilewright_ir::visit::free_vars;
-use tilewright_ir::{CallTarget, Error, Expr, ExprKind, ForKind, Result, Stmt, StmtKind, Var};
+use tilewright_ir::{Error, Expr, ForKind, Result, Stmt, StmtKind, Var};
 
 /// Axes, in the order of the dimensions of a range.
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -121,9 +125,14 @@ pub(super) fn runs_threads(s: &Stmt) -> bool {
     found
 }
 
-/// Whether an expression is where threads wait for one another.
-pub(super) fn is_barrier(e: &Expr) -> bool {
-    matches!(e.kind(), ExprKind::Call(CallTarget::Opaque(name), _) if &**name == "tvm_storage_sync")
+/// Whether threads wait for one another somewhere inside of a statement, so that it is a phase of its own.
+pub(super) fn has_phases(s: &Stmt) -> bool {
+    runs_threads(s) || (!is_barrier_stmt(s) && has_barrier(s))
+}
+
+/// Whether a statement is nothing but a wait.
+pub(super) fn is_barrier_stmt(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::Evaluate(e) if is_barrier(e))
 }
 
 /// Variables whose values differ from thread to thread.

@@ -10,6 +10,7 @@ use std::mem;
 
 use tilewright_ir::index::Ranges;
 use tilewright_ir::{Buffer, DType, Error, Expr, Result, Span, Stmt, Var};
+use tilewright_target::Target;
 
 use super::helpers::Helpers;
 use super::threads::{Extents, Varying};
@@ -23,6 +24,24 @@ pub struct Arithmetic {
     pub doubles: bool,
     /// A product and a sum that round once, as fast as one of them.
     pub fma: bool,
+}
+
+impl Arithmetic {
+    /// The features by which a target says so, in the order of the fields.
+    const FEATURES: [&'static str; 2] = ["fp64", "fma"];
+
+    /// That of a target.
+    pub fn from_target(target: &Target) -> Arithmetic {
+        let [doubles, fma] = Self::FEATURES.map(|name| target.known_features().has(name));
+        Arithmetic { doubles, fma }
+    }
+
+    /// What [`Target::features`] is for it.
+    pub fn features(self) -> String {
+        let all = Self::FEATURES.iter().zip([self.doubles, self.fma]);
+        let there = all.filter(|(_, is_there)| *is_there).map(|(name, _)| format!("+{name}"));
+        there.collect::<Vec<_>>().join(",")
+    }
 }
 
 /// Memory as a kernel sees it.
@@ -74,6 +93,8 @@ pub(super) struct Writer {
     pub inside: usize,
     /// Whether threads wait for one another.
     pub waits: bool,
+    /// Whether it is code of the host: an assertion that fails gives its code as the result.
+    pub is_host: bool,
     /// An assertion, which ends a thread that fails.
     pub asserted: Option<Stmt>,
     pub depth: usize,
@@ -108,6 +129,7 @@ impl Writer {
             diverged: false,
             inside: 0,
             waits: false,
+            is_host: false,
             asserted: None,
             depth: 0,
             nodes: 0,

@@ -29,6 +29,8 @@ tilewright_dylib::functions! {
     clEnqueueReadBuffer: fn(Handle, Handle, u32, usize, usize, *mut c_void, u32, *const Handle, *mut Handle) -> Int;
     clEnqueueFillBuffer: fn(Handle, Handle, *const c_void, usize, usize, usize, u32, *const Handle, *mut Handle) -> Int;
     clCreateProgramWithSource: fn(Handle, u32, *const *const c_char, *const usize, *mut Int) -> Handle;
+    clCreateProgramWithBinary: fn(Handle, u32, *const Handle, *const usize, *const *const u8, *mut Int, *mut Int) -> Handle;
+    clGetProgramInfo: fn(Handle, u32, usize, *mut c_void, *mut usize) -> Int;
     clBuildProgram: fn(Handle, u32, *const Handle, *const c_char, Callback, *mut c_void) -> Int;
     clGetProgramBuildInfo: fn(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> Int;
     clReleaseProgram: fn(Handle) -> Int;
@@ -85,6 +87,8 @@ pub(super) const TYPE_GPU: u64 = 4;
 pub(super) const CONTEXT_PLATFORM: isize = 0x1084;
 pub(super) const READ_WRITE: u64 = 1;
 pub(super) const BUILD_LOG: u32 = 0x1183;
+pub(super) const PROGRAM_BINARY_SIZES: u32 = 0x1165;
+pub(super) const PROGRAM_BINARIES: u32 = 0x1166;
 pub(super) const FP_FMA: u64 = 1 << 5;
 pub(super) const FP_CORRECT_DIVIDE: u64 = 1 << 7;
 

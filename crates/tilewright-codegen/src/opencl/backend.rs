@@ -10,7 +10,7 @@ use super::code::{FAILURE_BYTES, Function, OnDevice, Own};
 use super::device::OpenDevice;
 use super::driver::{DeviceInfo, FAMILY, choose};
 use crate::c::{self, Kernels, Memory};
-use crate::emit;
+use crate::cache::ObjectCache;
 
 /// A device of this machine, by OpenCL.
 #[derive(Clone, Debug)]
@@ -70,8 +70,11 @@ impl Backend for OpenClBackend {
             return Err(Error::unsupported(text));
         }
         let device = OpenDevice::get(&self.device)?;
-        let made =
-            parallel::map(functions.len(), |k| self.function(&device, module, &functions[k]));
+        let cache = ObjectCache::from_options(options);
+        let made = parallel::map(functions.len(), |k| {
+            self.function(&device, module, &functions[k], &cache)
+        });
+        cache.tell_warnings(options);
         let functions = made.into_iter().collect::<Result<Vec<_>>>()?;
         let shared: Arc<dyn Device> = device.clone();
         let failure = DeviceMemory::new(&shared, FAILURE_BYTES)?;
@@ -79,27 +82,14 @@ impl Backend for OpenClBackend {
         let source = module.source.clone();
         Ok(Arc::new(OnDevice { device, functions, source, failure: Mutex::new(failure) }))
     }
-
-    /// The OpenCL C, with the calls of kernels that each function is made of as a comment.
-    fn source(&self, module: &Lowered, functions: &[Arc<str>], target: &Target) -> Result<String> {
-        self.check(module, functions, target)?;
-        let mut text = c::PRELUDE.to_owned();
-        for name in functions {
-            let kernels = self.kernels(module, name)?;
-            text += &format!("/* {name}:\n{} */\n\n{}", kernels.plan(), kernels.text);
-        }
-        Ok(text)
-    }
 }
 
 impl OpenClBackend {
     /// A function as kernels.
     fn kernels(&self, module: &Lowered, name: &Arc<str>) -> Result<Kernels> {
         let f = module.tensor(name)?;
-        c::kernels(&emit::symbol(emit::PREFIX, name), f, self.device.arithmetic).map_err(|e| {
-            let e = e.context(format!("function `{name}`")).at(f.span);
-            module.source.iter().fold(e, |e, source| e.in_source(source))
-        })
+        let made = c::kernels(name, f, self.device.arithmetic);
+        made.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
     }
 
     /// Compiles a function and gives it the memory that it always has.
@@ -108,10 +98,11 @@ impl OpenClBackend {
         device: &Arc<OpenDevice>,
         module: &Lowered,
         name: &Arc<str>,
+        cache: &ObjectCache,
     ) -> Result<Function> {
         let named = |e: Error| e.context(format!("function `{name}`"));
         let kernels = self.kernels(module, name)?;
-        let program = device.build(&format!("{}{}", c::PRELUDE, kernels.text)).map_err(named)?;
+        let program = device.build(&kernels.program(), cache).map_err(named)?;
         let objects = kernels.kernels.iter().map(|k| device.kernel(&program, &k.name));
         let objects = Mutex::new(objects.collect::<Result<_>>().map_err(named)?);
         let shared: Arc<dyn Device> = device.clone();

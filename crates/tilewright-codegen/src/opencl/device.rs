@@ -4,7 +4,7 @@
 //! device is opened once a process and stays open.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,7 @@ use tilewright_target::Device;
 use super::api::{self, Api, Functions, Handle, ImageDescription, ImageFormat, check};
 use super::driver::{DeviceInfo, open};
 use crate::c::Image;
+use crate::cache::{ObjectCache, key_of_parts};
 
 /// Bits of an address that say the byte in an allocation.
 const BYTE_BITS: u32 = 40;
@@ -159,11 +160,18 @@ impl OpenDevice {
         check(code, "copying an image")
     }
 
-    /// Compiles a program.
+    /// Compiles a program, or takes what its compilation gave before out of a cache: a binary of this device
+    /// and this version of its driver.
     ///
     /// # Errors
     /// [`Error::Toolchain`] with what the compiler of the driver says.
-    pub(super) fn build(&self, text: &str) -> Result<Program> {
+    pub(super) fn build(&self, text: &str, cache: &ObjectCache) -> Result<Program> {
+        let key = self.key(text);
+        if let Some(binary) = cache.get(&key)
+            && let Some(program) = self.load(&binary)
+        {
+            return Ok(program);
+        }
         let lines = text.as_ptr().cast();
         let length = text.len();
         let mut code = 0;
@@ -173,17 +181,14 @@ impl OpenDevice {
         };
         check(code, "making a program")?;
         let program = Program { object: Object(program), cl: self.cl };
-        let division =
-            if self.info.exact_division { " -cl-fp32-correctly-rounded-divide-sqrt" } else { "" };
-        let options = CString::new(format!("-cl-std=CL1.2{division}")).unwrap_or_default();
-        let id: Handle = std::ptr::with_exposed_provenance_mut(self.info.id);
-        // SAFETY: the program and the device are there; the options end with a zero.
-        let code = unsafe {
-            (self.cl.clBuildProgram)(program.object.0, 1, &id, options.as_ptr(), null(), null_mut())
-        };
+        let code = self.link(&program);
         if code == 0 {
+            if let Some(binary) = program.binary() {
+                cache.put(&key, &binary);
+            }
             return Ok(program);
         }
+        let id: Handle = std::ptr::with_exposed_provenance_mut(self.info.id);
         let mut log = vec![0u8; 4096];
         // SAFETY: there is room for so many bytes.
         unsafe {
@@ -201,6 +206,54 @@ impl OpenDevice {
         let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
         Err(Error::toolchain(format!("the compiler of {} fails: error {code}", self.info.driver))
             .note(log))
+    }
+
+    /// What the driver's compiler is told.
+    fn build_options(&self) -> &'static CStr {
+        if self.info.exact_division {
+            c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
+        } else {
+            c"-cl-std=CL1.2"
+        }
+    }
+
+    /// The hash of all that decides what the driver's compiler makes.
+    pub(super) fn key(&self, text: &str) -> blake3::Hash {
+        let DeviceInfo { name, driver, version, .. } = &self.info;
+        let parts = ["opencl", name, driver, version, text].map(str::as_bytes);
+        key_of_parts(&[&parts[..], &[self.build_options().to_bytes()]].concat())
+    }
+
+    /// Makes a program ready to run; an error code, or zero.
+    fn link(&self, program: &Program) -> i32 {
+        let id: Handle = std::ptr::with_exposed_provenance_mut(self.info.id);
+        let (object, options) = (program.object.0, self.build_options().as_ptr());
+        // SAFETY: the program and the device are there; the options end with a zero.
+        unsafe { (self.cl.clBuildProgram)(object, 1, &id, options, null(), null_mut()) }
+    }
+
+    /// The program of a binary; `None` where the driver does not take it.
+    fn load(&self, binary: &[u8]) -> Option<Program> {
+        let id: Handle = std::ptr::with_exposed_provenance_mut(self.info.id);
+        let (bytes, length) = (binary.as_ptr(), binary.len());
+        let (mut status, mut code) = (0, 0);
+        // SAFETY: there are so many bytes, which are copied.
+        let object = unsafe {
+            (self.cl.clCreateProgramWithBinary)(
+                self.context.0,
+                1,
+                &id,
+                &length,
+                &bytes,
+                &mut status,
+                &mut code,
+            )
+        };
+        if code != 0 {
+            return None;
+        }
+        let program = Program { object: Object(object), cl: self.cl };
+        (status == 0 && self.link(&program) == 0).then_some(program)
     }
 
     /// A kernel of a program.
@@ -259,6 +312,27 @@ impl Drop for ImageObject {
 pub(super) struct Program {
     object: Object,
     cl: &'static Functions,
+}
+
+impl Program {
+    /// What the driver's compiler made of it, for its one device.
+    fn binary(&self) -> Option<Vec<u8>> {
+        let mut length = 0usize;
+        let word = size_of::<usize>();
+        // SAFETY: the program is of one device: there is one number, and then so many bytes.
+        unsafe {
+            let (ask, program) = (self.cl.clGetProgramInfo, self.object.0);
+            let to = (&raw mut length).cast();
+            if ask(program, api::PROGRAM_BINARY_SIZES, word, to, null_mut()) != 0 || length == 0 {
+                return None;
+            }
+            let mut bytes = vec![0u8; length];
+            let mut to = bytes.as_mut_ptr();
+            let to = (&raw mut to).cast();
+            let code = ask(program, api::PROGRAM_BINARIES, word, to, null_mut());
+            (code == 0).then_some(bytes)
+        }
+    }
 }
 
 impl Drop for Program {
@@ -407,5 +481,48 @@ impl Device for OpenDevice {
     fn finish(&self) -> Result<()> {
         // SAFETY: the queue is open.
         check(unsafe { (self.cl.clFinish)(self.queue.0) }, "waiting for the device")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::opencl::choose;
+
+    /// A program is compiled once; a binary that the driver does not take is compiled again.
+    #[test]
+    fn binaries_of_programs_are_kept() {
+        let info = match choose("") {
+            Ok(info) => info,
+            Err(e) if std::env::var_os("TILEWRIGHT_TEST_DEVICE").is_some() => panic!("{e}"),
+            Err(e) => return eprintln!("a test on a device did not run: {e}"),
+        };
+        let device = OpenDevice::get(&info).expect("it opens");
+        let directory = tempfile::tempdir().expect("a directory");
+        let cache = ObjectCache::at(directory.path().join("cache"), 1 << 20);
+        let [seven, eight] =
+            [7, 8].map(|n| format!("__kernel void f(__global int* a) {{ a[0] = {n}; }}"));
+        let build =
+            |text: &str, cache: &ObjectCache| device.build(text, cache).expect("it compiles");
+        let result = |program: &Program| {
+            let kernel = device.kernel(program, "f").expect("it is there");
+            let memory = device.allocate(4).expect("four bytes");
+            kernel.set_memory(0, device.find(memory).expect("it is there").0).expect("an argument");
+            device.launch(&kernel, [1, 1, 1], None).expect("it runs");
+            let mut bytes = [0; 4];
+            device.read(memory, &mut bytes).expect("they are there");
+            device.free(memory);
+            i32::from_ne_bytes(bytes)
+        };
+        assert_eq!(result(&build(&seven, &cache)), 7);
+        assert_eq!(cache.usage().0, 1);
+        // What lies there is what runs.
+        let other = build(&eight, &ObjectCache::off()).binary().expect("a binary");
+        cache.put(&device.key(&seven), &other);
+        assert_eq!(result(&build(&seven, &cache)), 8);
+        assert_eq!(result(&build(&seven, &ObjectCache::off())), 7);
+        cache.put(&device.key(&seven), b"no binary");
+        assert_eq!(result(&build(&seven, &cache)), 7);
+        assert_ne!(cache.get(&device.key(&seven)).as_deref(), Some(&b"no binary"[..]));
     }
 }

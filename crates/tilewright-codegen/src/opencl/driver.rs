@@ -139,7 +139,7 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
 impl DeviceInfo {
     /// What it offers.
     pub fn target(&self) -> Target {
-        let mut target = Target::new(FAMILY, self.name.clone(), "");
+        let mut target = Target::new(FAMILY, self.name.clone(), self.arithmetic.features());
         // A thread computes single values; threads together are the vector.
         target.vectors.bytes = &[1];
         target.cores = self.units.max(1);

@@ -230,6 +230,49 @@ fn threads_wait_only_where_all_of_them_come() {
     assert!(said.contains("wait for one another where they may not all come to"), "{said}");
 }
 
+/// A product by tiles in shared memory, with barriers as they are written in TVM.
+const TILES: &str = r#"
+@T.prim_func
+def f(A: T.Buffer((8, 12), "float32"), B: T.Buffer((12, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    for bi in T.thread_binding(2, thread="blockIdx.x"):
+        for bj in T.thread_binding(2, thread="blockIdx.y"):
+            X = T.decl_buffer((4, 4), "float32", scope="shared")
+            Y = T.decl_buffer((4, 4), "float32", scope="shared")
+            for ti in T.thread_binding(4, thread="threadIdx.y"):
+                for tj in T.thread_binding(4, thread="threadIdx.x"):
+                    acc = T.decl_buffer((1,), "float32", scope="local")
+                    acc[0] = T.float32(0)
+                    for ko in range(3):
+                        X[ti, tj] = A[bi * 4 + ti, ko * 4 + tj]
+                        Y[ti, tj] = B[ko * 4 + ti, bj * 4 + tj]
+                        T.tvm_storage_sync("shared")
+                        for ki in range(4):
+                            acc[0] = acc[0] + X[ti, ki] * Y[ki, tj]
+                        T.tvm_storage_sync("shared")
+                    C[bi * 4 + ti, bj * 4 + tj] = acc[0]
+"#;
+
+#[test]
+fn explicit_barriers_separate_phases() {
+    let Some(device) = device() else { return };
+    let options = device.schedule(false);
+    let executable = compiled(&parsed(TILES), &options);
+    let inputs = inputs(&executable, 3);
+    let c = executable.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render())).swap_remove(0);
+    for (i, j) in (0..8).flat_map(|i| (0..8).map(move |j| (i, j))) {
+        let products =
+            (0..12).map(|k| inputs[0].get_f64(i * 12 + k) * inputs[1].get_f64(k * 8 + j));
+        assert!((c.get_f64(i * 8 + j) - products.sum::<f64>()).abs() < 1e-5, "{i} {j}");
+    }
+    // Without the first barrier, threads read what others have not written yet.
+    let first =
+        "                        T.tvm_storage_sync(\"shared\")\n                        for";
+    let racing = TILES.replace(first, "                        for");
+    assert_ne!(racing, TILES);
+    let said = compile(&parsed(&racing), &options).err().expect("it is refused").render();
+    assert!(said.contains("touch one cell in different iterations"), "{said}");
+}
+
 /// A convolution along rows of an image in a texture, whose border is its padding.
 fn windows(pad: &str, layout: &str) -> String {
     format!(

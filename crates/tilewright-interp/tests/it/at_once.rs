@@ -2,7 +2,9 @@
 
 use expect_test::{Expect, expect};
 use tilewright_interp::RunOptions;
-use tilewright_ir::{Buffer, DType, Expr, ForKind, Range, Stmt, TensorFunc, Var};
+use tilewright_ir::{
+    Buffer, CallTarget, DType, Expr, ForKind, Range, Stmt, StmtKind, TensorFunc, Var,
+};
 
 use crate::build::*;
 
@@ -117,4 +119,44 @@ fn a_promise_is_checked_at_every_cell() {
         },
         expect!["kept"],
     );
+}
+
+/// `C[0, t] = S[15 - t]` after `S[t] = A[0, t]`, with a barrier between them or none, and what another
+/// statement of the thread does behind.
+fn exchange(a: &Buffer, c: &Buffer, waits: bool, behind: impl Fn(&Buffer, &Var) -> Stmt) -> Stmt {
+    let s = buffer("S", &[16], DType::F32).derive(|data| data.scope = "shared".into());
+    let t = Var::index("t");
+    let row = |column: Expr| vec![Expr::i32(0), column];
+    let barrier = Expr::call(
+        CallTarget::Opaque("tvm_storage_sync".into()),
+        vec![Expr::str("shared")],
+        DType::HANDLE,
+    );
+    let wait = if waits { Stmt::new(StmtKind::Evaluate(barrier)) } else { Stmt::nop() };
+    let body = Stmt::seq([
+        Stmt::store(&s, vec![t.expr()], a.load(row(t.expr()))),
+        wait,
+        Stmt::store(c, row(t.expr()), s.load([Expr::i32(15) - t.expr()])),
+        behind(&s, &t),
+    ]);
+    let thread = ForKind::ThreadBinding("threadIdx.x".into());
+    Stmt::allocate(&s, at_once(&t, 16, thread, body))
+}
+
+#[test]
+fn a_barrier_ends_a_phase() {
+    let nothing = |_: &Buffer, _: &Var| Stmt::nop();
+    check(|a, _, c| exchange(a, c, true, nothing), expect!["kept"]);
+    let zero = |s: &Buffer, t: &Var| Stmt::store(s, vec![t.expr()], f32(0.0));
+    check(
+        |a, _, c| exchange(a, c, true, zero),
+        expect![
+            "function `main`: the iterations t=7 and t=8 of a loop run on threads at the same time, and both access `S[7]`, which one of them writes"
+        ],
+    );
+    let [a, c] = ["A", "C"].map(|n| buffer(n, &[1, 16], DType::F32));
+    let outputs = values(&func(&[&a, &c], exchange(&a, &c, true, nothing)), &[iota(&[1, 16])]);
+    assert_eq!(outputs, (0..16).rev().map(f64::from).collect::<Vec<_>>());
+    let racing = func(&[&a, &c], exchange(&a, &c, false, nothing));
+    assert!(run(&racing, &[iota(&[1, 16])]).is_err());
 }

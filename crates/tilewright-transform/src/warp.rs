@@ -1,0 +1,407 @@
+//! How the accesses of a warp meet memory: bank conflicts, and segments of memory.
+//!
+//! A warp is so many neighbouring threads of a group, which access memory together. Shared memory has banks
+//! of words: lanes that access different words of one bank wait for one another, and the most of these is the
+//! *degree* of the conflict. Global memory is moved by segments: the fewer the lanes of a warp touch, the
+//! better.
+//!
+//! ```text
+//! for t in threads: B[t] = S[t, 3]      S of 32 columns: degree 32, of 33 columns: degree 1
+//! ```
+//!
+//! Both are counted from the index of an access, for every warp of a group. What of an index depends on
+//! threads is evaluated lane by lane; loops around shift all lanes by the same distance, of which only the
+//! remainder by a word or segment counts, and every remainder that occurs is tried. Where an expression
+//! takes a thread and a loop together (`(t + k) % 8`), the values of the loop are tried. So the number is that
+//! of the worst warp, and is reached. Conditions are not looked at: a lane counts whether it takes part or
+//! not. Buffers are taken to begin at a segment.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::index::Linear;
+use tilewright_ir::scalar::Scalar;
+use tilewright_ir::visit::{free_vars, walk_stmt};
+use tilewright_ir::{
+    Buffer, CallTarget, Error, Expr, ExprKind, ForKind, Range, Remarks, Result, Span, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
+};
+
+use crate::lower::lower;
+use crate::pass::{Number, Pass, Run};
+
+/// Threads of a warp.
+pub const LANES: Number =
+    Number { name: "lanes", summary: "threads of a warp", default: 32, most: 1024 };
+/// Banks of shared memory.
+pub const BANKS: Number =
+    Number { name: "banks", summary: "banks of shared memory", default: 32, most: 1024 };
+/// Bytes of a word of a bank.
+pub const WORD: Number =
+    Number { name: "word", summary: "bytes of a word of a bank", default: 4, most: 64 };
+/// Bytes that global memory moves at once.
+const SEGMENT: Number = Number {
+    name: "segment",
+    summary: "bytes that global memory moves at once",
+    default: 128,
+    most: 4096,
+};
+
+/// `count_warp_accesses` by name.
+pub const PASS: Pass = Pass {
+    name: "count_warp_accesses",
+    summary: "say of the accesses of threads which bank conflicts they have, and how many segments they touch",
+    options: &[&BANKS, &LANES, &SEGMENT, &WORD],
+    run: Run::Tensor(|f, given, why| {
+        let number = |option| Ok::<_, Error>(i64::from(given.get(option)?).max(1));
+        let (lanes, banks) = (number(&LANES)?, number(&BANKS)?);
+        let machine = Machine { lanes, banks, word: number(&WORD)?, segment: number(&SEGMENT)? };
+        why.extend(count_warp_accesses(f, machine)?);
+        Ok(f.clone())
+    }),
+};
+
+/// Most values of loops that are tried for one access.
+const MAX_TRIED: i64 = 4096;
+
+/// What decides how accesses meet memory; the numbers are at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Threads of a warp.
+    pub lanes: i64,
+    /// Banks of shared memory.
+    pub banks: i64,
+    /// Bytes of a word of a bank.
+    pub word: i64,
+    /// Bytes that global memory moves at once.
+    pub segment: i64,
+}
+
+/// Says of each access of threads to shared and global memory how it meets it.
+///
+/// # Errors
+/// Those of [`lower`].
+pub fn count_warp_accesses(func: &TensorFunc, machine: Machine) -> Result<Remarks> {
+    Ok(walk(func, machine)?.remarks)
+}
+
+/// The largest degree of the bank conflicts of the accesses to each buffer in shared memory, by its name;
+/// `None` where one of them is not counted.
+///
+/// # Errors
+/// Those of [`lower`].
+pub fn degrees(func: &TensorFunc, machine: Machine) -> Result<BTreeMap<Arc<str>, Option<i64>>> {
+    Ok(walk(func, machine)?.degrees)
+}
+
+fn walk(func: &TensorFunc, machine: Machine) -> Result<Walk> {
+    let lowered = lower(func)?;
+    let mut walk = Walk {
+        machine,
+        group: None,
+        threads: Vec::new(),
+        loops: Vec::new(),
+        at: func.span,
+        remarks: Remarks::new(),
+        seen: HashSet::new(),
+        degrees: BTreeMap::new(),
+    };
+    walk.stmt(&lowered.body);
+    Ok(walk)
+}
+
+/// The axis of a loop over the threads of a group: 0 for `threadIdx.x`.
+fn thread_axis(kind: &ForKind) -> Option<usize> {
+    let ForKind::ThreadBinding(name) = kind else { return None };
+    let axis = name.strip_prefix("threadIdx.")?;
+    ["x", "y", "z"].iter().position(|a| *a == axis)
+}
+
+/// Threads along each axis of the groups in a statement.
+fn group_of(s: &Stmt) -> [i64; 3] {
+    let mut group = [1; 3];
+    s.for_each(|s| {
+        if let StmtKind::For { kind, range, .. } = s.kind()
+            && let (Some(axis), Some(n)) = (thread_axis(kind), range.extent.as_int())
+        {
+            group[axis] = group[axis].max(n);
+        }
+    });
+    group
+}
+
+struct Walk {
+    machine: Machine,
+    /// Threads of the group around, along each axis.
+    group: Option<[i64; 3]>,
+    /// Variables of loops over threads, with their axis and first value.
+    threads: Vec<(Var, usize, Range)>,
+    /// Other loops.
+    loops: Vec<(Var, Range)>,
+    at: Option<Span>,
+    remarks: Remarks,
+    /// What was said.
+    seen: HashSet<String>,
+    /// The largest degree of the accesses to a buffer; none where one is not counted.
+    degrees: BTreeMap<Arc<str>, Option<i64>>,
+}
+
+impl Visit for Walk {
+    fn stmt(&mut self, s: &Stmt) {
+        let outside = self.at;
+        self.at = s.span().or(outside);
+        match s.kind() {
+            StmtKind::For { var, range, kind, body, .. } => {
+                let is_kernel = matches!(kind, ForKind::ThreadBinding(_)) && self.group.is_none();
+                if is_kernel {
+                    self.group = Some(group_of(s));
+                }
+                self.inside(var, range, kind, body);
+                if is_kernel {
+                    self.group = None;
+                }
+            }
+            StmtKind::Store { buffer, indices, value } => {
+                self.expr(value);
+                indices.iter().for_each(|e| self.expr(e));
+                self.access(buffer, indices, "write");
+            }
+            _ => walk_stmt(self, s),
+        }
+        self.at = outside;
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        let mut loads = Vec::new();
+        e.for_each_load(|b, at| loads.push((b.clone(), at.to_vec())));
+        loads.iter().for_each(|(b, at)| self.access(b, at, "read"));
+    }
+}
+
+/// What the lanes of a warp access at the same time.
+struct Lanes {
+    /// For each lane that runs, its number and the index of its element.
+    at: Vec<(i64, i64)>,
+}
+
+impl Walk {
+    fn inside(&mut self, var: &Var, range: &Range, kind: &ForKind, body: &Stmt) {
+        match thread_axis(kind) {
+            Some(axis) => {
+                self.threads.push((var.clone(), axis, range.clone()));
+                self.stmt(body);
+                self.threads.pop();
+            }
+            None => {
+                self.loops.push((var.clone(), range.clone()));
+                self.stmt(body);
+                self.loops.pop();
+            }
+        }
+    }
+
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], how: &str) {
+        let shared = &*buffer.scope == "shared";
+        let global = matches!(&*buffer.scope, "global" | "");
+        if self.threads.is_empty() || !(shared || global) {
+            return;
+        }
+        let text = tilewright_ir::text::brief(&buffer.load(indices.iter().cloned()));
+        let met = self.count(buffer, indices, shared);
+        if shared {
+            let degree = met.as_ref().ok().map(|met| met.count);
+            let most = self.degrees.entry(buffer.name.clone()).or_insert(Some(1));
+            *most = most.zip(degree).map(|(most, degree)| most.max(degree));
+        }
+        let said = match met {
+            Ok(met) => format!("the {how} of `{text}` {}", met.text),
+            Err(why) => format!("the {how} of `{text}` is not counted: {why}"),
+        };
+        if self.seen.insert(said.clone()) {
+            self.remarks.push(Error::refused(said).at(self.at));
+        }
+    }
+
+    /// How an access meets memory.
+    fn count(&self, buffer: &Buffer, indices: &[Expr], shared: bool) -> Result<Met, String> {
+        let [index] = indices else { return Err("it has several indices".into()) };
+        if index.dtype().lanes > 1 {
+            return Err("it is a vector".into());
+        }
+        let bytes = (buffer.dtype().bytes() as i64).max(1);
+        let unit = if shared { self.machine.word } else { self.machine.segment };
+        // Shifts by whole units change nothing.
+        let period = (unit / bytes).max(1);
+        let linear = Linear::from_expr(index).ok_or("its index is too large")?;
+        let (mut own, mut shifts) =
+            (Linear::constant(linear.constant, index.dtype()), BTreeSet::from([0]));
+        let mut tried: BTreeMap<Arc<str>, (Var, i64, i64)> = BTreeMap::new();
+        for (atom, by) in &linear.terms {
+            let vars = free_vars(atom);
+            let with_threads = vars.iter().any(|v| self.is_thread(v));
+            if !with_threads && !atom.effects().loads {
+                shifts = self.shifted(&shifts, atom, *by, period);
+                continue;
+            }
+            if atom.effects().loads {
+                return Err("data decide its index".into());
+            }
+            for v in vars.iter().filter(|v| !self.is_thread(v)) {
+                let (first, count) = self
+                    .values(v)
+                    .ok_or_else(|| format!("the values of `{}` are not known", v.name()))?;
+                let name = format!("{} {}", v.name(), v.id());
+                tried.insert(name.into(), (v.clone(), first, count));
+            }
+            let term = Linear::atom(atom.clone()).times(*by);
+            own = term.and_then(|t| own.plus(&t, 1)).ok_or("its index is too large")?;
+        }
+        let own = own.to_expr().ok_or("its index is too large")?;
+        let tried: Vec<(Var, i64, i64)> = tried.into_values().collect();
+        let all = tried.iter().map(|t| t.2).try_fold(1i64, i64::checked_mul);
+        let all = all.filter(|all| *all <= MAX_TRIED).ok_or("it takes loops of too many values")?;
+        let mut worst: Option<Met> = None;
+        for k in 0..all {
+            let mut rest = k;
+            let mut values = HashMap::new();
+            for (v, first, count) in &tried {
+                values.insert(v.clone(), first + rest % count);
+                rest /= count;
+            }
+            for lanes in self.warps(&own, &mut values)? {
+                for shift in &shifts {
+                    let met = if shared {
+                        self.conflict(&lanes, *shift, bytes)
+                    } else {
+                        self.segments(&lanes, *shift, bytes)
+                    };
+                    if worst.as_ref().is_none_or(|w| met.count > w.count) {
+                        worst = Some(met);
+                    }
+                }
+            }
+        }
+        worst.ok_or_else(|| "no thread comes to it".to_owned())
+    }
+
+    fn is_thread(&self, v: &Var) -> bool {
+        self.threads.iter().any(|(thread, ..)| thread == v)
+    }
+
+    /// The first value of a loop, and how many there are.
+    fn values(&self, v: &Var) -> Option<(i64, i64)> {
+        let (_, range) = self.loops.iter().rev().find(|(var, _)| var == v)?;
+        Some((range.min.as_int()?, range.extent.as_int()?))
+    }
+
+    /// The remainders of the sums of what is there and a term.
+    fn shifted(&self, shifts: &BTreeSet<i64>, atom: &Expr, by: i128, period: i64) -> BTreeSet<i64> {
+        let by = by.rem_euclid(i128::from(period)) as i64;
+        let values: BTreeSet<i64> = match atom.as_var().and_then(|v| self.values(v)) {
+            Some((first, count)) => {
+                (first..first + count.min(period)).map(|v| (v * by).rem_euclid(period)).collect()
+            }
+            None => (0..period).map(|v| v * by % period).collect(),
+        };
+        let sums = shifts.iter().flat_map(|s| values.iter().map(move |v| (s + v) % period));
+        sums.collect()
+    }
+
+    /// What each warp of a group accesses; a thread outside of the range of a loop around takes no part.
+    fn warps(&self, index: &Expr, values: &mut HashMap<Var, i64>) -> Result<Vec<Lanes>, String> {
+        let [x, y, z] = self.group.unwrap_or([1; 3]);
+        let count = x * y * z;
+        if count > MAX_TRIED {
+            return Err("the group has too many threads".into());
+        }
+        let mut warps = Vec::new();
+        for first in (0..count).step_by(self.machine.lanes as usize) {
+            let mut at = Vec::new();
+            for number in first..count.min(first + self.machine.lanes) {
+                let place = [number % x, number / x % y, number / (x * y)];
+                let mut runs = true;
+                for (var, axis, range) in &self.threads {
+                    let extent = range.extent.as_int().ok_or("a loop over threads is open")?;
+                    let min = range.min.as_int().ok_or("a loop over threads is open")?;
+                    runs &= place[*axis] < extent;
+                    values.insert(var.clone(), min + place[*axis]);
+                }
+                if !runs {
+                    continue;
+                }
+                let value = evaluate(index, values).and_then(|value| value.expr().as_int());
+                let value = value.ok_or_else(|| format!("`{index}` is not computed"))?;
+                at.push((number - first, value));
+            }
+            if !at.is_empty() {
+                warps.push(Lanes { at });
+            }
+        }
+        Ok(warps)
+    }
+
+    /// How many different words of one bank the lanes access.
+    fn conflict(&self, lanes: &Lanes, shift: i64, bytes: i64) -> Met {
+        let Machine { banks, word, .. } = self.machine;
+        let mut of_bank: BTreeMap<i64, BTreeMap<i64, i64>> = BTreeMap::new();
+        for (lane, at) in &lanes.at {
+            let number = ((at + shift) * bytes).div_euclid(word);
+            let words = of_bank.entry(number.rem_euclid(banks)).or_default();
+            words.entry(number).or_insert(*lane);
+        }
+        let worst = of_bank.iter().max_by_key(|(bank, words)| (words.len(), -**bank));
+        let Some((bank, words)) = worst.filter(|(_, words)| words.len() > 1) else {
+            return Met { count: 1, text: "has no bank conflicts: degree 1".to_owned() };
+        };
+        let mut two = words.iter();
+        let pair = two.next().zip(two.next());
+        let pair = pair.map_or(String::new(), |((w, l), (v, k))| {
+            format!(": lanes {l} and {k} access the words {w} and {v} of bank {bank}")
+        });
+        let count = words.len() as i64;
+        Met { count, text: format!("has bank conflicts of degree {count}{pair}") }
+    }
+
+    /// How many segments the lanes touch.
+    fn segments(&self, lanes: &Lanes, shift: i64, bytes: i64) -> Met {
+        let segment = self.machine.segment;
+        let mut touched = BTreeSet::new();
+        let mut cells = BTreeSet::new();
+        for (_, at) in &lanes.at {
+            let byte = (at + shift) * bytes;
+            cells.insert(byte);
+            touched.insert(byte.div_euclid(segment));
+            touched.insert((byte + bytes - 1).div_euclid(segment));
+        }
+        let least = (cells.len() as i64 * bytes + segment - 1) / segment;
+        let count = touched.len() as i64;
+        let least = if count > least { format!(", where {least} would do") } else { String::new() };
+        let plural = if count == 1 { "" } else { "s" };
+        Met { count, text: format!("touches {count} segment{plural} of {segment} bytes{least}") }
+    }
+}
+
+/// How an access of a warp meets memory.
+struct Met {
+    count: i64,
+    text: String,
+}
+
+/// The value of an index, with those of its variables.
+fn evaluate(e: &Expr, values: &HashMap<Var, i64>) -> Option<Scalar> {
+    let value = |e: &Expr| evaluate(e, values);
+    match e.kind() {
+        ExprKind::Int(_) => Scalar::constant(e),
+        ExprKind::Var(v) => Scalar::constant(&Expr::int(*values.get(v)?, v.dtype())),
+        ExprKind::Cast(x) => Some(value(x)?.cast(e.dtype())),
+        ExprKind::Binary(op, a, b) => Scalar::binary(*op, value(a)?, value(b)?).ok(),
+        ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
+            if value(c)?.expr().as_int()? != 0 { value(a) } else { value(b) }
+        }
+        ExprKind::Call(CallTarget::Intrin(op), args) => {
+            let args = args.iter().map(value).collect::<Option<Vec<Scalar>>>()?;
+            Scalar::intrinsic(*op, &args).ok()
+        }
+        _ => None,
+    }
+}
