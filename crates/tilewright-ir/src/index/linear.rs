@@ -601,6 +601,17 @@ mod tests {
     }
 
     #[test]
+    fn a_size_that_an_extent_exceeds_by_a_number_is_bounded() {
+        let [n, w] = ["n", "w"].map(Var::index);
+        let x = Buffer::new("x", vec![n.expr(), &w + 1, Expr::i32(252)], DType::F32);
+        let func = TensorFunc::new(vec![Param::tensor(&x)], Stmt::seq([]));
+        let mut ranges = Ranges::default();
+        ranges.bind_sizes(&func);
+        assert!(ranges.interval(&w.expr()).hi <= (MAX_CELLS / 252) as i128);
+        assert!(ranges.stays(&(w.expr() * 2 + 2)));
+    }
+
+    #[test]
     fn a_dividend_that_may_wrap_is_not_taken_together() {
         let [w, n] = ["w", "n"].map(Var::index);
         let mut ranges = Ranges::default();
