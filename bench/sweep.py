@@ -193,6 +193,12 @@ def conv_line(case):
 
 
 @kind
+def conv_cube(case):
+    channels, results = (case.draw.randint(3, 40) for _ in range(2))
+    return convolution(case, channels, results, 1, case.draw.choice([1, 1, 2]), rank=3, most=14)
+
+
+@kind
 def conv_transposed(case):
     draw = case.draw
     channels, results = draw.randint(3, 90), draw.randint(3, 90)
@@ -296,6 +302,29 @@ def transpose(case):
 def pad(case):
     x, mode = image(case), chosen(case, "constant", "reflect", "edge")
     return case.op("Pad", x, case.weight(numpy.array([0, 0, 2, 3, 0, 0, 1, 2])), mode=mode)
+
+
+@kind
+def resize(case):
+    x, mode = image(case), chosen(case, "nearest", "linear")
+    factor = chosen(case, 2.0, 1.5, 0.5)
+    scales = case.weight(numpy.array([1, 1, factor, factor], numpy.float32))
+    return case.op("Resize", x, "", scales, mode=mode)
+
+
+@kind
+def concat(case):
+    x = image(case)
+    return case.op("Concat", x, case.op("Relu", x), axis=chosen(case, 1, 2, 3))
+
+
+@kind
+def gather(case):
+    width, count = case.draw.randint(20, 300), case.draw.randint(5, 400)
+    case.name = f"{count} rows of {width}"
+    table = case.weight(case.floats(500, width))
+    indices = case.data.integers(0, 500, (1, count)).astype(numpy.int64)
+    return case.op("Gather", table, case.input(indices, 0, 1))
 
 
 @kind

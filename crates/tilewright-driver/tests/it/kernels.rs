@@ -13,6 +13,7 @@ use tilewright_ir::control::NEEDS_ELEMENTS;
 use tilewright_ir::{Attr, DType, Dim, Module, Remarks, TensorFunc, Var};
 use tilewright_ops::Operand;
 use tilewright_ops::contraction::{Conv, ConvTranspose, conv, conv_transpose, matmul};
+use tilewright_ops::pool::{Pool, max_pool};
 use tilewright_transform::lower::{self, IN_MEMORY};
 use tilewright_transform::products::with_products_as_sizes;
 
@@ -158,9 +159,13 @@ fn operators(dtype: DType, open: bool) -> Vec<(&'static str, TensorFunc)> {
     };
     let weight = of(&[Dim::from(32), 48.into()]);
     let batch = [of(&[Dim::from(2), rows, 32.into()]), of(&[Dim::from(2), 32.into(), 48.into()])];
+    let open_columns = of(&[Dim::from(2), 32.into(), size("m", 53)]);
+    let wide = of(&[Dim::from(192), 624.into()]);
     vec![
         ("product", matmul(&of(&[rows, 32.into()]), &weight).expect("a product")),
         ("product of inputs", matmul(&batch[0], &batch[1]).expect("a product")),
+        ("product of inputs, open columns", matmul(&batch[0], &open_columns).expect("a product")),
+        ("wide product", matmul(&of(&[rows, 192.into()]), &wide).expect("a product")),
         ("one pixel", conv(32, 48, 1, 1, 1, 1)),
         ("window", conv(16, 32, 1, 3, 1, 1)),
         ("stride 2", conv(16, 32, 1, 3, 2, 1)),
@@ -235,6 +240,26 @@ fn no_contraction_runs_element_by_element() {
         }
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// Pools as they are once images and channels are one axis.
+#[test]
+fn maxima_of_open_windows_are_in_registers() {
+    let size = |name: &str| Dim::open(&Var::index(name));
+    for machine in machines() {
+        for (window, stride) in [(3, 1), (3, 2), (2, 2), (5, 1)] {
+            let shape = [Dim::from(1), size("b") * 89usize, size("h"), size("w")];
+            let mut pool = Pool::new(Operand::f32(&shape), &[window; 2]);
+            pool.strides = vec![stride; 2];
+            pool.pads_begin = vec![window / 2; 2];
+            pool.pads_end = vec![window / 2; 2];
+            let func = lowered(&max_pool(&pool).expect("a pool"), &machine.target);
+            let said = [UNTILED, IN_MEMORY].into_iter().filter_map(|key| func.attrs.get(key));
+            let said: Vec<String> = said.map(|said| format!("{said:?}")).collect();
+            let what = format!("window {window}, stride {stride}, {}", machine.target.cpu);
+            assert!(said.is_empty(), "{what}: {said:?}");
+        }
+    }
 }
 
 #[test]
