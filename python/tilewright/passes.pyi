@@ -95,7 +95,7 @@ def expand_products(
     features: str = "+avx2,+fma",
     triple: str = "x86_64-unknown-linux-gnu",
 ) -> Transformed:
-    """Make products of integers less zero points products of what instructions multiply.
+    """Turn products of integers less zero points into products that instructions compute.
 
     Args:
         module: What to change.
@@ -364,7 +364,7 @@ def place_parts(
     *,
     all: bool = False,
 ) -> Transformed:
-    """What a concatenation joins is computed where the whole lies, and slices are read there.
+    """Compute the parts of a concatenation where the whole lies, and read slices where they lie.
 
     Args:
         module: What to change.
@@ -410,7 +410,7 @@ def reduce_loop_extents(
 def refine(
     module: Module,
 ) -> Transformed:
-    """What a schedule leaves to be derived: indices, guards, ranges, allocations; blocks must be lowered.
+    """Derive the indices, guards, ranges and allocations that a schedule leaves open; blocks must be lowered.
 
     Args:
         module: What to change.
@@ -457,7 +457,7 @@ def remove_no_op(
     max_simplification_steps: int = 0,
     ignore_profiler_call: bool = False,
 ) -> Transformed:
-    """Remove stores whose values are not used or that change nothing, and what is empty then.
+    """Remove stores whose values are not used or that change nothing, and loops and blocks without a body.
 
     Args:
         module: What to change.
@@ -472,7 +472,7 @@ def remove_no_op(
 def remove_overcompute_through_branching(
     module: Module,
 ) -> Transformed:
-    """Put guards around what changes nothing where they are false.
+    """Put guards around statements that change nothing where the guards are false.
 
     Args:
         module: What to change.
