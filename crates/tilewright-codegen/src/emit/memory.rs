@@ -451,7 +451,9 @@ impl Func<'_> {
             (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
                 let cells = self.cells(b, &base)?;
                 match (mask, self.covering(b, lanes, cells.element)) {
-                    (Some(_), _) if self.is_padded(b, raw.ty) && self.filling.as_ref() == Some(&b.data) => {
+                    (Some(_), _)
+                        if self.is_padded(b, raw.ty) && self.filling.as_ref() == Some(&b.data) =>
+                    {
                         self.code.store(&raw, &cells);
                     }
                     (Some(mask), _) if self.is_padded(b, raw.ty) => {

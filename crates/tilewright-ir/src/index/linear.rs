@@ -293,9 +293,8 @@ impl Ranges {
         func.sizes().iter().for_each(|v| self.bind_size(v));
         let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
         for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
-            let is_extent = |e: &Expr| {
-                Linear::shifted(e).is_some_and(|(shifted, by)| shifted == v && by >= 0)
-            };
+            let is_extent =
+                |e: &Expr| Linear::shifted(e).is_some_and(|(shifted, by)| shifted == v && by >= 0);
             if func.buffers().any(|b| b.shape.iter().any(is_extent)) {
                 self.narrow(&v, Interval { lo: 0, hi: most as i128 });
             }

@@ -36,7 +36,8 @@ use tilewright_ir::index;
 use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
-    Attrs, BinOp, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
+    Attrs, BinOp, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt, StmtKind,
+    TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
 use tilewright_polyhedral::{Domain, Engine, Set};
