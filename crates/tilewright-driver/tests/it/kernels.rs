@@ -159,7 +159,7 @@ fn operators(dtype: DType, open: bool) -> Vec<(&'static str, TensorFunc)> {
     };
     let weight = of(&[Dim::from(32), 48.into()]);
     let batch = [of(&[Dim::from(2), rows, 32.into()]), of(&[Dim::from(2), 32.into(), 48.into()])];
-    let open_columns = of(&[Dim::from(2), 32.into(), size("m", 53)]);
+    let open_columns = of(&[Dim::from(2), 32.into(), size("m", 48)]);
     let wide = of(&[Dim::from(192), 624.into()]);
     vec![
         ("product", matmul(&of(&[rows, 32.into()]), &weight).expect("a product")),
