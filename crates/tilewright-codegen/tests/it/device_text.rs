@@ -146,7 +146,8 @@ fn a_texel_is_written_as_a_whole_and_read_by_channel() {
         over(ForKind::Serial, 8, |c| Stmt::store(&a, vec![r.clone(), c.clone()], t.load([r, c])))
     });
     let k = made(&[&a, &t], read).expect("it has kernels");
-    assert!(k.text.contains("read_imagef(") && k.text.contains("CLK_ADDRESS_CLAMP"), "{}", k.text);
+    let text = k.program();
+    assert!(text.contains("read_imagef(") && text.contains("CLK_ADDRESS_CLAMP"), "{text}");
 
     let both = over(ForKind::Parallel, 6, |r| {
         over(ForKind::Serial, 4, |c| {

@@ -184,9 +184,10 @@ macro_rules! passes {
 }
 
 passes! {
-    auto_schedule cancel_layout collapse_axes compact_buffer expand_products flatten_buffer flow_layout
+    auto_schedule cancel_layout collapse_axes compact_buffer count_warp_accesses expand_products flatten_buffer
+    flow_layout
     fold_constant fuse hoist_expression hoist_if integer_products
-    inline legalize lift_layout lift_scratch loop_partition lower lower_blocks lower_opaque_block
+    inline lay_out_shared legalize lift_layout lift_scratch loop_partition lower lower_blocks lower_opaque_block
     mark_free_layout merge_adjacent_loops place_parts plan_layout reduce_loop_extents refine remove_assume
     remove_branching_through_overcompute remove_no_op remove_overcompute_through_branching
     remove_store_undef renormalize_split_pattern schedule_stages simplify storage_flatten unroll_loop use_assume
