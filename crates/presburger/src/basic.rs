@@ -210,28 +210,6 @@ impl Basic {
         Ok(point)
     }
 
-    /// Whether a point is one of the conjunction: the values of all columns but the constant. Explicit divisions get
-    /// their values here, whatever they were.
-    pub fn holds_at(&self, point: &mut [Int]) -> Res<bool> {
-        for (div, def) in self.divs.rows().enumerate() {
-            let at = self.dims + div;
-            if def[0] != 0 {
-                point[at] = floor_div(value(&def[1..2 + at], &point[..at])?, def[0]);
-            }
-        }
-        for row in self.eqs.rows() {
-            if value(row, point)? != 0 {
-                return Ok(false);
-            }
-        }
-        for row in self.ineqs.rows() {
-            if value(row, point)? < 0 {
-                return Ok(false);
-            }
-        }
-        Ok(!self.void)
-    }
-
     pub fn is_empty(&self, budget: &Budget) -> Res<bool> {
         if self.void {
             return Ok(true);

@@ -9,7 +9,7 @@
 
 use crate::basic::{Basic, complement};
 use crate::matrix::{Matrix, combine, content, value};
-use crate::num::{Budget, Int, Res, add, gcd, mul, neg};
+use crate::num::{Budget, Int, Res, add, floor_div, gcd, mul, neg};
 use crate::relation::Relation;
 
 /// The equations in the first `cols` columns that hold at all points of some conjunctions, constant
@@ -75,7 +75,7 @@ fn neighbours(
         for step in [1, -1] {
             let mut beside = point.to_vec();
             beside[k] = add(beside[k], step)?;
-            if p.holds_at(&mut beside)? {
+            if is_point(p, &mut beside)? {
                 beside.truncate(cols);
                 points.push(beside);
                 break;
@@ -83,6 +83,28 @@ fn neighbours(
         }
     }
     Ok(())
+}
+
+/// Whether a conjunction has a point: the values of all columns but the constant. Explicit divisions get their values
+/// here, whatever they were.
+fn is_point(p: &Basic, point: &mut [Int]) -> Res<bool> {
+    for (div, def) in p.divs.rows().enumerate() {
+        let at = p.dims + div;
+        if def[0] != 0 {
+            point[at] = floor_div(value(&def[1..2 + at], &point[..at])?, def[0]);
+        }
+    }
+    for row in p.eqs.rows() {
+        if value(row, point)? != 0 {
+            return Ok(false);
+        }
+    }
+    for row in p.ineqs.rows() {
+        if value(row, point)? < 0 {
+            return Ok(false);
+        }
+    }
+    Ok(!p.void)
 }
 
 /// How many of some rows are independent, of those that are zero behind the first `cols` columns.

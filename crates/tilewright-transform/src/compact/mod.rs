@@ -659,25 +659,10 @@ impl Compact<'_> {
             return Some(true);
         }
         Some(cells.guards.iter().flat_map(Expr::conjuncts).any(|guard| {
-            let most = self.under_guard(&index.all, &guard);
+            let most = reach::under_guard(&index.all, &guard, &self.ranges);
             let most = most.and_then(|most| Some(reach::ends(&most, &loops, &self.ranges)?.1));
             most.is_some_and(|most| is_less(&most).unwrap_or(false))
         }))
-    }
-
-    /// What an index is at most where `a < b` holds: `b - 1` in the place of `a`, which is a part of it.
-    fn under_guard(&self, index: &Linear, guard: &Expr) -> Option<Linear> {
-        let ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) = guard.kind() else {
-            return None;
-        };
-        if a.dtype() != index.dtype {
-            return None;
-        }
-        let (a, b) = (index::linear(a, &self.ranges)?, index::linear(b, &self.ranges)?);
-        let last = Linear::constant(i128::from(*op == BinOp::Lt), index.dtype);
-        let rest = index.clone().plus(&a, -1)?;
-        let is_part = rest.terms.len() + a.terms.len() == index.terms.len();
-        is_part.then(|| rest.plus(&b, 1)?.plus(&last, -1)).flatten()
     }
 
     /// Whether the index of an access is in range, by sets; or why it is not known.

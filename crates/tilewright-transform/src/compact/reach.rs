@@ -2,7 +2,7 @@
 
 use tilewright_ir::index;
 use tilewright_ir::index::{Interval, Linear, Ranges};
-use tilewright_ir::{Range, Var};
+use tilewright_ir::{BinOp, Expr, ExprKind, Range, Var};
 
 /// The least and the greatest value of an index over loops, outermost first, as forms of what is
 /// known outside of these. They hold where every loop runs.
@@ -33,6 +33,21 @@ pub(super) fn between(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -
 fn between_ends(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -> Option<Interval> {
     let (least, greatest) = ends(index, loops, ranges)?;
     Some(Interval::new(least.span(ranges)?.lo, greatest.span(ranges)?.hi))
+}
+
+/// What an index is at most where `a < b` holds: `b - 1` in the place of `a`, which is a part of it.
+pub(super) fn under_guard(index: &Linear, guard: &Expr, ranges: &Ranges) -> Option<Linear> {
+    let ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) = guard.kind() else {
+        return None;
+    };
+    if a.dtype() != index.dtype {
+        return None;
+    }
+    let (a, b) = (index::linear(a, ranges)?, index::linear(b, ranges)?);
+    let last = Linear::constant(i128::from(*op == BinOp::Lt), index.dtype);
+    let rest = index.clone().plus(&a, -1)?;
+    let is_part = rest.terms.len() + a.terms.len() == index.terms.len();
+    is_part.then(|| rest.plus(&b, 1)?.plus(&last, -1)).flatten()
 }
 
 /// The least values of a form for a variable between two values.
