@@ -8,6 +8,7 @@
 //! and candidates that are no more than the equalities of the one conjunction hold without a search.
 
 use crate::basic::{Basic, complement};
+use crate::lattice::echelon;
 use crate::matrix::{Matrix, combine, content, value};
 use crate::num::{Budget, Int, Res, add, floor_div, gcd, mul, neg};
 use crate::relation::Relation;
@@ -31,7 +32,7 @@ pub(crate) fn equations(
         return Ok(None);
     }
     let known = match parts {
-        [p] => rank(&p.eqs, cols)?,
+        [p] => rank(&p.eqs, cols, budget)?,
         _ => 0,
     };
     'again: loop {
@@ -108,20 +109,12 @@ fn is_point(p: &Basic, point: &mut [Int]) -> Res<bool> {
 }
 
 /// How many of some rows are independent, of those that are zero behind the first `cols` columns.
-fn rank(rows: &Matrix, cols: usize) -> Res<usize> {
-    let within = rows.rows().filter(|row| row[1 + cols..].iter().all(|v| *v == 0));
-    let mut left: Vec<Vec<Int>> = within.map(|row| row[1..1 + cols].to_vec()).collect();
-    let mut rank = 0;
-    while let Some(row) = left.pop() {
-        let Some(k) = row.iter().position(|v| *v != 0) else { continue };
-        rank += 1;
-        for other in left.iter_mut().filter(|other| other[k] != 0) {
-            let g = gcd(row[k], other[k]);
-            let factor = neg(other[k] / g)?;
-            combine(other, row[k] / g, &row, factor)?;
-        }
+fn rank(rows: &Matrix, cols: usize, budget: &Budget) -> Res<usize> {
+    let mut within = Matrix::new(cols);
+    for row in rows.rows().filter(|row| row[1 + cols..].iter().all(|v| *v == 0)) {
+        within.push(&row[1..1 + cols]);
     }
-    Ok(rank)
+    echelon(&mut within, cols, budget)
 }
 
 /// Independent equations that hold at all of some points, each solved for its last column.

@@ -130,7 +130,7 @@ fn bounded_point(rows: &Matrix, budget: &Budget) -> Res<Option<Vec<Int>>> {
 
 /// Brings vectors into echelon form in their first `m` entries by integer steps of determinant 1;
 /// how many are not zero there.
-fn echelon(vectors: &mut Matrix, m: usize, budget: &Budget) -> Res<usize> {
+pub(crate) fn echelon(vectors: &mut Matrix, m: usize, budget: &Budget) -> Res<usize> {
     let mut rank = 0;
     for i in 0..m {
         loop {

@@ -21,7 +21,7 @@ use tilewright_schedule::buffer_arg::BufferArg;
 use tilewright_schedule::value::{BlockRef, Lambda, Value};
 use tilewright_schedule::{Schedule, Trace};
 use tilewright_transform::pass::{Pass, Run};
-use tilewright_transform::warp::{self, BANKS, LANES, Machine, WORD};
+use tilewright_transform::warp::{self, BANKS, LANES, WORD, WarpMemory};
 
 use crate::parts::alone;
 use crate::{Tiled, each};
@@ -34,7 +34,7 @@ pub const PASS: Pass = Pass {
     run: Run::Traced(|module, given, why| {
         let number = |option| Ok::<_, Error>(i64::from(given.get(option)?).max(1));
         let (lanes, banks, word) = (number(&LANES)?, number(&BANKS)?, number(&WORD)?);
-        let machine = Machine { lanes, banks, word, segment: 1 };
+        let machine = WarpMemory { lanes, banks, word, segment: 1 };
         let (module, trace) = lay_out_shared(module, machine, why)?;
         Ok((module, trace.to_string()))
     }),
@@ -44,7 +44,7 @@ pub const PASS: Pass = Pass {
 /// the trace.
 pub fn lay_out_shared(
     module: &Module,
-    machine: Machine,
+    machine: WarpMemory,
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
     each(module, why, |name, func| {
@@ -69,7 +69,7 @@ struct Candidate {
 fn laid_out(
     name: &Arc<str>,
     func: &TensorFunc,
-    machine: Machine,
+    machine: WarpMemory,
     why: &mut Remarks,
 ) -> Result<Option<Schedule>> {
     let shared = shared_buffers(func);
@@ -166,7 +166,7 @@ fn writes(s: &Stmt, buffer: &Buffer) -> bool {
 }
 
 /// Layouts to choose from, those that take the least memory first.
-fn candidates(buffer: &Buffer, machine: Machine) -> Vec<Candidate> {
+fn candidates(buffer: &Buffer, machine: WarpMemory) -> Vec<Candidate> {
     let Some(shape) = buffer.const_shape().filter(|shape| shape.len() >= 2) else {
         return Vec::new();
     };

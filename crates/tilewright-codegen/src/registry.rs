@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::Backend;
+use tilewright_target::{Backend, Target};
 
 use crate::backend::LlvmBackend;
+use crate::c::Arithmetic;
 use crate::files::FileBackend;
-use crate::opencl::OpenClBackend;
+use crate::opencl::{FAMILY, OpenClBackend};
 
 /// The backend for the processor of this machine, and for others of which it knows the triple.
 pub fn native() -> Arc<dyn Backend> {
@@ -28,6 +29,17 @@ pub fn named(target: &str) -> Result<Arc<dyn Backend>> {
             "targets are `native`, `opencl`, `opencl:NUMBER` and `opencl:NAME`; to compile, the triple of another machine, too",
         )),
     }
+}
+
+/// What arithmetic a device has, for which C text is made.
+///
+/// # Errors
+/// [`Error::Input`] for a target that is no device.
+pub fn device_arithmetic(target: &Target) -> Result<Arithmetic> {
+    if target.triple == FAMILY {
+        return Ok(Arithmetic::from_target(target));
+    }
+    Err(Error::input("OpenCL C is made for a device").help("give --target opencl"))
 }
 
 /// What writes files of code for a backend.

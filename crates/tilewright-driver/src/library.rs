@@ -9,7 +9,7 @@ use tilewright_codegen::entry::Planned;
 use tilewright_codegen::files::FileBackend;
 pub use tilewright_codegen::files::Text;
 use tilewright_codegen::library::{self, Built, Control, Library};
-use tilewright_codegen::{opencl, registry};
+use tilewright_codegen::registry;
 use tilewright_ir::{Error, Result};
 use tilewright_target::{CodeOptions, Target};
 
@@ -116,7 +116,7 @@ fn made(
 /// Those of [`plan`] and of [`Model::files`]; [`Error::Input`] for a target that is no device;
 /// [`Error::Unsupported`] where there is control flow.
 pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> Result<Files> {
-    let target = device_target(program, options)?;
+    let (target, arithmetic) = device_target(program, options)?;
     if program.control.is_some() {
         return Err(Error::unsupported(
             "the model has control flow, or sizes that data decide, which C code for a device does not run",
@@ -124,7 +124,6 @@ pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> R
         .help("`run --target opencl` runs it; --emit cl without --output gives the kernels"));
     }
     let (plan, funcs) = (plan(program)?, program.functions()?);
-    let arithmetic = Arithmetic::from_target(&target);
     Model { name, stem, device: &target.cpu, arithmetic, plan: &plan, funcs: &funcs }.files()
 }
 
@@ -133,19 +132,16 @@ pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> R
 /// # Errors
 /// As [`device`]; control flow runs on the host, and is none of them.
 pub fn kernels(program: &Program, options: &Options) -> Result<String> {
-    let target = device_target(program, options)?;
-    host::kernel_text(&program.functions()?, Arithmetic::from_target(&target))
+    let (_, arithmetic) = device_target(program, options)?;
+    host::kernel_text(&program.functions()?, arithmetic)
 }
 
-/// The device that kernels are for, which has the memory that they use.
-fn device_target(program: &Program, options: &Options) -> Result<Target> {
+/// The device that kernels are for, which has the memory that they use, and its arithmetic.
+fn device_target(program: &Program, options: &Options) -> Result<(Target, Arithmetic)> {
     let target = options.resolve_target()?;
-    if target.triple != opencl::FAMILY {
-        let error = Error::input("OpenCL C is made for a device");
-        return Err(error.help("give --target opencl"));
-    }
+    let arithmetic = registry::device_arithmetic(&target)?;
     options.backend.check(&program.module, &program.called(), &target)?;
-    Ok(target)
+    Ok((target, arithmetic))
 }
 
 /// A whole program as text, with symbols that begin with `name`.

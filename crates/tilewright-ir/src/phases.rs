@@ -20,7 +20,7 @@
 //! A loop or a condition with a barrier in it is a phase of its own: threads wait for one another before and
 //! after it, and where another iteration begins. Code for devices does the same.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
@@ -45,7 +45,7 @@ pub fn split(func: &TensorFunc) -> Result<Option<TensorFunc>> {
         return Ok(None);
     }
     let body =
-        Phases { extents: thread_extents(&func.body), around: Vec::new() }.stmt(&func.body)?;
+        Phases { extents: group_extents(&func.body), around: Vec::new() }.stmt(&func.body)?;
     Ok(Some(TensorFunc { body, ..func.clone() }))
 }
 
@@ -56,32 +56,29 @@ pub fn has_barrier(s: &Stmt) -> bool {
     found
 }
 
-/// The most threads that a group has along each axis.
-fn thread_extents(s: &Stmt) -> BTreeMap<Arc<str>, i64> {
-    let mut extents = BTreeMap::new();
+/// The most threads that a group in a statement has along each axis: at least 1, `None` where one is not known.
+pub fn group_extents(s: &Stmt) -> [Option<i64>; 3] {
+    let mut extents = [Some(1); 3];
     s.for_each(|s| {
         if let (Some(axis), StmtKind::For { range, .. }) = (thread_axis(s), s.kind()) {
-            let extent = range.extent.as_int().unwrap_or(i64::MAX);
-            let most = extents.entry(axis.clone()).or_insert(extent);
-            *most = extent.max(*most);
+            let most = extents[axis].zip(range.extent.as_int());
+            extents[axis] = most.map(|(most, extent)| most.max(extent));
         }
     });
     extents
 }
 
 /// The axis of a loop over the threads of a group.
-fn thread_axis(s: &Stmt) -> Option<&Arc<str>> {
+fn thread_axis(s: &Stmt) -> Option<usize> {
     match s.kind() {
-        StmtKind::For { kind: ForKind::ThreadBinding(axis), .. } => {
-            Some(axis).filter(|axis| axis.starts_with("threadIdx"))
-        }
+        StmtKind::For { kind, .. } => kind.thread_axis(),
         _ => None,
     }
 }
 
 /// What is around the statement that is split.
 struct Phases {
-    extents: BTreeMap<Arc<str>, i64>,
+    extents: [Option<i64>; 3],
     /// Loops over threads, and bindings inside of them, outermost first.
     around: Vec<Stmt>,
 }
@@ -105,8 +102,8 @@ impl Phases {
             StmtKind::Evaluate(_) => Ok(Stmt::nop()),
             StmtKind::Seq(stmts) => self.sequence(stmts),
             StmtKind::For { range, body, .. } if thread_axis(s).is_some() => {
-                let most = thread_axis(s).and_then(|axis| self.extents.get(axis)).copied();
-                if range.extent.as_int() != most || self.runs(thread_axis(s)) {
+                let most = thread_axis(s).and_then(|axis| self.extents[axis]);
+                if most.is_none() || range.extent.as_int() != most || self.runs(thread_axis(s)) {
                     return Err(unreached(
                         "a loop over fewer threads, or one of an axis that runs",
                     ));
@@ -200,7 +197,7 @@ impl Phases {
     }
 
     /// Whether a loop over threads along an axis is around.
-    fn runs(&self, axis: Option<&Arc<str>>) -> bool {
+    fn runs(&self, axis: Option<usize>) -> bool {
         self.around.iter().any(|s| thread_axis(s).is_some() && thread_axis(s) == axis)
     }
 

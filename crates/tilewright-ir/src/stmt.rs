@@ -68,6 +68,30 @@ pub enum ForKind {
     ThreadBinding(Arc<str>),
 }
 
+impl ForKind {
+    /// What a loop over threads is bound to, such as `threadIdx.x`.
+    pub fn thread_name(&self) -> Option<&str> {
+        match self {
+            ForKind::ThreadBinding(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The axis of a loop over the threads of a group: 0 for `threadIdx.x`, 1 for `y`, 2 for `z`.
+    pub fn thread_axis(&self) -> Option<usize> {
+        self.thread_name()?.strip_prefix("threadIdx.").and_then(axis_number)
+    }
+
+    /// The axis of a loop over groups of threads: 0 for `blockIdx.x`, 1 for `y`, 2 for `z`.
+    pub fn group_axis(&self) -> Option<usize> {
+        self.thread_name()?.strip_prefix("blockIdx.").and_then(axis_number)
+    }
+}
+
+fn axis_number(axis: &str) -> Option<usize> {
+    ["x", "y", "z"].iter().position(|a| *a == axis)
+}
+
 /// How the iterations of a loop run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtOnce {

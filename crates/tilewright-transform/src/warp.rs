@@ -20,12 +20,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::index::Linear;
-use tilewright_ir::scalar::Scalar;
+use tilewright_ir::phases::group_extents;
 use tilewright_ir::visit::{free_vars, walk_stmt};
 use tilewright_ir::{
-    Buffer, CallTarget, Error, Expr, ExprKind, ForKind, Range, Remarks, Result, Span, Stmt,
-    StmtKind, TensorFunc, Var, Visit,
+    Buffer, Error, Expr, ForKind, Range, Remarks, Result, Span, Stmt, StmtKind, TensorFunc, Var,
+    Visit,
 };
+use tilewright_polyhedral::evaluate;
 
 use crate::lower::lower;
 use crate::pass::{Number, Pass, Run};
@@ -55,7 +56,7 @@ pub const PASS: Pass = Pass {
     run: Run::Tensor(|f, given, why| {
         let number = |option| Ok::<_, Error>(i64::from(given.get(option)?).max(1));
         let (lanes, banks) = (number(&LANES)?, number(&BANKS)?);
-        let machine = Machine { lanes, banks, word: number(&WORD)?, segment: number(&SEGMENT)? };
+        let machine = WarpMemory { lanes, banks, word: number(&WORD)?, segment: number(&SEGMENT)? };
         why.extend(count_warp_accesses(f, machine)?);
         Ok(f.clone())
     }),
@@ -66,7 +67,7 @@ const MAX_TRIED: i64 = 4096;
 
 /// What decides how accesses meet memory; the numbers are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct WarpMemory {
     /// Threads of a warp.
     pub lanes: i64,
     /// Banks of shared memory.
@@ -81,7 +82,7 @@ pub struct Machine {
 ///
 /// # Errors
 /// Those of [`lower`].
-pub fn count_warp_accesses(func: &TensorFunc, machine: Machine) -> Result<Remarks> {
+pub fn count_warp_accesses(func: &TensorFunc, machine: WarpMemory) -> Result<Remarks> {
     Ok(walk(func, machine)?.remarks)
 }
 
@@ -90,11 +91,11 @@ pub fn count_warp_accesses(func: &TensorFunc, machine: Machine) -> Result<Remark
 ///
 /// # Errors
 /// Those of [`lower`].
-pub fn degrees(func: &TensorFunc, machine: Machine) -> Result<BTreeMap<Arc<str>, Option<i64>>> {
+pub fn degrees(func: &TensorFunc, machine: WarpMemory) -> Result<BTreeMap<Arc<str>, Option<i64>>> {
     Ok(walk(func, machine)?.degrees)
 }
 
-fn walk(func: &TensorFunc, machine: Machine) -> Result<Walk> {
+fn walk(func: &TensorFunc, machine: WarpMemory) -> Result<Walk> {
     let lowered = lower(func)?;
     let mut walk = Walk {
         machine,
@@ -110,30 +111,10 @@ fn walk(func: &TensorFunc, machine: Machine) -> Result<Walk> {
     Ok(walk)
 }
 
-/// The axis of a loop over the threads of a group: 0 for `threadIdx.x`.
-fn thread_axis(kind: &ForKind) -> Option<usize> {
-    let ForKind::ThreadBinding(name) = kind else { return None };
-    let axis = name.strip_prefix("threadIdx.")?;
-    ["x", "y", "z"].iter().position(|a| *a == axis)
-}
-
-/// Threads along each axis of the groups in a statement.
-fn group_of(s: &Stmt) -> [i64; 3] {
-    let mut group = [1; 3];
-    s.for_each(|s| {
-        if let StmtKind::For { kind, range, .. } = s.kind()
-            && let (Some(axis), Some(n)) = (thread_axis(kind), range.extent.as_int())
-        {
-            group[axis] = group[axis].max(n);
-        }
-    });
-    group
-}
-
 struct Walk {
-    machine: Machine,
+    machine: WarpMemory,
     /// Threads of the group around, along each axis.
-    group: Option<[i64; 3]>,
+    group: Option<[Option<i64>; 3]>,
     /// Variables of loops over threads, with their axis and first value.
     threads: Vec<(Var, usize, Range)>,
     /// Other loops.
@@ -154,7 +135,7 @@ impl Visit for Walk {
             StmtKind::For { var, range, kind, body, .. } => {
                 let is_kernel = matches!(kind, ForKind::ThreadBinding(_)) && self.group.is_none();
                 if is_kernel {
-                    self.group = Some(group_of(s));
+                    self.group = Some(group_extents(s));
                 }
                 self.inside(var, range, kind, body);
                 if is_kernel {
@@ -186,7 +167,7 @@ struct Lanes {
 
 impl Walk {
     fn inside(&mut self, var: &Var, range: &Range, kind: &ForKind, body: &Stmt) {
-        match thread_axis(kind) {
+        match kind.thread_axis() {
             Some(axis) => {
                 self.threads.push((var.clone(), axis, range.clone()));
                 self.stmt(body);
@@ -223,7 +204,7 @@ impl Walk {
     }
 
     /// How an access meets memory.
-    fn count(&self, buffer: &Buffer, indices: &[Expr], shared: bool) -> Result<Met, String> {
+    fn count(&self, buffer: &Buffer, indices: &[Expr], shared: bool) -> Result<WarpCost, String> {
         let [index] = indices else { return Err("it has several indices".into()) };
         if index.dtype().lanes > 1 {
             return Err("it is a vector".into());
@@ -260,7 +241,7 @@ impl Walk {
         let tried: Vec<(Var, i64, i64)> = tried.into_values().collect();
         let all = tried.iter().map(|t| t.2).try_fold(1i64, i64::checked_mul);
         let all = all.filter(|all| *all <= MAX_TRIED).ok_or("it takes loops of too many values")?;
-        let mut worst: Option<Met> = None;
+        let mut worst: Option<WarpCost> = None;
         for k in 0..all {
             let mut rest = k;
             let mut values = HashMap::new();
@@ -309,11 +290,11 @@ impl Walk {
 
     /// What each warp of a group accesses; a thread outside of the range of a loop around takes no part.
     fn warps(&self, index: &Expr, values: &mut HashMap<Var, i64>) -> Result<Vec<Lanes>, String> {
-        let [x, y, z] = self.group.unwrap_or([1; 3]);
-        let count = x * y * z;
-        if count > MAX_TRIED {
-            return Err("the group has too many threads".into());
-        }
+        let [Some(x), Some(y), Some(z)] = self.group.unwrap_or([Some(1); 3]) else {
+            return Err("a loop over threads is open".into());
+        };
+        let count = x.checked_mul(y).and_then(|xy| xy.checked_mul(z));
+        let count = count.filter(|n| *n <= MAX_TRIED).ok_or("the group has too many threads")?;
         let mut warps = Vec::new();
         for first in (0..count).step_by(self.machine.lanes as usize) {
             let mut at = Vec::new();
@@ -329,7 +310,7 @@ impl Walk {
                 if !runs {
                     continue;
                 }
-                let value = evaluate(index, values).and_then(|value| value.expr().as_int());
+                let value = evaluate(index, &|v| values.get(v).copied());
                 let value = value.ok_or_else(|| format!("`{index}` is not computed"))?;
                 at.push((number - first, value));
             }
@@ -341,8 +322,8 @@ impl Walk {
     }
 
     /// How many different words of one bank the lanes access.
-    fn conflict(&self, lanes: &Lanes, shift: i64, bytes: i64) -> Met {
-        let Machine { banks, word, .. } = self.machine;
+    fn conflict(&self, lanes: &Lanes, shift: i64, bytes: i64) -> WarpCost {
+        let WarpMemory { banks, word, .. } = self.machine;
         let mut of_bank: BTreeMap<i64, BTreeMap<i64, i64>> = BTreeMap::new();
         for (lane, at) in &lanes.at {
             let number = ((at + shift) * bytes).div_euclid(word);
@@ -351,7 +332,7 @@ impl Walk {
         }
         let worst = of_bank.iter().max_by_key(|(bank, words)| (words.len(), -**bank));
         let Some((bank, words)) = worst.filter(|(_, words)| words.len() > 1) else {
-            return Met { count: 1, text: "has no bank conflicts: degree 1".to_owned() };
+            return WarpCost { count: 1, text: "has no bank conflicts: degree 1".to_owned() };
         };
         let mut two = words.iter();
         let pair = two.next().zip(two.next());
@@ -359,11 +340,11 @@ impl Walk {
             format!(": lanes {l} and {k} access the words {w} and {v} of bank {bank}")
         });
         let count = words.len() as i64;
-        Met { count, text: format!("has bank conflicts of degree {count}{pair}") }
+        WarpCost { count, text: format!("has bank conflicts of degree {count}{pair}") }
     }
 
     /// How many segments the lanes touch.
-    fn segments(&self, lanes: &Lanes, shift: i64, bytes: i64) -> Met {
+    fn segments(&self, lanes: &Lanes, shift: i64, bytes: i64) -> WarpCost {
         let segment = self.machine.segment;
         let mut touched = BTreeSet::new();
         let mut cells = BTreeSet::new();
@@ -377,31 +358,15 @@ impl Walk {
         let count = touched.len() as i64;
         let least = if count > least { format!(", where {least} would do") } else { String::new() };
         let plural = if count == 1 { "" } else { "s" };
-        Met { count, text: format!("touches {count} segment{plural} of {segment} bytes{least}") }
+        WarpCost {
+            count,
+            text: format!("touches {count} segment{plural} of {segment} bytes{least}"),
+        }
     }
 }
 
-/// How an access of a warp meets memory.
-struct Met {
+/// What an access of a warp costs: the degree of its bank conflicts, or the segments that it touches.
+struct WarpCost {
     count: i64,
     text: String,
-}
-
-/// The value of an index, with those of its variables.
-fn evaluate(e: &Expr, values: &HashMap<Var, i64>) -> Option<Scalar> {
-    let value = |e: &Expr| evaluate(e, values);
-    match e.kind() {
-        ExprKind::Int(_) => Scalar::constant(e),
-        ExprKind::Var(v) => Scalar::constant(&Expr::int(*values.get(v)?, v.dtype())),
-        ExprKind::Cast(x) => Some(value(x)?.cast(e.dtype())),
-        ExprKind::Binary(op, a, b) => Scalar::binary(*op, value(a)?, value(b)?).ok(),
-        ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {
-            if value(c)?.expr().as_int()? != 0 { value(a) } else { value(b) }
-        }
-        ExprKind::Call(CallTarget::Intrin(op), args) => {
-            let args = args.iter().map(value).collect::<Option<Vec<Scalar>>>()?;
-            Scalar::intrinsic(*op, &args).ok()
-        }
-        _ => None,
-    }
 }

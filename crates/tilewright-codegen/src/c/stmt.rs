@@ -31,8 +31,8 @@ impl Writer {
                 self.store(buffer, indices, value)?;
                 self.forget();
             }
-            StmtKind::For { var, range, kind: ForKind::ThreadBinding(axis), body, .. } => {
-                self.thread_loop(var, range, ThreadAxis::named(axis)?, body)?;
+            StmtKind::For { var, range, kind: kind @ ForKind::ThreadBinding(_), body, .. } => {
+                self.thread_loop(var, range, ThreadAxis::from_kind(kind)?, body)?;
                 self.forget();
             }
             StmtKind::For { var, range, body, .. } if self.is_texel_loop(range, body) => {

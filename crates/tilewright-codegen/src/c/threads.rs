@@ -14,15 +14,11 @@
 //! a loop around it depends on the thread or on data.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::phases::{has_barrier, is_barrier};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{Error, Expr, ForKind, Result, Stmt, StmtKind, Var};
-
-/// Axes, in the order of the dimensions of a range.
-const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// What a thread axis numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,14 +28,11 @@ pub(super) enum ThreadAxis {
 }
 
 impl ThreadAxis {
-    /// The axis of a name such as `threadIdx.x`.
-    pub fn named(name: &str) -> Result<ThreadAxis> {
-        let axis = match name.split_once('.') {
-            Some(("blockIdx", axis)) => axis_number(axis).map(ThreadAxis::Group),
-            Some(("threadIdx", axis)) => axis_number(axis).map(ThreadAxis::Thread),
-            _ => None,
-        };
-        axis.ok_or_else(|| {
+    /// The axis of a loop over threads, such as `threadIdx.x`.
+    pub fn from_kind(kind: &ForKind) -> Result<ThreadAxis> {
+        let thread = kind.thread_axis().map(ThreadAxis::Thread);
+        thread.or_else(|| kind.group_axis().map(ThreadAxis::Group)).ok_or_else(|| {
+            let name = kind.thread_name().unwrap_or_default();
             Error::unsupported(format!("there are no threads called `{name}`")).help(
                 "bind loops to `blockIdx.x`, `blockIdx.y`, `blockIdx.z`, `threadIdx.x`, \
                  `threadIdx.y` or `threadIdx.z`",
@@ -54,10 +47,6 @@ impl ThreadAxis {
             ThreadAxis::Thread(k) => format!("get_local_id({k})"),
         }
     }
-}
-
-fn axis_number(axis: &str) -> Option<usize> {
-    AXES.iter().position(|a| *a == axis)
 }
 
 /// The extents of the axes of a kernel.
@@ -77,14 +66,17 @@ impl Extents {
     /// groups along one axis that differ.
     pub(super) fn collect(s: &Stmt) -> Result<Extents> {
         let mut extents = Extents::default();
-        let mut loops: Vec<(Arc<str>, Expr, Stmt)> = Vec::new();
+        let mut loops: Vec<(ForKind, Expr, Stmt)> = Vec::new();
         s.for_each(|s| {
-            if let StmtKind::For { range, kind: ForKind::ThreadBinding(axis), .. } = s.kind() {
-                loops.push((axis.clone(), range.extent.clone(), s.clone()));
+            if let StmtKind::For { range, kind, .. } = s.kind()
+                && kind.thread_name().is_some()
+            {
+                loops.push((kind.clone(), range.extent.clone(), s.clone()));
             }
         });
-        for (name, extent, s) in loops {
-            match ThreadAxis::named(&name).map_err(|e| e.at(s.span()))? {
+        for (kind, extent, s) in loops {
+            let name = kind.thread_name().unwrap_or_default();
+            match ThreadAxis::from_kind(&kind).map_err(|e| e.at(s.span()))? {
                 ThreadAxis::Thread(k) => {
                     let n = extent.as_int().filter(|n| *n > 0).ok_or_else(|| {
                         Error::unsupported(format!(
@@ -118,9 +110,7 @@ impl Extents {
 pub(super) fn runs_threads(s: &Stmt) -> bool {
     let mut found = false;
     s.for_each(|s| {
-        if let StmtKind::For { kind: ForKind::ThreadBinding(axis), .. } = s.kind() {
-            found |= axis.starts_with("threadIdx");
-        }
+        found |= matches!(s.kind(), StmtKind::For { kind, .. } if kind.thread_axis().is_some());
     });
     found
 }

@@ -291,14 +291,7 @@ impl Ranges {
     /// [`MAX_CELLS`] cells, so that no extent, and no size that one is or exceeds by a number, has more.
     pub fn bind_sizes(&mut self, func: &TensorFunc) {
         func.sizes().iter().for_each(|v| self.bind_size(v));
-        let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
-        for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
-            let is_extent =
-                |e: &Expr| Linear::shifted(e).is_some_and(|(shifted, by)| shifted == v && by >= 0);
-            if func.buffers().any(|b| b.shape.iter().any(is_extent)) {
-                self.narrow(&v, Interval { lo: 0, hi: most as i128 });
-            }
-        }
+        self.bind_cells(&func.buffers().map(|b| &b.shape[..]).collect::<Vec<_>>());
         let extents = func.buffers().flat_map(|b| &b.shape);
         for e in extents.filter(|e| e.as_int().is_none() && e.as_var().is_none()) {
             self.bind_extent(e, Interval { lo: 0, hi: MAX_CELLS as i128 });
@@ -319,9 +312,17 @@ impl Ranges {
 
     /// Says that memory of open size, which who calls a function gives, has at most [`MAX_CELLS`] cells.
     pub fn bind_memory(&mut self, shape: &[Expr]) {
-        let product = dim::of_shape(shape).map(dim::product);
-        for (v, most) in product.into_iter().flat_map(|cells| cells.limits(MAX_CELLS)) {
-            if shape.iter().any(|e| e.as_var() == Some(&v)) {
+        self.bind_cells(&[shape]);
+    }
+
+    /// Says that no tensor of these shapes has more than [`MAX_CELLS`] cells, of the sizes that an extent is or
+    /// exceeds by a number.
+    fn bind_cells(&mut self, shapes: &[&[Expr]]) {
+        let cells = shapes.iter().filter_map(|shape| dim::of_shape(shape)).map(dim::product);
+        for (v, most) in cells.flat_map(|cells| cells.limits(MAX_CELLS)) {
+            let is_extent =
+                |e: &Expr| Linear::shifted(e).is_some_and(|(size, by)| size == v && by >= 0);
+            if shapes.iter().any(|shape| shape.iter().any(is_extent)) {
                 self.narrow(&v, Interval { lo: 0, hi: most as i128 });
             }
         }

@@ -36,8 +36,7 @@ use tilewright_ir::index;
 use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
-    Attrs, BinOp, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt, StmtKind,
-    TensorFunc, Var,
+    Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
 use tilewright_polyhedral::{Domain, Engine, Set};
@@ -191,7 +190,7 @@ impl Compact<'_> {
     /// Does what runs where a condition holds.
     fn under<R>(&mut self, cond: Expr, work: impl FnOnce(&mut Self) -> R) -> R {
         let bounds: Vec<(Var, Interval)> =
-            cond.conjuncts().iter().filter_map(|c| self.bound(c)).collect();
+            cond.conjuncts().iter().filter_map(|c| reach::bound(c, &self.ranges)).collect();
         let mut before = Vec::new();
         for (var, values) in bounds {
             let Some(known) = self.ranges.exact(&var.expr()) else { continue };
@@ -204,22 +203,6 @@ impl Compact<'_> {
         let result = self.within(Around::Holds(cond), work);
         before.into_iter().rev().for_each(|(var, known)| self.bind_exact(&var, known));
         result
-    }
-
-    /// The values of a variable where a condition holds that bounds it by a number.
-    fn bound(&self, cond: &Expr) -> Option<(Var, Interval)> {
-        let ExprKind::Binary(op, a, b) = cond.kind() else { return None };
-        let (var, n) = (a.as_var()?.clone(), i128::from(b.as_int()?));
-        let all = self.ranges.exact(a)?;
-        let values = match op {
-            BinOp::Lt => Interval::new(all.lo, n - 1),
-            BinOp::Le => Interval::new(all.lo, n),
-            BinOp::Gt => Interval::new(n + 1, all.hi),
-            BinOp::Ge => Interval::new(n, all.hi),
-            BinOp::Eq => Interval::point(n),
-            _ => return None,
-        };
-        Some((var, values))
     }
 
     fn bind_exact(&mut self, var: &Var, values: Interval) {

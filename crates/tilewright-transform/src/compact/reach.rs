@@ -50,6 +50,22 @@ pub(super) fn under_guard(index: &Linear, guard: &Expr, ranges: &Ranges) -> Opti
     is_part.then(|| rest.plus(&b, 1)?.plus(&last, -1)).flatten()
 }
 
+/// The values of a variable where a condition holds that bounds it by a number.
+pub(super) fn bound(cond: &Expr, ranges: &Ranges) -> Option<(Var, Interval)> {
+    let ExprKind::Binary(op, a, b) = cond.kind() else { return None };
+    let (var, n) = (a.as_var()?.clone(), i128::from(b.as_int()?));
+    let all = ranges.exact(a)?;
+    let values = match op {
+        BinOp::Lt => Interval::new(all.lo, n - 1),
+        BinOp::Le => Interval::new(all.lo, n),
+        BinOp::Gt => Interval::new(n + 1, all.hi),
+        BinOp::Ge => Interval::new(n, all.hi),
+        BinOp::Eq => Interval::point(n),
+        _ => return None,
+    };
+    Some((var, values))
+}
+
 /// The least values of a form for a variable between two values.
 fn at_end(
     form: Linear,
