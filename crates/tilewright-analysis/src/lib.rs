@@ -1,5 +1,6 @@
 //! What is known of a tensor function; nothing in here changes one for its user.
 //!
+//! * [`convolution`]: what the axes of a convolution's operands are.
 //! * [`cost`]: what computing a value takes and contains.
 //! * [`equivalence`]: whether two functions are the same up to equal expressions.
 //! * [`facts`]: the values that memory holds at a place.
@@ -10,6 +11,7 @@
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
 
+pub mod convolution;
 pub mod cost;
 pub mod equivalence;
 pub mod facts;
@@ -20,4 +22,5 @@ pub mod neutral;
 pub mod regions;
 pub mod stage;
 
+pub use convolution::{ConvAxes, Convolution};
 pub use stage::{Extent, Stage, open_stages, stage, stages};

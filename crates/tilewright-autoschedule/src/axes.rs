@@ -61,9 +61,7 @@ impl FusedAxis {
 /// offset.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The buffer.
     pub buffer: Buffer,
-    /// The indices.
     pub indices: Vec<Expr>,
     /// The flat offset.
     pub offset: Option<Affine>,

@@ -19,7 +19,6 @@ pub struct Digits {
     pub iters: Iters,
     /// How many digits each variable has.
     pub counts: Vec<usize>,
-    /// The value.
     pub value: Expr,
     /// Where it is stored.
     pub indices: Vec<Expr>,

@@ -36,7 +36,6 @@ pub struct SplitGroups {
 
 /// A copy of an operand with one axis more.
 pub struct Copy {
-    /// Its block.
     pub block: Arc<str>,
     /// What is copied.
     pub from: Buffer,

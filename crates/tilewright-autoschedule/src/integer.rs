@@ -238,7 +238,7 @@ impl Product {
                     _ => false,
                 };
                 let operand = if first { &mut left } else { &mut right };
-                *operand = made.moved(operand)?;
+                *operand = made.flip_sign(operand)?;
                 true
             }
             _ => false,
@@ -322,7 +322,7 @@ impl SumOfIntegers {
     }
 
     /// The operand with the other sign: its elements and its zero point moved by 128.
-    fn moved(&mut self, f: &Factor) -> Option<Factor> {
+    fn flip_sign(&mut self, f: &Factor) -> Option<Factor> {
         let to = other_sign(f.buffer.dtype());
         let by = Expr::i32(if to.kind == TypeKind::UInt { 128 } else { -128 });
         let buffer = self.map(f, "moved", to, |x, _| x + by.clone())?;

@@ -295,7 +295,7 @@ impl Tiling<'_> {
         };
         let next = next.map(|e| e.name().clone());
         for (c, tile) in candidates(c, &self.stages[k], self.target).iter().take(TRIES) {
-            match self.made(sch, c, tile, next.as_deref()) {
+            match self.schedule_tile(sch, c, tile, next.as_deref()) {
                 Ok(trial) => return (Some(trial), refused),
                 Err(e) => refused.push(e.context(tile.text(c))),
             }
@@ -309,7 +309,7 @@ impl Tiling<'_> {
     }
 
     /// A schedule with a tile for a contraction; what a refusal leaves half done is thrown away.
-    fn made(
+    fn schedule_tile(
         &self,
         sch: &Schedule,
         c: &Contraction,

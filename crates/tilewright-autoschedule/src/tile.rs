@@ -75,10 +75,7 @@ pub enum Source {
     /// From where they lie, one beside the other.
     Direct,
     /// From a copy in the order of the tiles; the axis of the buffer that is split is given.
-    Packed {
-        /// The axis.
-        axis: usize,
-    },
+    Packed { axis: usize },
 }
 
 /// A register tile.
@@ -88,7 +85,6 @@ pub struct Tile {
     pub row_axis: Option<usize>,
     /// How many rows.
     pub rows: i64,
-    /// The vector axis.
     pub vector_axis: usize,
     /// How many values along it.
     pub width: i64,

@@ -309,7 +309,7 @@ impl Found {
             tensors(planned, out)?;
         }
         if self.io == IoLayout::Physical {
-            stored(&self.ports, out)?;
+            write_stored_ports(&self.ports, out)?;
         }
         conversions(&self.left, out)?;
         transforms(self.transforms.as_deref().unwrap_or_default(), out)?;
@@ -487,7 +487,10 @@ fn changes(prices: &Prices, unit: &str, out: &mut impl Write) -> std::io::Result
 }
 
 /// How inputs and outputs are stored: the index map, the stored extents, what the padding holds.
-fn stored([inputs, outputs]: &[Vec<Port>; 2], out: &mut impl Write) -> std::io::Result<()> {
+fn write_stored_ports(
+    [inputs, outputs]: &[Vec<Port>; 2],
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     for (what, ports) in [("input", inputs), ("output", outputs)] {
         for port in ports {
             let name = visible(&port.name);

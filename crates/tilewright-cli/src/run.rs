@@ -124,7 +124,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let Started { executable, values, sizes, left, times, .. } = &mut started;
     let given = std::mem::take(values);
 
-    let inputs = stored(executable, inputs(executable, given, sizes, arguments.seed)?)?;
+    let inputs = store_inputs(executable, inputs(executable, given, sizes, arguments.seed)?)?;
     let lists = executable.outputs().iter().any(OpenPort::is_item);
     let mut outputs = if lists { Vec::new() } else { executable.run(&inputs)? };
     let least = Duration::from_secs_f64(arguments.seconds);
@@ -206,7 +206,7 @@ fn size_value(v: &Var, sizes: &[Var], values: &[usize]) -> Option<usize> {
 }
 
 /// Logical inputs as the executable takes them.
-fn stored(executable: &Executable, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+fn store_inputs(executable: &Executable, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
     executable.inputs().iter().zip(inputs).map(stored_input).collect()
 }
 

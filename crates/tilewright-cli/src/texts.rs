@@ -13,7 +13,6 @@ use super::answer::{Answer, Outcome};
 /// For bash: tilewright completions bash > ~/.local/share/bash-completion/completions/tilewright
 #[derive(clap::Args)]
 pub struct Completions {
-    /// The shell.
     shell: Shell,
 }
 

@@ -10,7 +10,6 @@ use crate::library::{Built, Library, Program};
 pub enum Text {
     /// The backend's own intermediate form after its optimisations; before them with [`OptLevel::None`].
     Intermediate,
-    /// Assembly.
     Assembly,
 }
 

@@ -12,7 +12,7 @@
 //! all sizes.
 //!
 //! A model with control flow is a program over pieces ([`Control`]): it is written as tables, which a
-//! machine in C runs, and each piece is a plan with kernels and constants of its own.
+//! executor in C runs, and each piece is a plan with kernels and constants of its own.
 
 mod control;
 mod given;
@@ -510,7 +510,7 @@ impl Linker {
         }
         arguments.push("-lm".into());
         self.compiler.run(self.directory.path(), &arguments)?;
-        self.made()
+        self.read_library()
     }
 
     /// Compiles the parts into a static library.
@@ -528,10 +528,10 @@ impl Linker {
         let tool = self.compiler.run(directory, &["-print-prog-name=ar".into()])?;
         let arguments = ["rcs".into(), "library".into()].into_iter().chain(objects);
         run_tool("archiver", OsStr::new(tool.trim()), directory, &arguments.collect::<Vec<_>>())?;
-        self.made()
+        self.read_library()
     }
 
-    fn made(&self) -> Result<Vec<u8>> {
+    fn read_library(&self) -> Result<Vec<u8>> {
         let library = self.directory.path().join("library");
         std::fs::read(&library).map_err(|e| io(&library.display().to_string(), &e))
     }

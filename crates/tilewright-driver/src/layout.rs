@@ -71,11 +71,11 @@ pub fn apply(
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
-    Ok((folded(&module, why)?, left))
+    Ok((fold_constants(&module, why)?, left))
 }
 
 /// A module whose constants are converted.
-fn folded(module: &Module, why: &mut Remarks) -> Result<Module> {
+fn fold_constants(module: &Module, why: &mut Remarks) -> Result<Module> {
     let module = fold_constant(module, DEFAULT_GROWTH as usize, &mut evaluate, why)?;
     check_after("fold_constant", &module)?;
     Ok(module)
@@ -158,7 +158,7 @@ fn planned(
 fn finished((module, plans, left): LaidOut, why: &mut Remarks) -> Result<LaidOut> {
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
-    Ok((folded(&module, why)?, plans, left))
+    Ok((fold_constants(&module, why)?, plans, left))
 }
 
 /// A module in the layouts of the plan at a place in the order of costs, from 1; and the conversions that

@@ -44,7 +44,7 @@ pub fn build(
     versions: &[Program],
     options: &Options,
 ) -> Result<Built> {
-    made(name, soname, program, versions, options, |files, l, code| files.shared(l, code))
+    build_with(name, soname, program, versions, options, |files, l, code| files.shared(l, code))
 }
 
 /// The same as a static library.
@@ -57,11 +57,11 @@ pub fn archive(
     versions: &[Program],
     options: &Options,
 ) -> Result<Built> {
-    made(name, None, program, versions, options, |files, l, code| files.archive(l, code))
+    build_with(name, None, program, versions, options, |files, l, code| files.archive(l, code))
 }
 
 /// A library that is made from its content by `make`.
-fn made(
+fn build_with(
     name: &str,
     soname: Option<&OsStr>,
     program: &Program,

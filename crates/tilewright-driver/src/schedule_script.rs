@@ -117,11 +117,11 @@ impl Run<'_> {
         let mut positional = Vec::new();
         if let Some(receiver) = &call.receiver {
             // `s[B].transform_layout(...)`: the stage that writes the buffer `B`.
-            named.push(("block".into(), self.given(receiver)?));
+            named.push(("block".into(), self.evaluate_argument(receiver)?));
         }
         for (name, argument) in &call.args {
             match (name, &argument.kind) {
-                (Some(name), _) => named.push((name.clone(), self.given(argument)?)),
+                (Some(name), _) => named.push((name.clone(), self.evaluate_argument(argument)?)),
                 (None, ArgumentKind::Star(of)) => {
                     let place = Some((source.clone(), argument.span));
                     positional.extend(
@@ -130,7 +130,7 @@ impl Run<'_> {
                             .map(|value| Given { value, place: place.clone() }),
                     );
                 }
-                (None, _) => positional.push(self.given(argument)?),
+                (None, _) => positional.push(self.evaluate_argument(argument)?),
             }
         }
         let text = source.text.get(call.span.start as usize..call.span.end as usize);
@@ -215,7 +215,7 @@ impl Run<'_> {
     }
 
     /// The value of an argument of a call, with its place.
-    fn given(&mut self, a: &Argument) -> Result<Given> {
+    fn evaluate_argument(&mut self, a: &Argument) -> Result<Given> {
         Ok(Given { value: self.value(a)?, place: Some((self.source.clone(), a.span)) })
     }
 

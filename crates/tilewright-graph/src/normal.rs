@@ -268,7 +268,7 @@ impl<'m> Resolve<'m> for Normalize<'m> {
     }
 
     fn call(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
-        if e.is_literal() { Ok(e.clone()) } else { self.bound(e, None) }
+        if e.is_literal() { Ok(e.clone()) } else { self.bind_value(e, None) }
     }
 
     fn body(&mut self, func: &GraphFunc) -> Result<GraphExpr> {
@@ -289,7 +289,7 @@ impl<'m> Resolve<'m> for Normalize<'m> {
                 }
                 let value = match &b.value {
                     GraphExpr::Const(_) | GraphExpr::CallTir { .. } | GraphExpr::Call { .. } => {
-                        self.bound(&b.value, Some(var))?
+                        self.bind_value(&b.value, Some(var))?
                     }
                     GraphExpr::Item(of, k) => {
                         let of = self.value(of)?;
@@ -338,7 +338,7 @@ impl Normalize<'_> {
     }
 
     /// Binds a constant or a call, to `var` where it has one; or expands a graph function.
-    fn bound(&mut self, e: &GraphExpr, var: Option<GraphVar>) -> Result<GraphExpr> {
+    fn bind_value(&mut self, e: &GraphExpr, var: Option<GraphVar>) -> Result<GraphExpr> {
         match e {
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 let args = self.values(args)?;

@@ -136,7 +136,7 @@ impl Graph<'_> {
         let f = self.tensor_func(func).cloned();
         let f = f.filter(|f| scalars.is_empty() && f.buffers().count() == places.len());
         let f = f.ok_or_else(|| Error::refused("it is called with more than tensors"))?;
-        let resize = Resize::new(&f, &given(&f, &known))?;
+        let resize = Resize::new(&f, &known_buffers(&f, &known))?;
         for (buffer, place) in f.buffers().zip(places) {
             let new = resize.growth(buffer);
             if new.iter().any(|g| !g.is_none()) {
@@ -235,7 +235,7 @@ impl Graph<'_> {
                 else {
                     return Renewed(vars).expr(&b.value);
                 };
-                let new = Resize::new(f, &given(f, &known))?.build();
+                let new = Resize::new(f, &known_buffers(f, &known))?.build();
                 let name = functions.add(new, &format!("{func}_resized"));
                 let mut new_args = Vec::new();
                 for (arg, growth) in args.iter().zip(&known) {
@@ -267,7 +267,7 @@ fn zeros_of(t: &Tensor, growth: &[Growth]) -> Result<GraphExpr> {
 }
 
 /// The buffers of a function whose changes are known.
-fn given(func: &TensorFunc, known: &[Option<Vec<Growth>>]) -> Vec<(Buffer, Vec<Growth>)> {
+fn known_buffers(func: &TensorFunc, known: &[Option<Vec<Growth>>]) -> Vec<(Buffer, Vec<Growth>)> {
     let all = func.buffers().zip(known);
     all.filter_map(|(buffer, growth)| Some((buffer.clone(), growth.clone()?))).collect()
 }

@@ -17,7 +17,6 @@ use crate::scalar::{self, Scalar};
 pub const UNWRITTEN: u8 = 0;
 /// Written with an arbitrary value.
 pub const UNDEF: u8 = 1;
-/// Written.
 pub const WRITTEN: u8 = 2;
 
 /// A value that may be arbitrary.

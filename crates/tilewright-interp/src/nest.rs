@@ -403,16 +403,16 @@ mod tests {
 
     /// Whether a nest of `loops` around `B[at] = value` runs in batches. `A` has 64 by 64
     /// elements and is given, `B` has as many and is an output.
-    fn taken(
+    fn runs_in_batches(
         loops: &[(&Var, i32)],
         value: impl Fn(&Buffer, &Buffer) -> Expr,
         at: [Expr; 2],
     ) -> bool {
-        taken_with(loops, value, at, None)
+        runs_in_batches_with(loops, value, at, None)
     }
 
     /// The same in a block with an init, where `reduce` are the reduction variables.
-    fn taken_with(
+    fn runs_in_batches_with(
         loops: &[(&Var, i32)],
         value: impl Fn(&Buffer, &Buffer) -> Expr,
         at: [Expr; 2],
@@ -460,11 +460,11 @@ mod tests {
         let three = [(&i, 64), (&j, 64), (&k, 64)];
         let product = |a: &Buffer| a.load([i.expr(), k.expr()]) * a.load([k.expr(), j.expr()]);
         let sum = |a: &Buffer, b: &Buffer| b.load(ij()) + product(a);
-        assert!(taken(&two, |a, _| a.load([j.expr(), i.expr()]) * 2.0, ij()));
-        assert!(taken(&two, |_, b| b.load(ij()) * 2.0, ij()));
-        assert!(taken(&three, sum, ij()));
-        assert!(taken_with(&three, sum, ij(), Some(&[&k])));
-        assert!(taken_with(
+        assert!(runs_in_batches(&two, |a, _| a.load([j.expr(), i.expr()]) * 2.0, ij()));
+        assert!(runs_in_batches(&two, |_, b| b.load(ij()) * 2.0, ij()));
+        assert!(runs_in_batches(&three, sum, ij()));
+        assert!(runs_in_batches_with(&three, sum, ij(), Some(&[&k])));
+        assert!(runs_in_batches_with(
             &[(&k, 64)],
             |a, b| { b.load([Expr::i32(0), Expr::i32(1)]).max(a.load([k.expr(), k.expr()])) },
             [Expr::i32(0), Expr::i32(1)],
@@ -472,18 +472,22 @@ mod tests {
         ));
         // Not: too short, elements that are stored twice, a reduction that is none, reads of
         // other elements of what is stored to, an init that runs elsewhere, a guard needed.
-        assert!(!taken(&[(&i, 3), (&j, 2)], |a, _| a.load(ij()), ij()));
-        assert!(!taken(&[(&i, 30), (&j, 30)], |a, _| a.load(ij()), [&i + &j, Expr::i32(0)]));
-        assert!(!taken(&three, |a, _| product(a), ij()));
-        assert!(!taken(&three, |a, b| product(a) - b.load(ij()), ij()));
-        assert!(!taken(&two, |_, b| b.load([j.expr(), i.expr()]), ij()));
-        assert!(!taken(
+        assert!(!runs_in_batches(&[(&i, 3), (&j, 2)], |a, _| a.load(ij()), ij()));
+        assert!(!runs_in_batches(
+            &[(&i, 30), (&j, 30)],
+            |a, _| a.load(ij()),
+            [&i + &j, Expr::i32(0)]
+        ));
+        assert!(!runs_in_batches(&three, |a, _| product(a), ij()));
+        assert!(!runs_in_batches(&three, |a, b| product(a) - b.load(ij()), ij()));
+        assert!(!runs_in_batches(&two, |_, b| b.load([j.expr(), i.expr()]), ij()));
+        assert!(!runs_in_batches(
             &three,
             |a, b| b.load(ij()) + b.load([k.expr(), k.expr()]) * product(a),
             ij()
         ));
-        assert!(!taken_with(&three, sum, ij(), Some(&[&j])));
-        assert!(!taken_with(&three, sum, ij(), Some(&[])));
-        assert!(!taken(&two, |a, _| a.load([&i + 1, j.expr()]), [&i + 1, j.expr()]));
+        assert!(!runs_in_batches_with(&three, sum, ij(), Some(&[&j])));
+        assert!(!runs_in_batches_with(&three, sum, ij(), Some(&[])));
+        assert!(!runs_in_batches(&two, |a, _| a.load([&i + 1, j.expr()]), [&i + 1, j.expr()]));
     }
 }

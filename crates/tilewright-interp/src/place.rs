@@ -202,11 +202,11 @@ impl Access {
     pub fn position(&self, m: &mut Machine<'_>) -> Option<usize> {
         match &self.direct {
             Some(a) => Some(a.eval(m) as usize),
-            None => self.checked(m),
+            None => self.check(m),
         }
     }
 
-    fn checked(&self, m: &mut Machine<'_>) -> Option<usize> {
+    fn check(&self, m: &mut Machine<'_>) -> Option<usize> {
         let lanes = usize::from(self.place.dtype.lanes);
         let lane = m.lane;
         m.lane = lane / lanes;

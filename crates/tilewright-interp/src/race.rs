@@ -19,7 +19,6 @@ use tilewright_ir::update::Combine;
 /// What an iteration does to a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Reads it.
     Read,
     /// Writes it.
     Write,

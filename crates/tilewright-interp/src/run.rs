@@ -83,7 +83,6 @@ pub enum Arg {
     Partial(Tensor, Vec<State>),
     /// An output that was never written; its shape, where the other arguments do not give it.
     Fresh(Option<Vec<usize>>),
-    /// A scalar.
     Scalar(Scalar),
 }
 
@@ -113,7 +112,6 @@ impl Arg {
 pub struct Output {
     /// Position of the parameter.
     pub param: usize,
-    /// Its name.
     pub name: Arc<str>,
     /// The elements. Arbitrary ones are as [`RunOptions::fill`] says, unwritten ones zero.
     pub tensor: Tensor,

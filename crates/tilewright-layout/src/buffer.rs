@@ -53,7 +53,7 @@ pub fn relayout_buffer(
             return Err(Error::refused(format!("`{old}` is never written")));
         }
         padding.assumed(&relayout(func, old, &new, lambda, wide)?)
-    } else if let Some((nest, folded)) = padding.folded(func) {
+    } else if let Some((nest, folded)) = padding.fold_padding(func) {
         relayout(&replace_in(func, &nest, &folded), old, &new, lambda, wide)?
     } else {
         padding.written_after(&relayout(func, old, &new, lambda, wide)?)

@@ -46,7 +46,7 @@ struct Nest {
 impl Padding<'_> {
     /// The one nest that writes the buffer, and a nest over the physical box in its place; `None`
     /// where the padding cannot be written so.
-    pub fn folded(&self, func: &TensorFunc) -> Option<(Stmt, Stmt)> {
+    pub fn fold_padding(&self, func: &TensorFunc) -> Option<(Stmt, Stmt)> {
         let buffers = views(func, self.old);
         if buffers.len() > 1 || !self.value.effects().constant() {
             return None;

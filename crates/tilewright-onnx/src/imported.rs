@@ -246,7 +246,6 @@ impl Imported {
 pub(crate) struct Sizes {
     /// Extents.
     pub(crate) shape: Vec<usize>,
-    /// The integers.
     pub(crate) values: Arc<[Integer]>,
     /// Element type: `int64` or `int32`.
     pub(crate) dtype: DType,

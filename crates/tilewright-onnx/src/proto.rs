@@ -163,7 +163,6 @@ pub enum AttributeType {
     Int = 2,
     /// Text.
     String = 3,
-    /// Tensor.
     Tensor = 4,
     /// Subgraph.
     Graph = 5,
@@ -173,15 +172,11 @@ pub enum AttributeType {
     Ints = 7,
     /// Texts.
     Strings = 8,
-    /// Tensors.
     Tensors = 9,
     /// Subgraphs.
     Graphs = 10,
-    /// Sparse tensor.
     SparseTensor = 11,
-    /// Sparse tensors.
     SparseTensors = 12,
-    /// Type.
     TypeProto = 13,
     /// Types.
     TypeProtos = 14,

@@ -13,7 +13,6 @@ use crate::te;
 /// an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Quantization {
-    /// Type of the scale.
     pub scale: DType,
     /// The axis with pairs of its own, which may count from the end; nothing for one pair.
     pub axis: Option<i64>,

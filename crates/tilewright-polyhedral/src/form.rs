@@ -637,15 +637,15 @@ impl Pred {
     }
 
     pub fn and(parts: impl IntoIterator<Item = Pred>) -> Pred {
-        Pred::joined(parts, true)
+        Pred::join(parts, true)
     }
 
     pub fn or(parts: impl IntoIterator<Item = Pred>) -> Pred {
-        Pred::joined(parts, false)
+        Pred::join(parts, false)
     }
 
     /// The conjunction, or the disjunction: that of which `neutral` is no part.
-    fn joined(parts: impl IntoIterator<Item = Pred>, neutral: bool) -> Pred {
+    fn join(parts: impl IntoIterator<Item = Pred>, neutral: bool) -> Pred {
         let mut all = Vec::new();
         for p in parts {
             match (p, neutral) {

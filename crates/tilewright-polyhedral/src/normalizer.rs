@@ -158,7 +158,7 @@ impl Normalizer {
                 Some(value) => self.in_type(value, lane_type)?,
                 None => self.opaque(e),
             },
-            ExprKind::Let(v, value, body) => self.sum(&bound(v, value, body))?,
+            ExprKind::Let(v, value, body) => self.sum(&substitute(v, value, body))?,
             ExprKind::Broadcast(a) => self.sum(a)?,
             ExprKind::Ramp(base, stride) => {
                 let lane = match &self.lane {
@@ -387,7 +387,7 @@ impl Normalizer {
             ExprKind::Call(CallTarget::Intrin(op), args) if op.is_hint() && args.len() == 1 => {
                 self.pred(&args[0])?
             }
-            ExprKind::Let(v, value, body) => self.pred(&bound(v, value, body))?,
+            ExprKind::Let(v, value, body) => self.pred(&substitute(v, value, body))?,
             ExprKind::Broadcast(a) => self.pred(a)?,
             _ => self.flag(e),
         })
@@ -408,7 +408,7 @@ fn render_binary(p: &Sum, q: &Sum, op: BinOp, t: DType) -> Option<Expr> {
 }
 
 /// The body of a let with the value in place; the value is shared where it occurs more than once.
-fn bound(v: &Var, value: &Expr, body: &Expr) -> Expr {
+fn substitute(v: &Var, value: &Expr, body: &Expr) -> Expr {
     Subst::vars([(v.clone(), value.clone())]).expr(body)
 }
 

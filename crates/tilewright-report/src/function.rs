@@ -191,7 +191,7 @@ impl Bindings {
         }
         let calls = plan.problem.calls.iter().map(|call| &*call.name).collect();
         let tensors = plan.problem.tensors.iter().map(|t| &*t.name).collect();
-        Bindings { functions: found(calls, &functions), dtypes: found(tensors, &dtypes) }
+        Bindings { functions: find_all(calls, &functions), dtypes: find_all(tensors, &dtypes) }
     }
 
     pub(crate) fn function(&self, call: usize) -> &str {
@@ -200,7 +200,7 @@ impl Bindings {
 }
 
 /// What is known under each name. Where there are more or fewer of a name, only what they share.
-fn found<'a>(names: Vec<&'a str>, known: &HashMap<&str, Vec<String>>) -> Vec<String> {
+fn find_all<'a>(names: Vec<&'a str>, known: &HashMap<&str, Vec<String>>) -> Vec<String> {
     let mut count: HashMap<&str, usize> = HashMap::new();
     names.iter().for_each(|name| *count.entry(name).or_default() += 1);
     let mut next: HashMap<&'a str, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! A compiled module, ready to run: the calls of a plan, or a machine over several of them; and versions
+//! A compiled module, ready to run: the calls of a plan, or an executor of control flow over several of them; and versions
 //! for some of the sizes.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tilewright_ir::{DType, Error, Result, Tensor};
 use tilewright_target::Code;
 
 use crate::calls::{Calls, check};
-use crate::machine::ControlMachine;
+use crate::control::ControlExecutor;
 use crate::pool::Pool;
 
 /// A compiled module that can be run, from any thread. Runs of several threads go on at the same
@@ -21,7 +21,7 @@ pub struct Executable {
     /// The calls of the plan; there are none where there is control flow.
     calls: Calls,
     /// What runs instead then.
-    machine: Option<ControlMachine>,
+    control: Option<ControlExecutor>,
     /// Executables for some of the sizes, which run instead of this one where they fit.
     versions: Vec<Executable>,
 }
@@ -44,7 +44,7 @@ impl Executable {
     ) -> Result<Executable> {
         // SAFETY: as this function.
         let calls = unsafe { Calls::new(plan, code, pool) }?;
-        Ok(Executable { calls, machine: None, versions: Vec::new() })
+        Ok(Executable { calls, control: None, versions: Vec::new() })
     }
 
     /// A program over pieces, each of which is a plan; all take their functions from one code.
@@ -69,8 +69,8 @@ impl Executable {
             .into_iter()
             .map(|plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) })
             .collect::<Result<_>>()?;
-        let machine = Some(ControlMachine::new(program, pieces)?);
-        Ok(Executable { calls, machine, versions: Vec::new() })
+        let control = Some(ControlExecutor::new(program, pieces)?);
+        Ok(Executable { calls, control, versions: Vec::new() })
     }
 
     /// Adds versions: executables of the same model for some of its sizes. A run takes the first that
@@ -143,7 +143,7 @@ impl Executable {
         if let Some(version) = self.other_version(inputs) {
             return version.run(inputs);
         }
-        if self.machine.is_some() {
+        if self.control.is_some() {
             let outputs = self.run_items(inputs)?.into_iter().zip(&self.calls.plan.outputs);
             return outputs
                 .map(|(item, port)| {
@@ -166,10 +166,10 @@ impl Executable {
     /// # Errors
     /// As [`Executable::run`].
     pub fn run_items(&self, inputs: &[Tensor]) -> Result<Vec<Item>> {
-        match &self.machine {
-            Some(machine) => {
+        match &self.control {
+            Some(control) => {
                 check("input", &self.calls.plan.inputs, inputs)?;
-                machine.run(inputs)
+                control.run(inputs)
             }
             None => Ok(self.run(inputs)?.into_iter().map(Item::Tensor).collect()),
         }
@@ -206,7 +206,7 @@ impl Executable {
     /// # Errors
     /// [`Error::Input`] if the inputs do not fit, or there is no memory for the outputs.
     pub fn empty_outputs(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        if self.machine.is_some() {
+        if self.control.is_some() {
             check("input", &self.calls.plan.inputs, inputs)?;
             return self
                 .calls
@@ -229,7 +229,7 @@ impl Executable {
         if let Some(version) = self.other_version(inputs) {
             return version.run_into(inputs, outputs);
         }
-        if self.machine.is_some() {
+        if self.control.is_some() {
             return self.replace(inputs, outputs);
         }
         self.calls.call_all(&self.calls.fixed_of(inputs)?, inputs, outputs, |_, call| call())
@@ -246,7 +246,7 @@ impl Executable {
         outputs: &mut [Tensor],
         times: &mut [Duration],
     ) -> Result<()> {
-        if self.machine.is_some() {
+        if self.control.is_some() {
             return self.replace(inputs, outputs);
         }
         self.calls.call_all(&self.calls.fixed_of(inputs)?, inputs, outputs, |step, call| {
@@ -268,7 +268,7 @@ impl Executable {
 
     /// Whether a run goes through a program over several plans, because there is control flow.
     pub fn has_control(&self) -> bool {
-        self.machine.is_some()
+        self.control.is_some()
     }
 }
 

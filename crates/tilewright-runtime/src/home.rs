@@ -14,10 +14,12 @@ use crate::{Port, SizedPlan};
 
 /// The memory that the kernels of a plan work on.
 pub(crate) enum Home {
-    /// That of the host.
     Host,
     /// That of a device, with the constants of the plan.
-    Device { device: Arc<dyn Device>, constants: Vec<DeviceMemory> },
+    Device {
+        device: Arc<dyn Device>,
+        constants: Vec<DeviceMemory>,
+    },
 }
 
 impl Home {

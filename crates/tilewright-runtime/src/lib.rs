@@ -7,17 +7,17 @@
 //! * [`plan`]: where the values of a model lie, and the kernel calls over them.
 //! * [`executable`]: a compiled plan that can be run.
 //! * `arenas`: the memory that runs write to; `home`: where it is, on the host or on a device.
-//! * `machine`: a program over several plans, where there is control flow.
+//! * `control`: a program over several plans, where there is control flow.
 //!
 //! **Architecture invariant:** nothing here knows what a kernel computes or how its code was made, and a run of a
 //! plan allocates nothing.
 
 mod arenas;
 mod calls;
+mod control;
 pub mod executable;
 pub mod file;
 mod home;
-mod machine;
 pub mod npy;
 pub mod npz;
 pub mod parallel;

@@ -167,9 +167,7 @@ impl Readable for LoopRef {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockOrLoop {
-    /// A block.
     Block(BlockRef),
-    /// A loop.
     Loop(LoopRef),
 }
 

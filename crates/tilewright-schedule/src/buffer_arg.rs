@@ -16,7 +16,6 @@ use crate::value::Value;
 /// What a block does to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It reads it.
     Read,
     /// It writes it.
     Write,

@@ -154,7 +154,6 @@ fn from_zero<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a Stmt
 pub(crate) struct Nest {
     /// The outermost one.
     pub outer: Cursor,
-    /// The loops.
     pub loops: Vec<Stmt>,
     /// What is inside of the innermost one.
     pub body: Stmt,

@@ -14,7 +14,6 @@ use crate::schedule::{Invocation, Schedule};
 use crate::signature::{Given, Signature};
 use crate::value::Value;
 
-/// A primitive.
 pub struct Primitive {
     /// What is said of it.
     pub signature: Signature,

@@ -83,7 +83,7 @@ fn decompose(
     let loops = &scope_loops[first..];
     let vars = loops.iter().filter_map(Stmt::loop_var);
     let dropped: Vec<Var> = vars.filter(|v| !needed.contains(v)).cloned().collect();
-    let kept = parts.kept(loops, &needed, &dropped)?;
+    let kept = parts.keep_predicate(loops, &needed, &dropped)?;
     check_once(&cursor, init, loops, &dropped, &known_around(&outer.around))?;
     runs_first(&cursor, &outer, loops)?;
     let name = fresh_block_name(func, &format!("{}_init", b.name));
@@ -168,7 +168,7 @@ impl Decomposed<'_> {
 
     /// What of the predicate the initialisation keeps, over the `needed` loops; the `dropped` ones are at
     /// their first values, where the reduction must begin.
-    fn kept(&self, loops: &[Stmt], needed: &[Var], dropped: &[Var]) -> Result<Expr> {
+    fn keep_predicate(&self, loops: &[Stmt], needed: &[Var], dropped: &[Var]) -> Result<Expr> {
         // A loop over both kinds of variables starts some reductions late.
         let mut vars = loops.iter().filter_map(Stmt::loop_var);
         if let Some(v) = vars.find(|v| needed.contains(v) && self.reduces(v)) {

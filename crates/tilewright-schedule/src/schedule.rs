@@ -98,7 +98,7 @@ impl Schedule {
             Ok(cursor) => e.at(cursor.stmt.span()),
             Err(_) => e,
         })
-        .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
+        .map_err(|e| self.place_error(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();
             alone.insert(func.clone(), new.clone());
@@ -117,7 +117,7 @@ impl Schedule {
         step: Invocation,
         ask: impl FnOnce(&Schedule) -> Result<T>,
     ) -> Result<T> {
-        let out = ask(self).map_err(|e| self.placed(e))?;
+        let out = ask(self).map_err(|e| self.place_error(e))?;
         self.record(step, &out);
         Ok(out)
     }
@@ -164,7 +164,7 @@ impl Schedule {
         block
     }
 
-    fn placed(&self, e: Error) -> Error {
+    fn place_error(&self, e: Error) -> Error {
         match &self.module.source {
             Some(source) if e.diagnostic().span.is_some() => e.in_source(source),
             _ => e,

@@ -36,7 +36,6 @@ pub struct Param {
 /// A switch that a script may give and that changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Its name.
     pub name: &'static str,
     /// What it is where a script says nothing.
     pub default: bool,
@@ -76,11 +75,8 @@ impl Param {
 /// What a primitive returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
-    /// Nothing.
     Nothing,
-    /// A block.
     Block,
-    /// A loop.
     Loop,
     /// Blocks, in a list.
     Blocks,
@@ -158,7 +154,6 @@ impl Output for Vec<LoopRef> {
 /// A value of a call, with its place in a script where it has one.
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// The value.
     pub value: Value,
     /// Where it is in the text.
     pub place: Option<(Arc<Source>, Span)>,

@@ -18,7 +18,6 @@ use crate::value::{Handles, Value};
 /// One applied primitive.
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// The primitive.
     pub primitive: &'static Signature,
     /// A value for each of its parameters.
     pub args: Vec<Value>,
@@ -45,7 +44,6 @@ impl Instruction {
 /// Instructions in order.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// The instructions.
     pub instructions: Vec<Instruction>,
 }
 

@@ -66,9 +66,7 @@ pub enum Value {
     Expr(Expr),
     /// A list or tuple.
     List(Vec<Value>),
-    /// A block.
     Block(BlockRef),
-    /// A loop.
     Loop(LoopRef),
     /// A function of indices.
     Lambda(Lambda),

@@ -5,7 +5,6 @@ use crate::features::{Arch, Features};
 /// Sizes of the data caches that one core sees, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// A line.
     pub line: usize,
     /// First level.
     pub l1: usize,

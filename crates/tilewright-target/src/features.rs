@@ -21,7 +21,6 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// That of a triple.
     pub fn from_triple(triple: &str) -> Arch {
         match triple.split('-').next().unwrap_or_default() {
             "x86_64" => Arch::X86_64,

@@ -66,13 +66,11 @@ pub struct Target {
     known: Features,
     /// Vector registers.
     pub vectors: Vectors,
-    /// Caches.
     pub caches: Caches,
     /// What work costs: as written, or as a machine was calibrated.
     pub costs: Costs,
     /// Cores; 1 where it is not known.
     pub cores: usize,
-    /// Memory scopes.
     pub scopes: Vec<MemoryScope>,
 }
 

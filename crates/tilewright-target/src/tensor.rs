@@ -27,9 +27,7 @@ use crate::features::Arch;
 pub struct Tile {
     /// Type of the elements.
     pub dtype: DType,
-    /// Rows.
     pub rows: i64,
-    /// Columns.
     pub columns: i64,
     /// Rows whose elements of one column are neighbours; 1 for row after row.
     pub group: i64,

@@ -281,7 +281,7 @@ impl<'a> Merger<'a> {
             ),
             None => format!(
                 "{} does not move in front of what is before it, which {} where it {}",
-                named(&b.stmt),
+                describe(&b.stmt),
                 access_text(x),
                 access_text(y)
             ),
@@ -321,7 +321,7 @@ fn unlike(note: String, a: &Stmt, b: &Stmt) -> Result<Order, Refusal> {
 }
 
 fn conflict(note: String, b: &Sibling) -> Result<(), Refusal> {
-    let text = format!("{} is not merged with what is before it", named(&b.stmt));
+    let text = format!("{} is not merged with what is before it", describe(&b.stmt));
     Err(Refusal::Conflict(Error::refused(text).at(b.stmt.span()).note(note)))
 }
 
@@ -366,7 +366,7 @@ impl Order {
     }
 }
 
-fn named(s: &Stmt) -> String {
+fn describe(s: &Stmt) -> String {
     s.loop_var().map_or("the statement".into(), |v| format!("the loop over `{}`", v.name()))
 }
 

@@ -193,7 +193,7 @@ impl<'a> Partitioner<'a> {
             return None;
         };
         if let Some(extents) = extents {
-            return match given(&self.scope, var, &min, &extent, extents) {
+            return match parts_of_extents(&self.scope, var, &min, &extent, extents) {
                 Ok(parts) => Some(self.in_parts(s, &parts)),
                 Err(note) => {
                     self.refuse(s, var, note);
@@ -303,7 +303,7 @@ fn without_hint(s: &Stmt) -> Stmt {
 }
 
 /// The parts of a loop that have given extents; else the reason why there are none.
-fn given(
+fn parts_of_extents(
     scope: &Scope,
     var: &Var,
     min: &Expr,
@@ -488,7 +488,7 @@ impl Cuts<'_> {
     /// Cuts a part until nothing more is decided by that.
     fn part(&mut self, bounds: Bounds) {
         let cut = if self.ends.len() + 1 < MAX_PARTS {
-            self.conditions.iter().find_map(|c| match self.cut(c, &bounds) {
+            self.conditions.iter().find_map(|c| match self.find_cut(c, &bounds) {
                 Ok(cut) => cut,
                 Err(unknown) => {
                     self.unknown = Some(unknown.to_string());
@@ -509,7 +509,7 @@ impl Cuts<'_> {
     }
 
     /// A place at which a condition begins or ends to be decided.
-    fn cut(&self, c: &Condition, bounds: &Bounds) -> Known<Option<Expr>> {
+    fn find_cut(&self, c: &Condition, bounds: &Bounds) -> Known<Option<Expr>> {
         let outer = self.scope.vars();
         let kept: Vec<Var> = outer.iter().chain([self.var]).cloned().collect();
         let inside =

@@ -61,11 +61,11 @@ pub fn with_products_as_sizes(
     let (long, short): (Vec<_>, Vec<_>) =
         values.into_iter().partition(|(_, value)| made.root().is_none() && value.size() >= SHORT);
     let made = if short.is_empty() { made } else { fold_func(&mut Subst::vars(short), &made) };
-    Ok(bound(made, long))
+    Ok(bind_values(made, long))
 }
 
 /// A function whose body computes values once; in the shapes of its parameters they stand as expressions.
-fn bound(func: TensorFunc, values: Vec<(Var, Expr)>) -> TensorFunc {
+fn bind_values(func: TensorFunc, values: Vec<(Var, Expr)>) -> TensorFunc {
     if values.is_empty() {
         return func;
     }

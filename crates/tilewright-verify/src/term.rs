@@ -156,7 +156,7 @@ impl Terms {
         Ok(t)
     }
 
-    fn made(&mut self, node: Node, dtype: DType) -> TermResult<Val> {
+    fn intern_term(&mut self, node: Node, dtype: DType) -> TermResult<Val> {
         self.intern(node, dtype).map(Val::Term)
     }
 
@@ -172,7 +172,7 @@ impl Terms {
 
     /// An element of an input.
     pub fn input(&mut self, param: u32, element: u32, dtype: DType) -> TermResult<Val> {
-        self.made(Node::Input(param, element), dtype)
+        self.intern_term(Node::Input(param, element), dtype)
     }
 
     /// The term of a value.
@@ -226,7 +226,7 @@ impl Terms {
             std::mem::swap(&mut x, &mut y);
         }
         let to = if op.is_compare() || op.is_logic() { DType::BOOL } else { dtype };
-        self.made(Node::Binary(op, dtype, [x, y]), to)
+        self.intern_term(Node::Binary(op, dtype, [x, y]), to)
     }
 
     /// `a < b` or `a <= b` of integers.
@@ -252,7 +252,7 @@ impl Terms {
                     }
                     c => {
                         let c = self.term(known_number(c, dtype), dtype)?;
-                        self.made(Node::Binary(BinOp::Le, dtype, [x, c]), DType::BOOL)
+                        self.intern_term(Node::Binary(BinOp::Le, dtype, [x, c]), DType::BOOL)
                     }
                 }
             }
@@ -260,7 +260,7 @@ impl Terms {
             (Val::Term(x), Val::Term(y)) if y < x => reversed(self, strict, dtype, b, a),
             (Val::Term(x), Val::Term(y)) => {
                 let op = if strict { BinOp::Lt } else { BinOp::Le };
-                self.made(Node::Binary(op, dtype, [x, y]), DType::BOOL)
+                self.intern_term(Node::Binary(op, dtype, [x, y]), DType::BOOL)
             }
         }
     }
@@ -306,7 +306,7 @@ impl Terms {
         match self.node(t) {
             Node::Undef => Ok(a),
             Node::Not(inner) => Ok(self.val(inner)),
-            _ => self.made(Node::Not(t), DType::BOOL),
+            _ => self.intern_term(Node::Not(t), DType::BOOL),
         }
     }
 
@@ -315,7 +315,7 @@ impl Terms {
         match a {
             _ if from == to || a == Terms::undef() => Ok(a),
             Val::Known(bits) => Ok(Val::Known(scalar::cast(bits, from, to))),
-            Val::Term(t) => self.made(Node::Cast(from, t), to),
+            Val::Term(t) => self.intern_term(Node::Cast(from, t), to),
         }
     }
 
@@ -329,7 +329,7 @@ impl Terms {
                     let inner = self.val(inner);
                     self.reinterpret(first, to, inner)
                 }
-                _ => self.made(Node::Bits(from, t), to),
+                _ => self.intern_term(Node::Bits(from, t), to),
             },
         }
     }
@@ -360,7 +360,7 @@ impl Terms {
             }
         }
         let (t, f) = (self.term(t, dtype)?, self.term(f, dtype)?);
-        self.made(Node::Ite(c, t, f), dtype)
+        self.intern_term(Node::Ite(c, t, f), dtype)
     }
 
     fn picked(&self, v: Val, truth: bool, c: Term) -> Val {
@@ -389,7 +389,7 @@ impl Terms {
             std::mem::swap(&mut x, &mut y);
         }
         let to = op.result(dtype);
-        self.made(Node::Intrin(op, dtype, [x, y]), to)
+        self.intern_term(Node::Intrin(op, dtype, [x, y]), to)
     }
 
     /// An associative and commutative operator on operands in order, of which there are two or
@@ -404,7 +404,7 @@ impl Terms {
                 n
             }
         };
-        self.made(Node::Many(op, number), dtype)
+        self.intern_term(Node::Many(op, number), dtype)
     }
 
     /// Gives each child of a term to a function.

@@ -438,8 +438,8 @@ impl Compare {
                     return Err(Stop::Unknown);
                 }
                 let pairs = e.pairs()?.over(there.next.iter().chain(&names.now).cloned())?;
-                let next = reads.join(&pairs)?.project(&ordered(k, &there.next, &other.now))?;
-                let next = next.over(ordered(k, &there.now, &other.now))?;
+                let next = reads.join(&pairs)?.project(&join_sides(k, &there.next, &other.now))?;
+                let next = next.over(join_sides(k, &there.now, &other.now))?;
                 parts.push((ValueAt::new(ProgramPoint::Stmt(writer), stored), next));
                 seen.push(reads);
             }
@@ -490,7 +490,7 @@ impl Compare {
 }
 
 /// The variables of a side, and those of the other one, in the order of the sides.
-fn ordered(k: usize, mine: &[Var], other: &[Var]) -> Vec<Var> {
+fn join_sides(k: usize, mine: &[Var], other: &[Var]) -> Vec<Var> {
     match k {
         0 => [mine, other].concat(),
         _ => [other, mine].concat(),

@@ -26,7 +26,6 @@ impl ProductAxis {
 pub(super) struct BlockedProduct {
     /// The stages that it takes the place of, by their numbers; the last one gives the result.
     pub(super) stages: Vec<usize>,
-    /// Its rows.
     pub(super) row: (Var, Dim),
     pub(super) column: ProductAxis,
     pub(super) block: ProductAxis,

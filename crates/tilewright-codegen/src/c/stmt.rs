@@ -153,7 +153,7 @@ impl Writer {
                     "one element is stored under a condition of several lanes",
                 ));
             }
-            let text = self.stored(buffer, indices, value)?;
+            let text = self.write_stored_value(buffer, indices, value)?;
             let cell = self.cell(buffer, indices)?;
             self.line(format_args!("{cell} = {text};"));
             return Ok(());
@@ -165,7 +165,7 @@ impl Writer {
         });
         if !overlaps {
             return self.each_lane(lanes, |w, _| {
-                let text = w.stored(buffer, indices, value)?;
+                let text = w.write_stored_value(buffer, indices, value)?;
                 let cell = w.cell(buffer, indices)?;
                 w.line(format_args!("{cell} = {text};"));
                 Ok(())
@@ -174,7 +174,7 @@ impl Writer {
         let name = self.name("lanes");
         self.line(format_args!("{} {name}[{lanes}];", types::memory(buffer.dtype())?));
         self.each_lane(lanes, |w, lane| {
-            let text = w.stored(buffer, indices, value)?;
+            let text = w.write_stored_value(buffer, indices, value)?;
             w.line(format_args!("{name}[{lane}] = {text};"));
             Ok(())
         })?;
@@ -186,7 +186,12 @@ impl Writer {
     }
 
     /// The value of a store, as it stands in memory.
-    fn stored(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<String> {
+    fn write_stored_value(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[Expr],
+        value: &Expr,
+    ) -> Result<String> {
         let text = match value.kind() {
             ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b)
                 if [a, b].iter().any(|e| loads_cell(e, buffer, indices)) =>

@@ -30,7 +30,6 @@ impl Arithmetic {
     /// The features by which a target says so, in the order of the fields.
     const FEATURES: [&'static str; 2] = ["fp64", "fma"];
 
-    /// That of a target.
     pub fn from_target(target: &Target) -> Arithmetic {
         let [doubles, fma] = Self::FEATURES.map(|name| target.known_features().has(name));
         Arithmetic { doubles, fma }

@@ -65,7 +65,8 @@ fn family<'a>(
     let direction = if along.is_empty() { nowhere } else { direction };
     let mut members: Vec<usize> = [first].into_iter().chain(equal).chain(along).collect();
     members.sort_unstable();
-    let joined = if members.len() > 1 { joined(&members, &direction, &numbers) } else { None };
+    let joined =
+        if members.len() > 1 { join_members(&members, &direction, &numbers) } else { None };
     let joined = joined.map(|family| (family, members));
     match joined {
         Some((family, members)) => {
@@ -96,7 +97,7 @@ fn direction(from: &[Number], to: &[Number]) -> Option<Vec<i64>> {
 }
 
 /// The family of functions that lie in one direction from the first; `None` where a number would be too large.
-fn joined<'a>(
+fn join_members<'a>(
     members: &[usize],
     direction: &[i64],
     numbers: &impl Fn(&usize) -> &'a [Number],

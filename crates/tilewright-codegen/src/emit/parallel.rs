@@ -136,8 +136,8 @@ impl Func<'_> {
             params.push(format!("{ty}{attrs} {}", param.text));
             inner.bind(v, param);
         }
-        let begin = bound(&mut inner.code, l.var, "%begin")?;
-        let end = bound(&mut inner.code, l.var, "%end")?;
+        let begin = convert_bound(&mut inner.code, l.var, "%begin")?;
+        let end = convert_bound(&mut inner.code, l.var, "%end")?;
         inner.counted(l, begin, &end, None)?;
         inner.code.line(format_args!("ret i32 0"));
         let params = params.join(", ");
@@ -179,7 +179,7 @@ impl Func<'_> {
 }
 
 /// A bound of the loop in the type of its variable.
-fn bound(c: &mut Code<'_>, var: &Var, name: &str) -> Result<Val> {
+fn convert_bound(c: &mut Code<'_>, var: &Var, name: &str) -> Result<Val> {
     let ty = super::types::register(var.dtype())?;
     let v = Val::new(Ty::I64, name);
     Ok(if ty == Ty::I64 { v } else { c.convert("trunc", &v, ty.scalar) })

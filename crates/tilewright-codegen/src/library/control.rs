@@ -1,8 +1,8 @@
-//! Libraries of models with control flow: the program over pieces as tables, and `machine.c`, which
+//! Libraries of models with control flow: the program over pieces as tables, and `executor.c`, which
 //! runs them.
 //!
-//! There is one lowered form of control flow, [`program::Program`]. The machine of the runtime runs it in
-//! this process; `machine.c` does the same where a library must need nothing but the C library. What is
+//! There is one lowered form of control flow, [`program::Program`]. The executor of the runtime runs it in
+//! this process; `executor.c` does the same where a library must need nothing but the C library. What is
 //! written here is data: operations as a table of numbers ([`table`]), pieces and their inputs and outputs
 //! ([`piece`]), and the functions that the header declares.
 //!
@@ -21,7 +21,7 @@ use crate::shape_func::{PortSizes, ShapeFunc};
 use table::{Messages, Table};
 
 /// What values are, and what runs a program.
-const MACHINE: &str = concat!(include_str!("values.c"), "\n", include_str!("machine.c"));
+const EXECUTOR: &str = concat!(include_str!("values.c"), "\n", include_str!("executor.c"));
 
 /// Inputs and outputs of a program, for [`Library::program`](super::Library::program). Outputs whose sizes data decide are not
 /// among them.
@@ -64,7 +64,7 @@ pub(super) fn constants(block: &Block) -> Vec<&Tensor> {
 
 /// What the rest of the C file needs to know.
 pub(super) struct Code {
-    /// What comes before the functions of all libraries: values, the machine, and its tables.
+    /// What comes before the functions of all libraries: values, the executor, and its tables.
     pub functions: String,
     /// `NAME_run`, and what comes with it.
     pub run: String,
@@ -96,13 +96,13 @@ pub(super) fn code(
     let functions = format!(
         "typedef {name}_context context_type;
 
-{MACHINE}
+{EXECUTOR}
 static const int64_t code[] = {{{numbers}}};
 
 {pieces}
 {inputs}{outputs}static const int64_t sizes[] = {{{sizes}}};
 
-static const machine program = {{
+static const control_program program = {{
     .code = code,
     .body = {body},
     .register_count = {registers},

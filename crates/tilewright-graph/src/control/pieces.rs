@@ -126,7 +126,7 @@ fn defined(kind: &Kind) -> Vec<&GraphVar> {
 }
 
 /// The sizes that a node may find: variables that stand alone in its types.
-fn found(kind: &Kind) -> HashSet<Var> {
+fn found_sizes(kind: &Kind) -> HashSet<Var> {
     match kind {
         Kind::Call(_) => HashSet::new(),
         Kind::Sizes { shape, .. } => shape.iter().filter_map(Expr::as_var).cloned().collect(),
@@ -175,7 +175,7 @@ impl Cutter<'_> {
             })?);
             for node in control {
                 let kind = self.control(node.kind).map_err(|e| e.at(node.span))?;
-                self.known.extend(found(&kind));
+                self.known.extend(found_sizes(&kind));
                 nodes.push(Node { kind, span: node.span });
             }
         }
@@ -216,7 +216,7 @@ impl Cutter<'_> {
             for v in defined(&node.kind) {
                 values.insert(v.id(), (level, control));
             }
-            for v in found(&node.kind) {
+            for v in found_sizes(&node.kind) {
                 if !self.known.contains(&v) {
                     sizes.entry(v).or_insert((level, true));
                 }

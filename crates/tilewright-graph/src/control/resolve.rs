@@ -100,13 +100,13 @@ fn flatten(e: GraphExpr, out: &mut Vec<GraphExpr>) {
 }
 
 /// The sizes that bindings find, those in bodies included.
-fn found(blocks: &[BindingBlock], to: &mut Vec<Var>) {
+fn collect_found_sizes(blocks: &[BindingBlock], to: &mut Vec<Var>) {
     for b in blocks.iter().flat_map(|block| &block.bindings) {
         to.extend(b.var.ty().bound_sizes());
         if let GraphExpr::Loop(l) = &b.value {
             to.extend(l.params.iter().flat_map(|p| p.ty().bound_sizes()));
         }
-        b.value.bodies().into_iter().for_each(|body| found(&body.blocks, to));
+        b.value.bodies().into_iter().for_each(|body| collect_found_sizes(&body.blocks, to));
     }
 }
 
@@ -147,7 +147,7 @@ impl<'m> Resolve<'m> for Resolver<'m> {
             .at(self.env.span));
         }
         let ty = GraphType::Opaque("R.Object".into());
-        self.bound(&GraphVar::new(op.clone(), ty), e)
+        self.bind(&GraphVar::new(op.clone(), ty), e)
     }
 
     fn body(&mut self, func: &GraphFunc) -> Result<GraphExpr> {
@@ -178,7 +178,7 @@ impl Resolver<'_> {
     fn blocks(&mut self, blocks: &[BindingBlock]) -> Result<()> {
         for b in blocks.iter().flat_map(|block| &block.bindings) {
             self.env.span = b.span;
-            let value = self.bound(&b.var, &b.value).map_err(|e| e.at(b.span))?;
+            let value = self.bind(&b.var, &b.value).map_err(|e| e.at(b.span))?;
             self.env.values.insert(b.var.id(), value);
         }
         Ok(())
@@ -196,7 +196,7 @@ impl Resolver<'_> {
     }
 
     /// What a variable that is bound stands for.
-    fn bound(&mut self, var: &GraphVar, value: &GraphExpr) -> Result<GraphExpr> {
+    fn bind(&mut self, var: &GraphVar, value: &GraphExpr) -> Result<GraphExpr> {
         match value {
             GraphExpr::CallTir { .. } => {
                 let var = self.fresh(var);
@@ -353,7 +353,7 @@ impl Resolver<'_> {
         }
         // Sizes that the function finds are others in each call.
         let mut new = Vec::new();
-        found(&func.blocks, &mut new);
+        collect_found_sizes(&func.blocks, &mut new);
         for v in new {
             let fresh = v.fresh().expr();
             sizes.entry(v).or_insert(fresh);

@@ -260,7 +260,7 @@ impl<'a> Resize<'a> {
             }
             ExprKind::Binary(op, a, b) if op.is_compare() => match compared(a, b) {
                 Some((v, _)) => {
-                    all &= self.of_var(&v).is_none() || ordered(*op);
+                    all &= self.of_var(&v).is_none() || is_order(*op);
                     false
                 }
                 None => true,
@@ -368,7 +368,7 @@ fn compared(a: &Expr, b: &Expr) -> Option<(Var, i64)> {
     is_plain.then_some((v.clone(), i64::try_from(rest).ok()?))
 }
 
-fn ordered(op: BinOp) -> bool {
+fn is_order(op: BinOp) -> bool {
     matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge)
 }
 

@@ -100,7 +100,7 @@ fn tiles(
 ) -> Vec<usize> {
     // Fewer results of a tile take fewer steps: where the most are within the error, all are.
     let first = among.iter().position(|tile| {
-        error::measured(conv, &Matrices::of_three(*tile), weights, noise)
+        error::measure_error(conv, &Matrices::of_three(*tile), weights, noise)
             .is_some_and(|e| e <= budget)
     });
     first.map_or(Vec::new(), |first| among[first..].to_vec())

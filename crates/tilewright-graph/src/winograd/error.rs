@@ -71,7 +71,7 @@ impl Places {
 
 /// The largest error among samples of the results, as a part of the largest of these; `None` where the
 /// weights are not read at places that are even in the variables. `noise` gives numbers in [0, 1).
-pub(super) fn measured(
+pub(super) fn measure_error(
     conv: &Convolution,
     f: &Matrices,
     weights: &Tensor,
@@ -121,7 +121,7 @@ pub(super) fn measured(
 
 /// The largest absolute value of data with which no step of a convolution overflows; `planes` are the
 /// transformed weights, whose axes but the first two are those of the weights without the taps
-/// (`others`). `None` as for [`measured`].
+/// (`others`). `None` as for [`measure_error`].
 pub(super) fn limit(
     conv: &Convolution,
     f: &Matrices,

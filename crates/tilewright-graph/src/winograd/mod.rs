@@ -219,7 +219,7 @@ impl State<'_, '_, '_> {
             if best.as_ref().is_some_and(|(least, _)| *least <= cost) {
                 continue;
             }
-            let error = error::measured(conv, &f, weights, self.asked.noise);
+            let error = error::measure_error(conv, &f, weights, self.asked.noise);
             let Some(error) = error.filter(|e| *e <= self.asked.budget) else {
                 reason = Some(match error {
                     Some(error) => format!(

@@ -1,8 +1,9 @@
 //! Convolutions whose windows of 3 x 3 move by one pixel, recognised from their accesses.
 
+use tilewright_analysis::convolution::{self, ConvOperand};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::index::Linear;
-use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
+use tilewright_ir::{DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
 use crate::stages::{Access, param, sum_of_products};
 
@@ -33,9 +34,9 @@ pub(super) struct Convolution {
     /// The stage of the sums.
     pub sum: usize,
     /// The data, and where they are read.
-    pub data: (Buffer, Vec<Expr>),
+    pub data: Access,
     /// The weights, a parameter, and where they are read.
-    pub weights: (Buffer, Vec<Expr>),
+    pub weights: Access,
     /// The weights among the parameters.
     pub param: usize,
     /// The two axes that windows move along.
@@ -55,27 +56,14 @@ impl Convolution {
     pub fn recognise(func: &TensorFunc) -> Result<Convolution, Missing> {
         let plain = func.ret.is_none() && func.size_arguments().is_ok();
         let stages = open_stages(func).filter(|_| plain).ok_or(Missing::Other)?;
-        let (sum, [a, b]) = sum_of_products(&stages).ok_or(Missing::Other)?;
-        let mut why = Missing::Other;
-        for (data, weights) in [(&a, &b), (&b, &a)] {
-            let Some(param) = param(func, &weights.0) else { continue };
-            match windows(&stages[sum], data, weights) {
-                Ok(windows) => {
-                    let conv = Convolution {
-                        sum,
-                        data: data.clone(),
-                        weights: weights.clone(),
-                        param,
-                        windows,
-                        stages: stages.clone(),
-                    };
-                    return conv.checked().map(|()| conv);
-                }
-                Err(Missing::Because(reason)) => why = Missing::Because(reason),
-                Err(Missing::Other) => {}
-            }
-        }
-        Err(why)
+        let (sum, _) = sum_of_products(&stages).ok_or(Missing::Other)?;
+        let found = convolution::Convolution::recognise(&stages[sum]).ok_or(Missing::Other)?;
+        let param = param(func, &found.weights.buffer).ok_or(Missing::Other)?;
+        let windows = windows(&stages[sum], &found)?;
+        let access = |operand: ConvOperand| (operand.buffer, operand.indices);
+        let (data, weights) = (access(found.data), access(found.weights));
+        let conv = Convolution { stages, sum, data, weights, param, windows };
+        conv.checked().map(|()| conv)
     }
 
     /// Whether what is around the sums can be around their transforms.
@@ -137,21 +125,17 @@ fn missing(text: &str) -> Result<(), Missing> {
 }
 
 /// The two innermost axes of the data that windows of [`TAPS`] pixels move along, by one pixel.
-fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2], Missing> {
+fn windows(stage: &Stage, conv: &convolution::Convolution) -> Result<[Window; 2], Missing> {
+    let (data, weights) = (&conv.data, &conv.weights);
     let mut found = Vec::new();
     let mut why = None;
-    for (tap, extent, _) in stage.dims().filter(|d| d.2 == IterKind::Reduce) {
-        // What slides is a tap and a pixel in one index.
-        let Some(at) = alone(&data.1, tap) else { continue };
-        let Some(index) = Linear::from_expr(&data.1[at]) else { continue };
-        let pixels: Vec<(&Var, Dim)> = stage
-            .dims()
-            .filter(|(v, _, kind)| {
-                *kind == IterKind::Spatial && index.coefficient(v).filter(|c| *c != 0).is_some()
-            })
-            .map(|(v, n, _)| (v, n))
-            .collect();
-        let [(pixel, count)] = pixels[..] else { continue };
+    for &at in &data.axes.windows {
+        let Some(index) = Linear::from_expr(&data.indices[at]) else { continue };
+        let moves = |v: &Var| index.coefficient(v).is_some_and(|c| c != 0);
+        let (pixels, taps): (Vec<_>, Vec<_>) =
+            stage.dims().filter(|d| moves(d.0)).partition(|d| d.2 == IterKind::Spatial);
+        let ([(pixel, count, _)], [(tap, extent, _)]) = (&pixels[..], &taps[..]) else { continue };
+        let (pixel, tap, extent) = (*pixel, *tap, *extent);
         if extent != Dim::from(1) && extent != Dim::from(TAPS as usize) {
             why = Some(format!("its windows are {extent} pixels long, not {TAPS}"));
             continue;
@@ -171,14 +155,12 @@ fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2]
             why = Some(format!("its results are {count} pixels long, which is open"));
             continue;
         };
-        let places = (plain_axis(&weights.1, tap), plain_axis(&stage.indices, pixel));
+        let places = (plain_axis(&weights.indices, tap), plain_axis(&stage.indices, pixel));
         let (Some(in_weights), Some(sums)) = places else { continue };
         let offset = i64::try_from(index.constant).ok().filter(|_| index.terms.len() == 2);
-        let pixel_is_elsewhere = weights.1.iter().any(|e| e.mentions(pixel));
-        let (Some(offset), Some(_), false) = (offset, alone(&data.1, pixel), pixel_is_elsewhere)
-        else {
-            continue;
-        };
+        let pixel_is_elsewhere = weights.indices.iter().any(|e| e.mentions(pixel));
+        let one_index = [pixel, tap].iter().all(|v| alone(&data.indices, v).is_some());
+        let (Some(offset), true, false) = (offset, one_index, pixel_is_elsewhere) else { continue };
         found.push(Window {
             pixel: pixel.clone(),
             extent: pixels,
@@ -190,7 +172,7 @@ fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2]
         });
     }
     found.sort_by_key(|w| w.data);
-    let shape = dim::of_shape(&data.0.shape).unwrap_or_default();
+    let shape = dim::of_shape(&data.buffer.shape).unwrap_or_default();
     match (found.pop(), found.pop()) {
         (Some(second), Some(first))
             if shape.get(first.data).is_some_and(|d| d.known().is_some())

@@ -37,12 +37,12 @@ impl Form {
     /// Whether it is at least zero for all values of open sizes, as far as that can be shown.
     pub(super) fn is_never_negative(&self) -> bool {
         if self.compound().is_none() {
-            return self.shown(&mut { STEPS }) || self.is_so_spelled_out();
+            return self.prove(&mut { STEPS }) || self.is_so_spelled_out();
         }
         if let Some(known) = table().signs.get(self) {
             return *known;
         }
-        let shown = self.shown(&mut { STEPS }) || self.is_so_spelled_out();
+        let shown = self.prove(&mut { STEPS }) || self.is_so_spelled_out();
         table().signs.insert(self.clone(), shown);
         shown
     }
@@ -60,7 +60,7 @@ impl Form {
         form != *self && form.is_never_negative()
     }
 
-    fn shown(&self, steps: &mut usize) -> bool {
+    fn prove(&self, steps: &mut usize) -> bool {
         if !is_negative(self) {
             return true;
         }
@@ -78,7 +78,7 @@ impl Form {
         let Some(atom) = rest.compound() else { return false };
         match &atom {
             Atom::Var(_) => false,
-            Atom::Div(a, by) => rest.without_quotient(&atom, &a.form(), &by.form()).shown(steps),
+            Atom::Div(a, by) => rest.without_quotient(&atom, &a.form(), &by.form()).prove(steps),
             Atom::Max(a, b) => rest.chosen(&atom, &a.form(), &b.form(), true, steps),
             Atom::Min(a, b) => rest.chosen(&atom, &a.form(), &b.form(), false, steps),
         }
@@ -139,14 +139,14 @@ impl Form {
         let of_atom: Vec<&Term> = self.0.iter().filter(|t| t.0.contains(atom)).collect();
         // The larger one is at least each of both, the smaller one at most.
         let bounded = of_atom.iter().all(|t| (t.1 > 0) == larger);
-        if bounded && (self.replaced(atom, a).shown(steps) || self.replaced(atom, b).shown(steps)) {
+        if bounded && (self.replaced(atom, a).prove(steps) || self.replaced(atom, b).prove(steps)) {
             return true;
         }
         let most = of_atom.iter().map(|t| t.1.abs()).max().unwrap_or(1);
         let apart = if larger { a.plus(b, -1) } else { b.plus(a, -1) };
         // Where it is `a`, `apart` is not negative, and where it is `b`, its opposite.
         let mut side = |value: Form, sign: i128| {
-            value.shown(steps) || value.plus(&apart, -sign * most).shown(steps)
+            value.prove(steps) || value.plus(&apart, -sign * most).prove(steps)
         };
         side(self.replaced(atom, a), 1) && side(self.replaced(atom, b), -1)
     }

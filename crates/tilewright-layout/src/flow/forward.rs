@@ -10,7 +10,7 @@ use tilewright_ir::{
 use tilewright_runtime::Stored;
 use tilewright_runtime::plan::stored;
 
-use super::versions::{Need, moved, typed};
+use super::versions::{Need, moved_bytes, typed};
 use super::{Choice, Ends, Flow, TiledLayout, Version, storage};
 use crate::known::Region;
 use tilewright_graph::normal::{map_results, one_block};
@@ -232,13 +232,13 @@ impl Flow<'_, '_> {
                 && self.version(&v.expr(), &layout).is_none()
                 && let Some(from) = self.cheapest(&v, &layout)
             {
-                sum = sum.saturating_add(moved(&v, &from.layout, &layout));
+                sum = sum.saturating_add(moved_bytes(&v, &from.layout, &layout));
             }
         }
         for (out, layout) in outs.iter().zip(results) {
             let wanted = self.wanted.get(&out.id()).into_iter().flatten();
             for other in wanted.filter(|w| *w != layout) {
-                sum = sum.saturating_add(moved(out, layout, other));
+                sum = sum.saturating_add(moved_bytes(out, layout, other));
             }
         }
         sum

@@ -13,7 +13,7 @@ use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorF
 
 use super::candidates::{Node, StoredValue, Way};
 use super::surroundings::{Costs, Moved, Surroundings};
-use super::versions::{moved, touched};
+use super::versions::{moved_bytes, touched};
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Left, TiledLayout, extents};
 use crate::free::constants;
 use crate::policy::ConvLayout;
@@ -64,7 +64,6 @@ pub struct Planned {
 
 /// A value that is another one with its axes in another order, and shares its versions.
 pub struct PermutedValue {
-    /// Its name.
     pub name: Arc<str>,
     /// That of the other one.
     pub of: Arc<str>,
@@ -367,7 +366,7 @@ impl Tensors {
             let all = &self.layouts[k];
             for from in all {
                 let row = all.iter().map(|to| {
-                    let bytes = match moved(&self.vars[k], from, to) {
+                    let bytes = match moved_bytes(&self.vars[k], from, to) {
                         0 if kept && from != to => touched(&self.vars[k], from, to),
                         bytes => bytes,
                     };

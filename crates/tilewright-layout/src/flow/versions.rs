@@ -38,7 +38,7 @@ impl Flow<'_, '_> {
 
     /// The version from which a conversion to a layout moves the fewest bytes.
     pub(super) fn cheapest(&self, v: &GraphVar, to: &TiledLayout) -> Option<&Version> {
-        self.versions.get(&v.id())?.iter().min_by_key(|version| moved(v, &version.layout, to))
+        self.versions.get(&v.id())?.iter().min_by_key(|version| moved_bytes(v, &version.layout, to))
     }
 
     /// A value as a function takes it that is not computed in another layout.
@@ -108,7 +108,7 @@ impl Flow<'_, '_> {
         let made = self.functions.made((func, base), args, &new, why.span)?;
         self.bind(made);
         if let GraphExpr::Var(v) = e {
-            let is_moved = moved(v, &from.layout, layout) > 0;
+            let is_moved = moved_bytes(v, &from.layout, layout) > 0;
             if is_moved && self.constants.get(e).is_none() {
                 let origin = match (self.made.contains(&v.id()), self.stays.get(&v.id())) {
                     (false, _) => format!(", and `{}` is an argument of the graph", v.name()),
@@ -259,7 +259,7 @@ fn typed_as(dtype: DType, layout: &TiledLayout) -> TensorType {
 
 /// Bytes that a conversion reads and writes; none where both are the same memory. Estimated where
 /// sizes are open.
-pub(super) fn moved(v: &GraphVar, from: &TiledLayout, to: &TiledLayout) -> u64 {
+pub(super) fn moved_bytes(v: &GraphVar, from: &TiledLayout, to: &TiledLayout) -> u64 {
     if from.is_row_major() && to.is_row_major() { 0 } else { touched(v, from, to) }
 }
 

@@ -182,7 +182,7 @@ fn seen_as(from: &TensorType, strides: &Strides, to: &TensorType) -> Option<Stri
 
 /// The sizes of a call, whose arguments are as many as the parameters, and have their types and their
 /// strides.
-fn checked<'a>(
+fn check_call<'a>(
     name: &'a str,
     func: &TensorFunc,
     args: &[TensorValue],
@@ -340,7 +340,7 @@ impl Planner<'_> {
                 let module = self.module;
                 let called = module.tensor(func)?;
                 let placed = (Join::placed(called)?, Slice::placed(called)?);
-                let sizes = checked(func, called, &args, outs, scalars)?;
+                let sizes = check_call(func, called, &args, outs, scalars)?;
                 let call = Call { var: &b.var, name: func, func: called, args: &args, outs, sizes };
                 match placed {
                     (Some(corners), _) => self.join(&call, &corners),

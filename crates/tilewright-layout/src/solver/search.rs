@@ -131,7 +131,7 @@ impl Node {
                 return self.done(self.upper);
             }
             if self.decomposed(search, CHEAP) {
-                self.found(search, self.net.constant, Vec::new());
+                self.note_choice(search, self.net.constant, Vec::new());
                 return self.done(self.net.constant);
             }
             if again == AGAIN || self.net.components().len() > 1 {
@@ -160,7 +160,7 @@ impl Node {
             if components.len() > 1 {
                 self.split(search, &components);
             } else if self.decomposed(search, if self.root { most } else { most.min(BELOW) }) {
-                self.found(search, self.net.constant, Vec::new());
+                self.note_choice(search, self.net.constant, Vec::new());
                 self.done(self.net.constant);
             } else if self.bound < self.upper && !self.is_late(search) {
                 self.branch(search);
@@ -186,7 +186,7 @@ impl Node {
     }
 
     /// Notes a choice of what is left (by names), if it is better than what is known.
-    fn found(&mut self, search: &mut Search, cost: i64, mut choice: Vec<(usize, usize)>) {
+    fn note_choice(&mut self, search: &mut Search, cost: i64, mut choice: Vec<(usize, usize)>) {
         if cost < self.upper {
             self.net.complete(&mut choice, &mut search.scratch);
             self.upper = cost;
@@ -203,7 +203,7 @@ impl Node {
         improve(&self.net, &mut choice, self.deadline);
         let live = self.net.live().map(|v| (&self.net.variables[v], choice[v]));
         let named = live.map(|(variable, k)| (variable.name, variable.values[k])).collect();
-        self.found(search, self.net.cost(&choice), named);
+        self.note_choice(search, self.net.cost(&choice), named);
     }
 
     /// Removes the values with which nothing costs less than `upper`, and says how many these are;
@@ -280,7 +280,7 @@ impl Node {
         if let Some(found) = found {
             let cost = found.iter().fold(constant, |sum, found| sum + found.cost);
             let choice = found.into_iter().flat_map(|found| found.choice).collect();
-            self.found(search, cost, choice);
+            self.note_choice(search, cost, choice);
         }
         self.done(bounds.into_iter().fold(constant, add));
     }
@@ -312,7 +312,7 @@ impl Node {
             }
             bound = bound.min(node.bound);
             if let Some(found) = node.best {
-                self.found(search, found.cost, found.choice);
+                self.note_choice(search, found.cost, found.choice);
             }
         }
         self.steps.push(ProofStep::Branch { variable: self.net.variables[v].name, cases });

@@ -17,7 +17,7 @@ impl PwAff {
         PwAff { ctx: ctx.clone(), raw }
     }
 
-    fn made(&self, raw: pb::Res<pb::PwAff>) -> Known<PwAff> {
+    fn adopt(&self, raw: pb::Res<pb::PwAff>) -> Known<PwAff> {
         Ok(PwAff::new(&self.ctx, self.ctx.known(raw)?))
     }
 
@@ -27,52 +27,52 @@ impl PwAff {
 
     /// The sum, where both are defined.
     pub fn add(&self, other: &PwAff) -> Known<PwAff> {
-        self.made(self.raw.add(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.add(&other.raw, &self.ctx.budget()))
     }
 
     pub fn neg(&self) -> Known<PwAff> {
-        self.made(self.raw.neg())
+        self.adopt(self.raw.neg())
     }
 
     pub fn scale(&self, by: i128) -> Known<PwAff> {
-        self.made(self.raw.scale(by))
+        self.adopt(self.raw.scale(by))
     }
 
     /// The quotient by a positive number, rounded down.
     pub fn floor_div(&self, by: i128) -> Known<PwAff> {
-        self.made(self.raw.scale_down(by).and_then(|f| f.floor()))
+        self.adopt(self.raw.scale_down(by).and_then(|f| f.floor()))
     }
 
     /// The remainder from zero of a division by a positive number.
     pub fn modulo(&self, by: i128) -> Known<PwAff> {
-        self.made(self.raw.modulo(by))
+        self.adopt(self.raw.modulo(by))
     }
 
     pub fn min(&self, other: &PwAff) -> Known<PwAff> {
-        self.made(self.raw.min(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.min(&other.raw, &self.ctx.budget()))
     }
 
     pub fn max(&self, other: &PwAff) -> Known<PwAff> {
-        self.made(self.raw.max(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.max(&other.raw, &self.ctx.budget()))
     }
 
     pub fn intersect_domain(&self, domain: &Set) -> Known<PwAff> {
-        self.made(self.raw.intersect_domain(&domain.raw, &self.ctx.budget()))
+        self.adopt(self.raw.intersect_domain(&domain.raw, &self.ctx.budget()))
     }
 
     /// The sum where both are defined, and the one that is defined elsewhere.
     pub fn union_add(&self, other: &PwAff) -> Known<PwAff> {
-        self.made(self.raw.union_add(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.union_add(&other.raw, &self.ctx.budget()))
     }
 
     /// A simpler function with the same values at the points of `context`.
     pub fn gist(&self, context: &Set) -> Known<PwAff> {
-        self.made(self.raw.gist(&context.raw, &self.ctx.budget()))
+        self.adopt(self.raw.gist(&context.raw, &self.ctx.budget()))
     }
 
     /// The same function in fewer pieces.
     pub fn coalesce(&self) -> Known<PwAff> {
-        self.made(self.raw.coalesce(&self.ctx.budget()))
+        self.adopt(self.raw.coalesce(&self.ctx.budget()))
     }
 
     /// Where the function is not negative.

@@ -17,7 +17,7 @@ impl Map {
         Map { ctx: ctx.clone(), raw }
     }
 
-    fn made(&self, raw: pb::Res<pb::Relation>) -> Known<Map> {
+    fn adopt(&self, raw: pb::Res<pb::Relation>) -> Known<Map> {
         Ok(Map::new(&self.ctx, self.ctx.known(raw)?))
     }
 
@@ -31,38 +31,38 @@ impl Map {
 
     pub fn intersect(&self, other: &Map) -> Known<Map> {
         few_pairs(&self.raw, &other.raw)?;
-        self.made(self.raw.intersect(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.intersect(&other.raw, &self.ctx.budget()))
     }
 
     pub fn subtract(&self, other: &Map) -> Known<Map> {
         few_pairs(&self.raw, &other.raw)?;
-        self.made(self.raw.subtract(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.subtract(&other.raw, &self.ctx.budget()))
     }
 
     pub fn intersect_domain(&self, domain: &Set) -> Known<Map> {
         few_pairs(&self.raw, &domain.raw)?;
-        self.made(self.raw.intersect_domain(&domain.raw, &self.ctx.budget()))
+        self.adopt(self.raw.intersect_domain(&domain.raw, &self.ctx.budget()))
     }
 
     pub fn intersect_range(&self, range: &Set) -> Known<Map> {
         few_pairs(&self.raw, &range.raw)?;
-        self.made(self.raw.intersect_range(&range.raw, &self.ctx.budget()))
+        self.adopt(self.raw.intersect_range(&range.raw, &self.ctx.budget()))
     }
 
     pub fn subtract_range(&self, range: &Set) -> Known<Map> {
         few_pairs(&self.raw, &range.raw)?;
-        self.made(self.raw.subtract_range(&range.raw, &self.ctx.budget()))
+        self.adopt(self.raw.subtract_range(&range.raw, &self.ctx.budget()))
     }
 
     /// This relation, then the other one.
     pub fn then(&self, other: &Map) -> Known<Map> {
         few_pairs(&self.raw, &other.raw)?;
-        self.made(self.raw.then(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.then(&other.raw, &self.ctx.budget()))
     }
 
     /// The outputs of both, one behind the other.
     pub fn flat_range_product(&self, other: &Map) -> Known<Map> {
-        self.made(self.raw.flat_range_product(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.flat_range_product(&other.raw, &self.ctx.budget()))
     }
 
     pub fn reverse(&self) -> Map {
@@ -94,7 +94,7 @@ impl Map {
 
     /// The relation without `n` inputs from `at` on.
     pub fn project_out_inputs(&self, at: usize, n: usize) -> Known<Map> {
-        self.made(self.raw.project_out(Dim::In, at, n, &self.ctx.budget()))
+        self.adopt(self.raw.project_out(Dim::In, at, n, &self.ctx.budget()))
     }
 
     /// Input `from` as parameter `to`, with a name.

@@ -26,7 +26,7 @@ impl Set {
         Set { ctx: ctx.clone(), raw }
     }
 
-    fn made(&self, raw: pb::Res<pb::Set>) -> Known<Set> {
+    fn adopt(&self, raw: pb::Res<pb::Set>) -> Known<Set> {
         Ok(Set::new(&self.ctx, self.ctx.known(raw)?))
     }
 
@@ -36,34 +36,34 @@ impl Set {
 
     pub fn intersect(&self, other: &Set) -> Known<Set> {
         few_pairs(&self.raw, &other.raw)?;
-        self.made(self.raw.intersect(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.intersect(&other.raw, &self.ctx.budget()))
     }
 
     pub fn subtract(&self, other: &Set) -> Known<Set> {
         few_pairs(&self.raw, &other.raw)?;
-        self.made(self.raw.subtract(&other.raw, &self.ctx.budget()))
+        self.adopt(self.raw.subtract(&other.raw, &self.ctx.budget()))
     }
 
     pub fn complement(&self) -> Known<Set> {
         few_pairs(&self.raw, &self.raw)?;
-        self.made(self.raw.complement(&self.ctx.budget()))
+        self.adopt(self.raw.complement(&self.ctx.budget()))
     }
 
     /// The image under a relation.
     pub fn apply(&self, map: &Map) -> Known<Set> {
         few_pairs(&self.raw, &map.raw)?;
-        self.made(self.raw.apply(&map.raw, &self.ctx.budget()))
+        self.adopt(self.raw.apply(&map.raw, &self.ctx.budget()))
     }
 
     /// A shorter set with the same points of `context`.
     pub fn gist(&self, context: &Set) -> Known<Set> {
         few_pairs(&self.raw, &context.raw)?;
-        self.made(self.raw.gist(&context.raw, &self.ctx.budget()))
+        self.adopt(self.raw.gist(&context.raw, &self.ctx.budget()))
     }
 
     /// The points that satisfy every linear equation which all points satisfy.
     pub fn affine_hull(&self) -> Known<Set> {
-        self.made(self.raw.affine_hull(&self.ctx.budget()))
+        self.adopt(self.raw.affine_hull(&self.ctx.budget()))
     }
 
     /// The union in fewer parts, where that does not take long.
@@ -73,17 +73,17 @@ impl Set {
 
     /// The same set with its equalities written as such.
     pub fn detect_equalities(&self) -> Known<Set> {
-        self.made(self.raw.detect_equalities(&self.ctx.budget()))
+        self.adopt(self.raw.detect_equalities(&self.ctx.budget()))
     }
 
     /// The same set without constraints that follow from others.
     pub fn remove_redundancies(&self) -> Known<Set> {
-        self.made(self.raw.remove_redundancies(&self.ctx.budget()))
+        self.adopt(self.raw.remove_redundancies(&self.ctx.budget()))
     }
 
     /// The same set in which every variable that exists is a division of others.
     pub fn compute_divs(&self) -> Known<Set> {
-        self.made(self.raw.compute_divs(&self.ctx.budget()))
+        self.adopt(self.raw.compute_divs(&self.ctx.budget()))
     }
 
     /// `n` dimensions without constraints more, in front of dimension `at`.
@@ -98,7 +98,7 @@ impl Set {
 
     /// The set without `n` dimensions from `at` on.
     pub fn project_out(&self, at: usize, n: usize) -> Known<Set> {
-        self.made(self.raw.project_out(Dim::Out, at, n, &self.ctx.budget()))
+        self.adopt(self.raw.project_out(Dim::Out, at, n, &self.ctx.budget()))
     }
 
     /// Dimension `from` as dimension `to`, which is not behind it.
@@ -124,12 +124,12 @@ impl Set {
 
     /// The lexicographically least point, as a function of parameters.
     pub fn lexmin(&self) -> Known<Set> {
-        self.made(self.raw.lexicographic(false, &self.ctx.budget()))
+        self.adopt(self.raw.lexicographic(false, &self.ctx.budget()))
     }
 
     /// The lexicographically greatest point, as a function of parameters.
     pub fn lexmax(&self) -> Known<Set> {
-        self.made(self.raw.lexicographic(true, &self.ctx.budget()))
+        self.adopt(self.raw.lexicographic(true, &self.ctx.budget()))
     }
 
     /// The relation of each point with itself.

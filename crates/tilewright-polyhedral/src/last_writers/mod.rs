@@ -266,7 +266,7 @@ impl<'a> Search<'a> {
         }
         for (w, part) in met {
             let reads = part.domain()?;
-            self.found(w, part, None, true, flow)?;
+            self.record_writer(w, part, None, true, flow)?;
             match entries[w].vague {
                 None => self.rest = self.rest.subtract_range(&entries[w].cells()?)?,
                 Some(_) => self.add_uncertain(reads),
@@ -293,7 +293,7 @@ impl<'a> Search<'a> {
                 unsure.push(reads.clone());
             }
             let part = self.rest.intersect_domain(&reads)?;
-            self.found(w, part, Some(pairs), certain, flow)?;
+            self.record_writer(w, part, Some(pairs), certain, flow)?;
         }
         self.rest = last.rest.coalesce()?;
         unsure.into_iter().for_each(|u| self.add_uncertain(u));
@@ -305,7 +305,7 @@ impl<'a> Search<'a> {
     }
 
     /// A writer that gives its value to a part of the read.
-    fn found(
+    fn record_writer(
         &self,
         writer: usize,
         part: Map,
@@ -331,7 +331,7 @@ impl<'a> Search<'a> {
             pairs: OnceCell::new(),
         };
         if let Some(pairs) = pairs {
-            let _ = edge.pairs.set(edge.named(pairs));
+            let _ = edge.pairs.set(edge.name_pairs(pairs));
         }
         flow.edges.push(edge);
         Ok(())
@@ -347,7 +347,7 @@ impl Edge {
     pub fn pairs(&self) -> Known<&Set> {
         self.pairs
             .get_or_init(|| {
-                self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?))
+                self.accesses.engine.ask(|| self.name_pairs(self.last_instances(&self.part)?))
             })
             .as_ref()
             .map_err(Clone::clone)
@@ -368,7 +368,7 @@ impl Edge {
     }
 
     /// Pairs in the variables of both statements.
-    fn named(&self, pairs: Map) -> Known<Set> {
+    fn name_pairs(&self, pairs: Map) -> Known<Set> {
         let (w, r) = (&self.accesses.entries[self.ends.0], &self.accesses.entries[self.ends.1]);
         let vars: Vec<Var> = w
             .vars
@@ -393,7 +393,7 @@ impl Edge {
                     Ok(first) => self.part.intersect_domain(&first)?,
                     Err(_) => self.part.clone(),
                 };
-                self.named(self.last_instances(&part)?)
+                self.name_pairs(self.last_instances(&part)?)
             })?,
         };
         let point = pairs.point()?.ok_or_else(|| Unknown::from(Reason::Empty))?;

@@ -168,7 +168,7 @@ impl Collect<'_> {
 
     /// An expression in terms of loops. What split loops make of indices, `A[(io * 4 + ii) // 4]`,
     /// is simplified: divisions make a flow analysis expensive.
-    fn bound(&mut self, e: &Expr) -> Expr {
+    fn resolve(&mut self, e: &Expr) -> Expr {
         Places { ranges: &self.ranges() }.expr(&self.bind.expr(e))
     }
 
@@ -249,7 +249,7 @@ impl Collect<'_> {
     /// Evaluates what decides about the statements inside; `inside` comes after that.
     fn head(&mut self, place: usize, s: &Stmt, exprs: &[&Expr], inside: impl FnOnce(&mut Self)) {
         let length = self.time.len();
-        let exprs: Vec<Expr> = exprs.iter().map(|e| self.bound(e)).collect();
+        let exprs: Vec<Expr> = exprs.iter().map(|e| self.resolve(e)).collect();
         let parts = self.reads(place, false, &exprs.iter().collect::<Vec<_>>());
         if parts.iter().any(|(_, accesses)| !accesses.is_empty()) {
             self.time.push(ScheduleDim::Sequence(0));
@@ -299,7 +299,7 @@ impl Collect<'_> {
         let length = self.time.len();
         let ranges = self.ranges();
         let at: Vec<Expr> = at.iter().map(|i| simpler(&self.bind.expr(i), &ranges)).collect();
-        let value = self.bound(value);
+        let value = self.resolve(value);
         let mut parts = self.reads(place, true, &[&value]);
         let places = self.reads(place, false, &at.iter().collect::<Vec<_>>());
         let (mut accesses, rest) = (std::mem::take(&mut parts[0].1), places);
@@ -316,7 +316,7 @@ impl Collect<'_> {
     }
 
     fn assume(&mut self, place: usize, s: &Stmt, cond: &Expr) {
-        let parts = self.bound(cond).conjuncts();
+        let parts = self.resolve(cond).conjuncts();
         match parts.as_slice() {
             [part] => self.part(place, s, part),
             _ => {

@@ -27,13 +27,13 @@ impl Memory {
         for param in &params {
             match m.buffers.get(&param.data) {
                 Some(view) if is_whole_view(view, param) => {}
-                _ => m.seen(param),
+                _ => m.note_buffer(param),
             }
         }
         m
     }
 
-    fn seen(&mut self, b: &Buffer) {
+    fn note_buffer(&mut self, b: &Buffer) {
         let first = self.buffers.entry(b.data.clone()).or_insert_with(|| b.clone());
         // With strides, two indices may name one cell.
         if first != b || !b.strides.is_empty() {
@@ -75,7 +75,7 @@ impl Visit for Memory {
     }
 
     fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
-        self.seen(b);
+        self.note_buffer(b);
         self.written.extend(write.then(|| b.data.clone()));
     }
 

@@ -349,7 +349,7 @@ impl Checker<'_> {
     }
 
     /// An expression of the statement; its accesses are checked.
-    fn checked(&mut self, e: &Expr, around: usize) -> Expr {
+    fn check_expr(&mut self, e: &Expr, around: usize) -> Expr {
         if self.error.is_some() || !e.effects().loads {
             return e.clone();
         }
@@ -363,7 +363,7 @@ impl Checker<'_> {
         }
         let new = match e.kind() {
             ExprKind::Load(buffer, indices) => {
-                let new: Vec<Expr> = indices.iter().map(|i| self.checked(i, around)).collect();
+                let new: Vec<Expr> = indices.iter().map(|i| self.check_expr(i, around)).collect();
                 let new = self.access(buffer, new, around);
                 if new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
                     e.clone()
@@ -404,8 +404,8 @@ impl Checker<'_> {
     /// A store whose accesses are checked.
     fn store(&mut self, s: &Stmt, around: usize) -> Stmt {
         let StmtKind::Store { buffer, indices, value } = s.kind() else { return s.clone() };
-        let value = self.checked(value, around);
-        let indices: Vec<Expr> = indices.iter().map(|i| self.checked(i, around)).collect();
+        let value = self.check_expr(value, around);
+        let indices: Vec<Expr> = indices.iter().map(|i| self.check_expr(i, around)).collect();
         let indices = self.access(buffer, indices, around);
         Stmt::spanned(StmtKind::Store { buffer: buffer.clone(), indices, value }, s.span())
     }
@@ -457,7 +457,7 @@ impl Checker<'_> {
                 s.with_loop(range, body)
             }
             StmtKind::If { cond, then, otherwise } if cond.dtype().lanes > 1 => {
-                let cond = self.checked(cond, around);
+                let cond = self.check_expr(cond, around);
                 let holds = ScopeEntry::Cond(cond.clone(), true);
                 let then = self.under(holds, |c| c.masked(then, around));
                 let otherwise = otherwise.as_ref().map(|o| {
@@ -467,7 +467,7 @@ impl Checker<'_> {
                 Stmt::spanned(StmtKind::If { cond, then, otherwise }, s.span())
             }
             StmtKind::If { cond, then, otherwise } => {
-                let cond = self.checked(cond, around);
+                let cond = self.check_expr(cond, around);
                 let mut before = std::mem::take(&mut self.pending);
                 let then = self.branch(&cond, true, then, &mut before);
                 let otherwise =
@@ -476,7 +476,7 @@ impl Checker<'_> {
                 Stmt::spanned(StmtKind::If { cond, then, otherwise }, s.span())
             }
             StmtKind::Let { var, value, body } => {
-                let value = self.checked(value, around);
+                let value = self.check_expr(value, around);
                 let mut before = std::mem::take(&mut self.pending);
                 let entry = ScopeEntry::Let(var.clone(), value.clone());
                 let body = self.under(entry, |c| c.stmt(body));
@@ -584,9 +584,9 @@ impl Fold for Parts<'_, '_> {
         };
         let around = self.around;
         match entry {
-            Some(entry) => self.checker.under(entry, |c| c.checked(e, around)),
+            Some(entry) => self.checker.under(entry, |c| c.check_expr(e, around)),
             None => {
-                let new = self.checker.checked(e, around);
+                let new = self.checker.check_expr(e, around);
                 self.first = Some((new.clone(), 1));
                 new
             }
@@ -617,7 +617,7 @@ impl Fold for Within<'_, '_> {
 impl Fold for Checker<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         let around = self.entries.len();
-        self.checked(e, around)
+        self.check_expr(e, around)
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {

@@ -34,7 +34,7 @@ use crate::pass::{Flag, Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
 use crate::products::with_products_as_sizes;
 
-use self::sizes::bind_sizes;
+use self::sizes::hoist_sizes;
 
 /// Whether accesses that are not proved to be in range go without an assertion.
 pub const UNCHECKED: Flag = Flag {
@@ -76,7 +76,7 @@ fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<Tens
         lowered.attrs.insert(IN_MEMORY.into(), Attr::List(in_memory));
     }
     why.extend(remarks);
-    Ok(bind_sizes(&lowered))
+    Ok(hoist_sizes(&lowered))
 }
 
 /// The buffers of open size that were to be registers and became parameters, with what was said of them. LLVM

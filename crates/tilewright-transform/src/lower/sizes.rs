@@ -19,7 +19,7 @@ use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Stmt, StmtKind, TensorFunc, Var
 use crate::names::UniqueNames;
 
 /// A lowered function in which no loop computes sizes of sizes.
-pub(super) fn bind_sizes(func: &TensorFunc) -> TensorFunc {
+pub(super) fn hoist_sizes(func: &TensorFunc) -> TensorFunc {
     let given: HashSet<Var> =
         func.shape_vars().into_iter().chain(func.scalars().cloned()).collect();
     if given.is_empty() {

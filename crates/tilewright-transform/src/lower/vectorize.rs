@@ -137,7 +137,7 @@ impl Widen {
                 if value.dtype().lanes == 1 {
                     return Some(Stmt::let_in(var, value, self.stmt(body)?));
                 }
-                let (wide, body) = self.bound(var, value.dtype(), |w| w.stmt(body));
+                let (wide, body) = self.with_vector(var, value.dtype(), |w| w.stmt(body));
                 Some(Stmt::let_in(&wide, value, body?))
             }
             StmtKind::Evaluate(e) if e.as_int().is_some() => Some(s.clone()),
@@ -158,7 +158,7 @@ impl Widen {
     }
 
     /// Works where a variable is bound to a vector; first, the variable of that.
-    fn bound<R>(&mut self, v: &Var, t: DType, work: impl FnOnce(&mut Self) -> R) -> (Var, R) {
+    fn with_vector<R>(&mut self, v: &Var, t: DType, work: impl FnOnce(&mut Self) -> R) -> (Var, R) {
         let wide = Var::new(v.name().clone(), t);
         self.values.insert(v.clone(), wide.expr());
         let result = work(self);
@@ -234,7 +234,7 @@ impl Widen {
                 if value.dtype().lanes == 1 {
                     return Some(Expr::let_in(var.clone(), value, self.expr(body)?));
                 }
-                let (wide, body) = self.bound(var, value.dtype(), |w| w.expr(body));
+                let (wide, body) = self.with_vector(var, value.dtype(), |w| w.expr(body));
                 Expr::let_in(wide, value, body?)
             }
         })

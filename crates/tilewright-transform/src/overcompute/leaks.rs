@@ -50,11 +50,10 @@ impl<'a> Candidates<'a> {
     }
 
     /// The added stores to a memory that may be read before they are overwritten.
-    fn seen(&self, memory: &Buffer, readers: &[Run]) -> Vec<usize> {
-        let stores = self
-            .extras
-            .iter()
-            .filter(|(_, x)| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data));
+    fn visible_stores(&self, memory: &Buffer, readers: &[Run]) -> Vec<usize> {
+        let stores = self.extras.iter().filter(|(_, x)| {
+            x.writes.is_some() && stored_memory(&x.added.what) == Some(&memory.data)
+        });
         let seen = stores.filter(|(_, x)| !is_overwritten(x, readers).unwrap_or(false));
         seen.map(|(k, _)| *k).collect()
     }
@@ -62,13 +61,13 @@ impl<'a> Candidates<'a> {
     /// All added stores that may be read before they are overwritten.
     pub(super) fn suspects(&self) -> Vec<usize> {
         let memories = self.scop.memories().into_iter();
-        memories.flat_map(|m| self.seen(m, &self.readers(m))).collect()
+        memories.flat_map(|m| self.visible_stores(m, &self.readers(m))).collect()
     }
 
     /// The added stores to a memory whose values are used by others.
     pub(super) fn leaks(&self, memory: &Buffer, leaks: &mut Leaks<'a>) {
         let mut all = self.readers(memory);
-        let seen = self.seen(memory, &all);
+        let seen = self.visible_stores(memory, &all);
         if seen.is_empty() {
             return;
         }
@@ -227,7 +226,7 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
 }
 
 /// The memory that a statement stores to.
-fn stored(stmt: &ScopStmt) -> Option<&Var> {
+fn stored_memory(stmt: &ScopStmt) -> Option<&Var> {
     match stmt.act {
         Act::Store(_) => stmt.target().map(|t| &t.buffer.data),
         _ => None,

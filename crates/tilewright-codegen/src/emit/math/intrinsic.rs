@@ -33,7 +33,7 @@ enum Lowering {
 }
 
 /// How a function is made.
-fn made(op: Intrin) -> Lowering {
+fn choose_lowering(op: Intrin) -> Lowering {
     use Floats::{Both, Code, Library, Own};
     use Lowering::{Either, Floating, Integral};
     match op {
@@ -150,7 +150,7 @@ fn shift_out(c: &mut Code<'_>, op: &str, w: &Whole) -> Val {
 
 /// The value of a function of integers or `bool`; `None` where it takes none.
 pub(in super::super) fn of_ints(c: &mut Code<'_>, op: Intrin, args: &Whole) -> Option<Val> {
-    match made(op) {
+    match choose_lowering(op) {
         Lowering::Integral(build) | Lowering::Either(_, build) => Some(build(c, args)),
         Lowering::Floating(_) => None,
     }
@@ -158,7 +158,9 @@ pub(in super::super) fn of_ints(c: &mut Code<'_>, op: Intrin, args: &Whole) -> O
 
 /// The value of a function of floats, in the register type; `None` where it takes none.
 pub(in super::super) fn of_floats(c: &mut Code<'_>, op: Intrin, args: &[Val]) -> Option<Val> {
-    let (Lowering::Floating(how) | Lowering::Either(how, _)) = made(op) else { return None };
+    let (Lowering::Floating(how) | Lowering::Either(how, _)) = choose_lowering(op) else {
+        return None;
+    };
     let single = args.first()?.ty.scalar == Scalar::F32;
     let all: Vec<&Val> = args.iter().collect();
     Some(match (how, single) {

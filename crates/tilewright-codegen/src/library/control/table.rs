@@ -1,4 +1,4 @@
-//! A program as the table of numbers that `machine.c` runs.
+//! A program as the table of numbers that `executor.c` runs.
 //!
 //! Blocks inside of others stand before them, so that operations name where they begin. Loops have
 //! registers of their own for what is carried and stacked.
@@ -34,7 +34,7 @@ impl Messages {
 }
 
 pub(super) struct Table {
-    /// Numbers, and names of `machine.c` for some.
+    /// Numbers, and names of `executor.c` for some.
     pub numbers: Vec<String>,
     /// Where the block begins that runs.
     pub body: usize,

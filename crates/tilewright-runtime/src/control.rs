@@ -10,23 +10,23 @@ use tilewright_ir::{Dim, Error, Result, Tensor, Var};
 use crate::calls::Calls;
 
 /// A program, and its pieces.
-pub(crate) struct ControlMachine {
+pub(crate) struct ControlExecutor {
     program: Program,
     pieces: Vec<Calls>,
 }
 
 struct Run<'m> {
-    machine: &'m ControlMachine,
+    executor: &'m ControlExecutor,
     registers: Vec<Item>,
     sizes: Vec<Option<usize>>,
 }
 
-impl ControlMachine {
+impl ControlExecutor {
     /// Checks that the program names what is there.
-    pub(crate) fn new(program: Program, pieces: Vec<Calls>) -> Result<ControlMachine> {
-        let machine = ControlMachine { program, pieces };
-        machine.check(&machine.program.body)?;
-        Ok(machine)
+    pub(crate) fn new(program: Program, pieces: Vec<Calls>) -> Result<ControlExecutor> {
+        let executor = ControlExecutor { program, pieces };
+        executor.check(&executor.program.body)?;
+        Ok(executor)
     }
 
     fn check(&self, block: &Block) -> Result<()> {
@@ -92,7 +92,7 @@ impl ControlMachine {
         for (register, input) in registers.iter_mut().zip(inputs) {
             *register = Item::Tensor(input.clone());
         }
-        let mut run = Run { machine: self, registers, sizes };
+        let mut run = Run { executor: self, registers, sizes };
         run.block(&self.program.body)
     }
 }
@@ -134,7 +134,7 @@ impl Run<'_> {
                 let inputs: Vec<Tensor> =
                     self.take(args, free).into_iter().map(Item::tensor).collect::<Result<_>>()?;
                 let given = sizes.iter().map(|s| self.size(*s)).collect::<Result<Vec<_>>>()?;
-                let outputs = self.machine.pieces[*piece].run_piece(&inputs, &given)?;
+                let outputs = self.executor.pieces[*piece].run_piece(&inputs, &given)?;
                 self.put(outs, outputs.into_iter().map(Item::Tensor).collect());
             }
             What::Bind { of, name, dtype, shape, brings, why } => {
@@ -227,7 +227,7 @@ impl Run<'_> {
     }
 
     fn size_of(&self, var: &Var) -> Option<usize> {
-        self.machine.program.slot(var).and_then(|slot| self.sizes.get(slot).copied().flatten())
+        self.executor.program.slot(var).and_then(|slot| self.sizes.get(slot).copied().flatten())
     }
 
     fn bring(&mut self, brings: &[(usize, Slot)], sizes: &[usize]) {

@@ -1,7 +1,7 @@
 /* Runs a program over pieces: branches, loops, lists, and sizes that are found on the way.
 
    The program is `plan::program` of the runtime, written as a table of numbers; these functions are those
-   of the runtime's `machine`. Values lie in registers, sizes in slots, in which -1 is a size that is not
+   of the runtime's `control`. Values lie in registers, sizes in slots, in which -1 is a size that is not
    known. A list in the table is its length and its numbers; a block is the list of its results, how many
    operations it has, and these. What an operation returns where something does not fit stands in the
    table as well. */
@@ -44,11 +44,11 @@ typedef struct {
     const context_type *context;
     int32_t misfit; /* the result where a value is not what a piece takes */
     int32_t wrong_output;
-} machine;
+} control_program;
 
 /* One run. */
 typedef struct {
-    const machine *machine;
+    const control_program *program;
     const int64_t *given; /* shapes of inputs and outputs */
     value **registers;
     int64_t *slots;
@@ -126,8 +126,8 @@ static int make_arena(run_state *m, size_t bytes) {
 static int call_piece(run_state *m, const piece *p, value *const *in, const int64_t *passed,
                       value **out) {
     int result = 0;
-    int32_t misfit = m->machine->misfit;
-    const context_type *context = m->machine->context;
+    int32_t misfit = m->program->misfit;
+    const context_type *context = m->program->context;
     const void *inputs[p->input_count + 1];
     void *outputs[p->output_count + 1];
     for (int64_t k = 0; k < p->input_count; k++) {
@@ -169,7 +169,7 @@ static int call_piece(run_state *m, const piece *p, value *const *in, const int6
 }
 
 static int run_piece(run_state *m, const int64_t **at) {
-    const piece *p = &m->machine->pieces[next(at)];
+    const piece *p = &m->program->pieces[next(at)];
     const int64_t *args = list(at), *sizes = list(at), *outs = list(at);
     value *in[args[0] + 1], *out[outs[0] + 1];
     int64_t passed[sizes[0] + 1];
@@ -211,7 +211,7 @@ static int constant(run_state *m, const int64_t **at) {
     type type = type_at(at);
     const int64_t *extents = list(at);
     value *made;
-    TRY(tensor(type, extents[0], extents + 1, m->machine->constants + place, &made), 0);
+    TRY(tensor(type, extents[0], extents + 1, m->program->constants + place, &made), 0);
     set(&m->registers[to], made);
     return 0;
 }
@@ -257,7 +257,7 @@ static int branch(run_state *m, const int64_t **at) {
     int64_t site = next(at), then = next(at), otherwise = next(at), cond;
     const int64_t *outs = list(at);
     TRY(integer(of, &cond), (int)site);
-    const int64_t *chosen = m->machine->code + (cond != 0 ? then : otherwise);
+    const int64_t *chosen = m->program->code + (cond != 0 ? then : otherwise);
     int failed = block(m, chosen);
     if (failed == 0) copy(m, chosen + 1, outs + 1, outs[0]);
     return failed;
@@ -269,7 +269,7 @@ static int repeat(run_state *m, const int64_t **at) {
     int64_t site = next(at), trip = INT64_MAX, go = 1;
     const int64_t *limit = list(at), *first = list(at); /* one register, or none */
     const int64_t *carried = list(at), *lost = list(at), *held = list(at), *lists = list(at);
-    const int64_t *params = list(at), *body = m->machine->code + next(at), *left = list(at);
+    const int64_t *params = list(at), *body = m->program->code + next(at), *left = list(at);
     const int64_t *outs = list(at);
     value **registers = m->registers;
     if (limit[0] > 0) TRY(integer(registers[limit[1]], &trip), (int)site);
@@ -337,7 +337,7 @@ static int operation(run_state *m, const int64_t **at) {
 }
 
 static void finish(run_state *m) {
-    for (int64_t k = 0; m->registers != NULL && k < m->machine->register_count; k++) {
+    for (int64_t k = 0; m->registers != NULL && k < m->program->register_count; k++) {
         drop(m->registers[k]);
     }
     free(m->registers);
@@ -347,32 +347,32 @@ static void finish(run_state *m) {
 }
 
 /* Runs the program on inputs of the given shapes; `finish` comes after it in any case. */
-static int start(run_state *m, const machine *machine, const int64_t *given,
+static int start(run_state *m, const control_program *program, const int64_t *given,
                  const void *const *inputs) {
-    *m = (run_state){.machine = machine, .given = given};
-    m->registers = calloc((size_t)machine->register_count + 1, sizeof *m->registers);
-    m->slots = malloc(((size_t)machine->slot_count + 1) * sizeof *m->slots);
-    m->shapes = malloc(((size_t)machine->shape_count + 1) * sizeof *m->shapes);
+    *m = (run_state){.program = program, .given = given};
+    m->registers = calloc((size_t)program->register_count + 1, sizeof *m->registers);
+    m->slots = malloc(((size_t)program->slot_count + 1) * sizeof *m->slots);
+    m->shapes = malloc(((size_t)program->shape_count + 1) * sizeof *m->shapes);
     if (m->registers == NULL || m->slots == NULL || m->shapes == NULL) return NO_MEMORY;
-    for (int64_t k = 0; k < machine->slot_count; k++) m->slots[k] = -1;
-    for (int64_t k = 0; k < machine->input_count; k++) {
-        const port *p = &machine->inputs[k];
+    for (int64_t k = 0; k < program->slot_count; k++) m->slots[k] = -1;
+    for (int64_t k = 0; k < program->input_count; k++) {
+        const port *p = &program->inputs[k];
         TRY(tensor(p->type, p->rank, extents_of(p, given), inputs[k], &m->registers[k]), 0);
     }
-    const int64_t *sizes = machine->sizes;
+    const int64_t *sizes = program->sizes;
     for (int64_t k = 1; k < sizes[0]; k += 2) m->slots[sizes[k]] = given[sizes[k + 1]];
-    return block(m, machine->code + machine->body);
+    return block(m, program->code + program->body);
 }
 
 static const value *result_of(const run_state *m, int64_t k) {
-    return m->registers[m->machine->code[m->machine->body + 1 + k]];
+    return m->registers[m->program->code[m->program->body + 1 + k]];
 }
 
 /* Copies the results to the caller's memory. */
 static int write_outputs(const run_state *m, void *const *outputs) {
-    for (int64_t k = 0; k < m->machine->output_count; k++) {
+    for (int64_t k = 0; k < m->program->output_count; k++) {
         const value *v = result_of(m, k);
-        if (!fits(v, &m->machine->outputs[k], m->given)) return m->machine->wrong_output;
+        if (!fits(v, &m->program->outputs[k], m->given)) return m->program->wrong_output;
         if (byte_count(v) > 0) memcpy(outputs[k], v->data, (size_t)byte_count(v));
     }
     return 0;
@@ -380,10 +380,10 @@ static int write_outputs(const run_state *m, void *const *outputs) {
 
 /* The results as values that stay when the inputs go. */
 static int keep_outputs(const run_state *m, value **outputs) {
-    for (int64_t k = 0; k < m->machine->output_count; k++) {
-        const port *p = &m->machine->outputs[k];
+    for (int64_t k = 0; k < m->program->output_count; k++) {
+        const port *p = &m->program->outputs[k];
         const value *v = result_of(m, k);
-        if (!is_tensor(v, p->type.number, p->rank)) return m->machine->wrong_output;
+        if (!is_tensor(v, p->type.number, p->rank)) return m->program->wrong_output;
         if (v->is_own) {
             outputs[k] = hold((value *)v);
             continue;
