@@ -97,7 +97,10 @@ pub const STAGES: Pass = Pass {
     name: "schedule_stages",
     summary: "give stages that are no contractions in tiles loops that suit a processor",
     options: &[&CPU, &FEATURES, &TRIPLE],
-    run: Run::Tensor(|f, given, why| others(f, &target(given)?, why)),
+    run: Run::Tensor(|f, given, why| {
+        let made = others(f, &target(given)?, why)?;
+        Ok(with_code(f, made, why, &|f| lower(f).map(drop)))
+    }),
 };
 
 /// The passes that make automatic schedules.
@@ -114,7 +117,7 @@ pub fn auto_schedule(
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
     each(module, why, |name, func| {
-        let Tiled { schedule, mut remarks, .. } = function(name, func, target);
+        let Tiled { schedule, mut remarks, .. } = function(name, func, target, TileCheck::Lower);
         let mut sch = schedule.unwrap_or_else(|| alone(name, func));
         remarks.extend(reduction::schedule(&mut sch, name, target).0);
         remarks.extend(spatial::schedule(&mut sch, name, false, target));
@@ -126,6 +129,15 @@ pub fn auto_schedule(
 /// reductions every way, so that their loops are plain ones, and why: a list of texts.
 pub const UNTILED: &str = "untiled";
 
+/// How it is known that code can be made of a contraction of open sizes in tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileCheck {
+    /// The function is lowered with each tile, and a tile that fails is refused.
+    Lower,
+    /// The caller lowers what comes out; where that fails, it asks again with [`TileCheck::Lower`].
+    ByCaller,
+}
+
 /// Schedules the contractions of every function, as [`auto_schedule`] does. A function keeps what was refused
 /// of a contraction without tiles ([`UNTILED`]).
 ///
@@ -134,9 +146,10 @@ pub const UNTILED: &str = "untiled";
 pub fn contractions(
     module: &Module,
     target: &Target,
+    check: TileCheck,
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
-    each(module, why, |name, func| function(name, func, target))
+    each(module, why, |name, func| function(name, func, target, check))
 }
 
 /// Gives the stages of a function that have no loops yet such that suit a machine, as [`auto_schedule`] does,
@@ -154,16 +167,28 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     why.extend(spatial::schedule(&mut sch, &name, true, target));
     let mut made = (**sch.func(&name)?).clone();
     say_untiled(&mut made, plain);
-    // Memory of open sizes that no pass can make smaller has no place in a kernel.
-    if let Err(e) = is_code(&made)
-        && is_code(func).is_ok()
-    {
-        let mut plain = func.clone();
-        say_untiled(&mut plain, vec![refusal("all", &e)]);
-        why.push(e.context(format!("the loops of `{name}` stay as they are")));
-        return Ok(plain);
-    }
     Ok(made)
+}
+
+/// What [`others`] made of a function; the function itself, with a remark, where only of that code can be made, as
+/// `lower` says: memory of open sizes that no pass can make smaller has no place in a kernel.
+pub fn with_code(
+    func: &TensorFunc,
+    made: TensorFunc,
+    why: &mut Remarks,
+    lower: &dyn Fn(&TensorFunc) -> Result<()>,
+) -> TensorFunc {
+    if made.sizes().is_empty() {
+        return made;
+    }
+    let Err(e) = lower(&made) else { return made };
+    if lower(func).is_err() {
+        return made;
+    }
+    let mut plain = func.clone();
+    say_untiled(&mut plain, vec![refusal("all", &e)]);
+    why.push(e.context("its loops stay as they are"));
+    plain
 }
 
 /// Replaces each function by what a schedule makes of it, and joins the traces.
@@ -215,7 +240,7 @@ struct Tiled {
 }
 
 /// The schedule of the contractions of a function.
-fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
+fn function(name: &Arc<str>, func: &TensorFunc, target: &Target, check: TileCheck) -> Tiled {
     if func.buffers().any(|b| !b.axis_separators.is_empty()) {
         return Tiled::default();
     }
@@ -230,7 +255,7 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
     }
     // Groups stay together where one of them gets no tiles.
     if let Some(apart) = groups::split_groups(name, func) {
-        let found = tiles(name, apart, target);
+        let found = tiles(name, apart, target, check);
         if found.schedule.is_some() {
             return found;
         }
@@ -244,18 +269,18 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
         Some(Err(e)) => remarks.push(e.context(format_args!("function `{name}`"))),
         None => {}
     }
-    let mut found = tiles(name, apart, target);
+    let mut found = tiles(name, apart, target, check);
     found.remarks.splice(0..0, remarks);
     found
 }
 
 /// The tiles of a function; no schedule where there are none, or a contraction that was taken apart has
 /// none.
-fn tiles(name: &Arc<str>, apart: SplitGroups, target: &Target) -> Tiled {
+fn tiles(name: &Arc<str>, apart: SplitGroups, target: &Target, check: TileCheck) -> Tiled {
     let mut sch = apart.schedule.clone();
     let Ok(func) = sch.func(name).cloned() else { return Tiled::default() };
     let Some(stages) = open_stages(&func) else { return Tiled::default() };
-    let tiling = Tiling { name, func: &func, stages: &stages, apart: &apart, target };
+    let tiling = Tiling { name, func: &func, stages: &stages, apart: &apart, target, check };
     let (mut changed, mut tiled) = (false, Tiled::default());
     for (k, stage) in stages.iter().enumerate() {
         let (made, refused) = tiling.of_stage(&sch, k);
@@ -283,6 +308,7 @@ struct Tiling<'a> {
     stages: &'a [Stage],
     apart: &'a SplitGroups,
     target: &'a Target,
+    check: TileCheck,
 }
 
 impl Tiling<'_> {
@@ -324,14 +350,13 @@ impl Tiling<'_> {
         let copies: Vec<Arc<str>> = copies.map(|copy| copy.block.clone()).collect();
         let mut trial = sch.clone();
         generate::tiled(&mut trial, self.name, c, tile, next, &copies, self.target)?;
-        is_code(trial.func(self.name)?)?;
+        let func = trial.func(self.name)?;
+        // It depends on what is derived from the tiles.
+        if self.check == TileCheck::Lower && !func.sizes().is_empty() {
+            lower(func)?;
+        }
         Ok(trial)
     }
-}
-
-/// Whether code can be made of a function with open sizes, which depends on what is derived from its tiles.
-fn is_code(func: &TensorFunc) -> Result<()> {
-    if func.sizes().is_empty() { Ok(()) } else { lower(func).map(drop) }
 }
 
 /// The contraction that a stage is, with the stage that alone reads its result, point by point.

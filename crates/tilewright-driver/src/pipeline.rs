@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use tilewright_autoschedule::integer::{self, expand};
-use tilewright_autoschedule::{UNTILED, contractions, others};
+use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others, with_code};
 use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
@@ -81,6 +81,7 @@ pub struct Row {
 struct State<'a> {
     module: &'a Module,
     options: &'a Options,
+    tile_check: TileCheck,
     /// The conversions that are left.
     left: &'a mut Vec<Left>,
 }
@@ -221,7 +222,8 @@ impl PipelineStage {
     /// # Errors
     /// Those of the stage, and of [`Options::resolve_target`].
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
-        (self.row().run)(&mut State { module, options, left: &mut Vec::new() })
+        let (tile_check, left) = (TileCheck::Lower, &mut Vec::new());
+        (self.row().run)(&mut State { module, options, tile_check, left })
     }
 }
 
@@ -274,10 +276,11 @@ fn expand_products(state: &mut State<'_>) -> Result<Module> {
 fn tile_contractions(state: &mut State<'_>) -> Result<Module> {
     let target = state.options.resolve_target()?;
     let module = mark_free(state.module);
-    derivations::each(&format!("contractions {target:?}"), &module, |name, f| {
+    let check = state.tile_check;
+    derivations::each(&format!("contractions {check:?} {target:?}"), &module, |name, f| {
         let tiled = with_products_as_sizes(f, |f| {
             let module = module.alone(name, &Arc::new(f.clone()));
-            let (tiled, _) = contractions(&module, &target, &mut Remarks::new())?;
+            let (tiled, _) = contractions(&module, &target, check, &mut Remarks::new())?;
             Ok((**tiled.tensor(name)?).clone())
         })?;
         Ok(Arc::new(tiled))
@@ -297,19 +300,29 @@ fn pack_operands(state: &mut State<'_>) -> Result<Module> {
     Ok(unmark(&packed))
 }
 
-/// Last of the loops, since what is best depends on where parameters lie.
+/// Last of the loops, since what is best depends on where parameters lie. What is lowered to see whether there is code
+/// is what [`lower_functions`] asks for next, and is kept.
 fn schedule_others(state: &mut State<'_>) -> Result<Module> {
     let target = state.options.resolve_target()?;
-    derivations::each(&format!("others {target:?}"), state.module, |_, f| {
-        let made = with_products_as_sizes(f, |f| others(f, &target, &mut Remarks::new()))?;
-        Ok(Arc::new(made))
+    let config = lower_config(state.options);
+    derivations::each(&format!("others {target:?}"), state.module, |name, f| {
+        let why = &mut Remarks::new();
+        let made = with_products_as_sizes(f, |f| others(f, &target, why))?;
+        let lower = |f: &TensorFunc| {
+            let module = state.module.alone(name, &Arc::new(f.clone()));
+            derivations::of_pass(&lower::PASS, &module, &config).map(drop)
+        };
+        Ok(Arc::new(with_code(f, made, why, &lower)))
     })
 }
 
 fn lower_functions(state: &mut State<'_>) -> Result<Module> {
-    let unchecked = u8::from(state.options.unchecked).to_string();
-    let config = Config::new().with(lower::PASS.key(lower::UNCHECKED.name), unchecked);
-    run_pass(&lower::PASS, state.module, &config)
+    run_pass(&lower::PASS, state.module, &lower_config(state.options))
+}
+
+fn lower_config(options: &Options) -> Config {
+    let unchecked = u8::from(options.unchecked).to_string();
+    Config::new().with(lower::PASS.key(lower::UNCHECKED.name), unchecked)
 }
 
 /// What a user should know of how the functions of a module are computed, in a sentence each: convolutions by
@@ -396,18 +409,36 @@ fn run_in_order(
     mut after: impl FnMut(PipelineStage, &Module) -> Result<()>,
 ) -> Result<Staged> {
     let mut staged = Staged { module, left: Vec::new() };
-    let rows = STAGES.iter().filter(|row| row.stage <= until && (row.is_wanted)(options));
-    for row in rows {
-        options.tell(row.name, 0, 1);
-        let Staged { module, left } = &mut staged;
-        let new = (row.run)(&mut State { module, options, left })?;
-        *module = new;
-        if options.check {
-            check_after(row.name, module)?;
+    let is_wanted = |row: &&Row| row.stage <= until && (row.is_wanted)(options);
+    let mut run = |rows: &[Row], tile_check, staged: &mut Staged| -> Result<()> {
+        for row in rows.iter().filter(is_wanted) {
+            options.tell(row.name, 0, 1);
+            let Staged { module, left } = staged;
+            let new = (row.run)(&mut State { module, options, tile_check, left })?;
+            *module = new;
+            if options.check {
+                check_after(row.name, module)?;
+            }
+            after(row.stage, module)?;
         }
-        after(row.stage, module)?;
+        Ok(())
+    };
+    let (before, with_tiles) = STAGES.split_at(PipelineStage::Tile as usize);
+    run(before, TileCheck::ByCaller, &mut staged)?;
+    let untiled = staged.module.clone();
+    // Rarely no code can be made of a tile: only then each is lowered as it is made.
+    match run(with_tiles, TileCheck::ByCaller, &mut staged) {
+        Err(Error::Unsupported(_) | Error::Refused(_)) if has_open_sizes(&untiled) => {
+            staged.module = untiled;
+            run(with_tiles, TileCheck::Lower, &mut staged)?;
+        }
+        done => done?,
     }
     Ok(staged)
+}
+
+fn has_open_sizes(module: &Module) -> bool {
+    module.tensors().any(|(_, f)| !f.sizes().is_empty())
 }
 
 /// The pieces into which control flow of a module is cut, and the entry that calls them; `None` for a

@@ -56,12 +56,30 @@ struct Table {
     signs: HashMap<Form, bool>,
     /// What is known of sizes by their parts.
     extremes: HashMap<Dim, order::Extremes>,
+    /// Quotients, rounded down, by numerator and divisor.
+    quotients: HashMap<(Dim, Dim), Dim>,
+    /// What is left of such divisions.
+    remainders: HashMap<(Dim, Dim), Dim>,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
 fn table() -> MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an operation makes of two sizes, computed once a process.
+fn remember(
+    of: fn(&mut Table) -> &mut HashMap<(Dim, Dim), Dim>,
+    operands: (Dim, Dim),
+    compute: impl FnOnce() -> Dim,
+) -> Dim {
+    if let Some(known) = of(&mut table()).get(&operands) {
+        return *known;
+    }
+    let result = compute();
+    of(&mut table()).insert(operands, result);
+    result
 }
 
 impl Form {
@@ -133,7 +151,11 @@ impl Dim {
         match (self.0, by.0) {
             (_, Repr::Known(0)) => self,
             (Repr::Known(a), Repr::Known(b)) => Dim::from(a / b),
-            _ => self.form().floordiv(&by.form()).dim(),
+            _ => remember(
+                |table| &mut table.quotients,
+                (self, by),
+                || self.form().floordiv(&by.form()).dim(),
+            ),
         }
     }
 
@@ -143,7 +165,11 @@ impl Dim {
         match (self.0, by.0) {
             (_, Repr::Known(0)) => Dim::from(0),
             (Repr::Known(a), Repr::Known(b)) => Dim::from(a % b),
-            _ => self.form().plus(&self.form().floordiv(&by.form()).times(&by.form()), -1).dim(),
+            _ => remember(
+                |table| &mut table.remainders,
+                (self, by),
+                || self.form().plus(&self.form().floordiv(&by.form()).times(&by.form()), -1).dim(),
+            ),
         }
     }
 

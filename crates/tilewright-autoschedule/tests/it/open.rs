@@ -1,7 +1,7 @@
 //! Contractions and reductions of open sizes: every operator and element type gets the loops that fixed sizes
 //! get, and the same results at sizes around those of tiles.
 
-use tilewright_autoschedule::{UNTILED, contractions, others};
+use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others};
 use tilewright_interp::run_module;
 use tilewright_ir::control::NEEDS_ELEMENTS;
 use tilewright_ir::index::Affine;
@@ -74,7 +74,7 @@ fn scheduled(what: &str, func: &TensorFunc, target: &Target) -> TensorFunc {
     let mut module = Module::new();
     module.insert("main", func);
     let mut why = Remarks::new();
-    let (tiled, _) = contractions(&module, target, &mut why).expect("a schedule");
+    let (tiled, _) = contractions(&module, target, TileCheck::Lower, &mut why).expect("a schedule");
     let tiled = tiled.tensor("main").expect("a function");
     let made = others(tiled, target, &mut why).expect("a schedule");
     // A refused tile is followed by the next.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tilewright_autoschedule::{UNTILED, contractions, others};
+use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others};
 use tilewright_codegen::emit;
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::llvm::{Emit, Llvm};
@@ -185,7 +185,7 @@ fn lowered(func: &TensorFunc, target: &Target) -> TensorFunc {
     let made = with_products_as_sizes(&func, |f| {
         let mut module = Module::new();
         module.insert("main", f.clone());
-        let (tiled, _) = contractions(&module, target, &mut why)?;
+        let (tiled, _) = contractions(&module, target, TileCheck::Lower, &mut why)?;
         Ok((**tiled.tensor("main")?).clone())
     });
     let made = with_products_as_sizes(&made.expect("a schedule"), |f| {

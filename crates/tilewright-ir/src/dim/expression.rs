@@ -168,7 +168,7 @@ impl Atom {
 }
 
 /// Nodes of an expression from which on its form is remembered.
-const LARGE: u32 = 8;
+const LARGE: u32 = 4;
 
 /// Most forms that are remembered; then all are forgotten.
 const MOST: usize = 1 << 14;
