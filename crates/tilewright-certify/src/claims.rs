@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use presburger::Relation;
-use tilewright_check::certificate::{Claim, Flow, Layout, Load, stores};
+use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass, stores};
 use tilewright_check::program::{Expr, Program, Var};
 
 use crate::sets::{Found, Names, placed};
@@ -16,11 +16,16 @@ use crate::sets::{Found, Names, placed};
 const EXACT: usize = 3;
 const CLAIMS: usize = 400;
 const DEPTH: usize = 100;
+/// Values inside of each other that are looked through for a number.
+const NESTED: usize = 6;
 
 pub(crate) struct Claims<'a> {
     pub names: &'a Names,
     pub programs: &'a [Program; 2],
     pub flows: Vec<Flow>,
+    pub passes: Vec<Pass>,
+    /// The stores of each side of which it was asked whether they pass something on.
+    asked: Vec<(usize, usize)>,
     pub layouts: &'a [Layout],
     found: Vec<([Load; 2], Relation)>,
 }
@@ -34,7 +39,15 @@ enum Value<'a> {
 
 impl<'a> Claims<'a> {
     pub fn new(names: &'a Names, programs: &'a [Program; 2], layouts: &'a [Layout]) -> Claims<'a> {
-        Claims { names, programs, flows: Vec::new(), layouts, found: Vec::new() }
+        Claims {
+            names,
+            programs,
+            flows: Vec::new(),
+            passes: Vec::new(),
+            asked: Vec::new(),
+            layouts,
+            found: Vec::new(),
+        }
     }
 
     /// All claims that the outputs need.
@@ -110,35 +123,150 @@ impl<'a> Claims<'a> {
         vars: &[Var],
     ) -> Found<Vec<(Value<'a>, Relation)>> {
         let program = &self.programs[side];
-        let known = self.flows.iter().position(|f| f.side == side && f.load == load);
-        let known = match known {
-            Some(known) => known,
-            None => {
-                self.flows.push(crate::flow::flow(self.names, program, side, load)?);
-                self.flows.len() - 1
-            }
-        };
+        let known = self.flow(side, load)?;
         let mut out = Vec::new();
-        for piece in &self.flows[known].pieces {
+        for piece in self.flows[known].pieces.clone() {
             let here = self.within(set, &placed(&piece.condition, place), true, vars)?;
-            let Some(here) = here else { continue };
-            let value = match &piece.from {
-                None => Value::Given,
-                Some((stmt, at)) => {
-                    let source = &program.stmts[*stmt];
-                    let e = source.value.as_ref().ok_or("a store without a value")?;
-                    let at = at.iter().map(|e| placed(e, place));
-                    Value::At {
-                        stmt: *stmt,
-                        e,
-                        place: source.loops.iter().copied().zip(at).collect(),
-                        first: 0,
+            let Some(mut here) = here else { continue };
+            let (stmt, at) = match &piece.from {
+                From::Given => {
+                    out.push((Value::Given, here));
+                    continue;
+                }
+                From::Known(k, _) => {
+                    let e = &program.facts[*k].value;
+                    let value = Value::At { stmt: load.stmt, e, place: place.clone(), first: 0 };
+                    out.push((value, here));
+                    continue;
+                }
+                From::Store(stmt, at) => (*stmt, at),
+            };
+            let source = &program.stmts[stmt];
+            let e = source.value.as_ref().ok_or("a store without a value")?;
+            let at = at.iter().map(|e| placed(e, place));
+            let there: HashMap<Var, Expr> = source.loops.iter().copied().zip(at).collect();
+            self.ask(side, stmt)?;
+            let value = |e| Value::At { stmt, e, place: there.clone(), first: 0 };
+            for pass in self.passes.iter().filter(|p| p.side == side && p.stmt == stmt) {
+                let condition = placed(&pass.condition, &there);
+                if let (Some((x, ..)), Some(passed)) =
+                    (e.neutral(), self.within(&here, &condition, true, vars)?)
+                {
+                    out.push((value(x), passed));
+                }
+                match self.within(&here, &condition, false, vars)? {
+                    Some(rest) => here = rest,
+                    None => {
+                        here = self.names.set(vars, &Expr::op("false", Vec::new()))?;
+                        break;
                     }
                 }
-            };
-            out.push((value, here));
+            }
+            if !self.names.known(here.is_empty(&self.names.budget))? {
+                out.push((value(e), here));
+            }
         }
         Ok(out)
+    }
+
+    /// The number of the flow of a load.
+    fn flow(&mut self, side: usize, load: Load) -> Found<usize> {
+        let known = self.flows.iter().position(|f| f.side == side && f.load == load);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        self.flows.push(crate::flow::flow(self.names, &self.programs[side], side, load)?);
+        Ok(self.flows.len() - 1)
+    }
+
+    /// Finds the instances of a store that pass their first operand on.
+    fn ask(&mut self, side: usize, stmt: usize) -> Found<()> {
+        if self.asked.contains(&(side, stmt)) {
+            return Ok(());
+        }
+        self.asked.push((side, stmt));
+        let source = &self.programs[side].stmts[stmt];
+        let Some((x, y, wanted)) = source.value.as_ref().and_then(Expr::neutral) else {
+            return Ok(());
+        };
+        if !matches!(x, Expr::Load(..)) {
+            return Ok(());
+        }
+        let here = Value::At { stmt, e: y, place: HashMap::new(), first: count(x) };
+        let found = self.constant(side, &here, wanted, NESTED)?;
+        let Some(any) = found.into_iter().reduce(|a, b| Expr::op("or", vec![a, b])) else {
+            return Ok(());
+        };
+        let set = self.names.set(&source.loops, &source.condition.clone().and(any))?;
+        if self.names.known(set.is_empty(&self.names.budget))? {
+            return Ok(());
+        }
+        let set = self.names.known(set.coalesce(&self.names.budget))?;
+        for condition in self.names.conditions(&set, &source.loops)? {
+            self.passes.push(Pass { line: 0, side, stmt, condition });
+        }
+        Ok(())
+    }
+
+    /// Conditions under which a value is a number.
+    fn constant(
+        &mut self,
+        side: usize,
+        value: &Value<'a>,
+        wanted: f64,
+        depth: usize,
+    ) -> Found<Vec<Expr>> {
+        let (Value::At { stmt, e, place, first }, Some(depth)) = (value, depth.checked_sub(1))
+        else {
+            return Ok(Vec::new());
+        };
+        let part =
+            |e: &'a Expr, first: usize| Value::At { stmt: *stmt, e, place: place.clone(), first };
+        let both = |a: &Expr, b: Expr| a.clone().and(b);
+        Ok(match e {
+            e if e.constant() == Some(wanted) => vec![Expr::truth()],
+            Expr::Load(..) => {
+                let known = self.flow(side, Load { stmt: *stmt, read: *first })?;
+                let mut out = Vec::new();
+                for piece in self.flows[known].pieces.clone() {
+                    let program = &self.programs[side];
+                    let here = placed(&piece.condition, place);
+                    match &piece.from {
+                        From::Known(k, _) if program.facts[*k].value.constant() == Some(wanted) => {
+                            out.push(here);
+                        }
+                        From::Store(stmt, at) => {
+                            let source = &program.stmts[*stmt];
+                            let at = at.iter().map(|e| placed(e, place));
+                            let place = source.loops.iter().copied().zip(at).collect();
+                            let e = source.value.as_ref().ok_or("a store without a value")?;
+                            let value = Value::At { stmt: *stmt, e, place, first: 0 };
+                            let inner = self.constant(side, &value, wanted, depth)?;
+                            out.extend(inner.into_iter().map(|c| both(&here, c)));
+                        }
+                        _ => {}
+                    }
+                }
+                out
+            }
+            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
+                ("*", [x, y]) if wanted == 0.0 => {
+                    let a = self.constant(side, &part(x, *first), wanted, depth)?;
+                    let b = self.constant(side, &part(y, first + count(x)), wanted, depth)?;
+                    a.iter().flat_map(|x| b.iter().map(|y| both(x, y.clone()))).collect()
+                }
+                ("T.if_then_else" | "T.Select", [c, x, y]) if !c.loads() => {
+                    let c = placed(c, place);
+                    let a = self.constant(side, &part(x, *first), wanted, depth)?;
+                    let b = self.constant(side, &part(y, first + count(x)), wanted, depth)?;
+                    let not = Expr::op("not", vec![c.clone()]);
+                    let a = a.into_iter().map(|x| both(&c, x));
+                    a.chain(b.into_iter().map(|y| both(&not, y))).collect()
+                }
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        })
     }
 
     /// The part of a set in which a condition holds; `None` where it is empty.

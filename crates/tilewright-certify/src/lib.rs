@@ -13,7 +13,7 @@ mod simplex;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tilewright_check::certificate::{Certificate, HEAD, Load, programs, stores};
+use tilewright_check::certificate::{Certificate, From, HEAD, Load, programs, stores};
 use tilewright_check::judge::judge;
 use tilewright_check::program::{Expr, Program, Var};
 use tilewright_check::script::Parsed;
@@ -45,15 +45,20 @@ pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, 
         writeln!(head, "reads {place}").map_err(|e| e.to_string())?;
         for piece in &flow.pieces {
             let condition = names.text(&piece.condition);
+            let list =
+                |at: &[Expr]| at.iter().map(|e| names.text(e)).collect::<Vec<_>>().join(", ");
             let line = match &piece.from {
-                None => format!("given where {condition}"),
-                Some((stmt, at)) => {
-                    let at: Vec<String> = at.iter().map(|e| names.text(e)).collect();
-                    format!("from {stmt} ({}) where {condition}", at.join(", "))
-                }
+                From::Given => format!("given where {condition}"),
+                From::Store(stmt, at) => format!("from {stmt} ({}) where {condition}", list(at)),
+                From::Known(fact, at) => format!("known {fact} ({}) where {condition}", list(at)),
             };
             writeln!(head, "{line}").map_err(|e| e.to_string())?;
         }
+    }
+    for pass in &found.passes {
+        let place = load(&names, &both[pass.side], pass.side, Load { stmt: pass.stmt, read: 0 });
+        let condition = names.text(&pass.condition);
+        writeln!(head, "passes {place} where {condition}").map_err(|e| e.to_string())?;
     }
     for claim in &claims {
         let [a, b] = [0, 1].map(|side| load(&names, &both[side], side, claim.loads[side]));
@@ -95,7 +100,8 @@ fn names(both: &[Program; 2]) -> Names {
         }
     }
     for (side, p) in both.iter().enumerate() {
-        for v in p.stmts.iter().flat_map(|s| &s.loops) {
+        let facts = p.facts.iter().flat_map(|f| &f.loops);
+        for v in p.stmts.iter().flat_map(|s| &s.loops).chain(facts) {
             let count = of.len();
             let free =
                 |name: String| if params.contains(&name) { format!("{name}_") } else { name };

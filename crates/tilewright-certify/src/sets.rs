@@ -128,13 +128,8 @@ impl Names {
     }
 
     fn numerator(&self, aff: &Aff, vars: &[Var]) -> Found<Expr> {
-        let mut sum = Expr::Int(aff.constant());
-        let mut add = |k: i128, e: Expr| {
-            if k != 0 {
-                let term = Expr::op("*", vec![Expr::Int(k), e]);
-                sum = Expr::op("+", vec![sum.clone(), term]);
-            }
-        };
+        let mut terms: Vec<(i128, Expr)> = Vec::new();
+        let mut add = |k: i128, e: Expr| terms.extend((k != 0).then_some((k, e)));
         for at in 0..aff.dims() {
             let e = match at.checked_sub(self.params.len()) {
                 Some(k) => Expr::Var(*vars.get(k).ok_or("a set of other variables")?),
@@ -150,7 +145,23 @@ impl Names {
                 add(aff.div_coefficient(div), whole);
             }
         }
-        Ok(sum)
+        add(aff.constant(), Expr::Int(1));
+        // What is added comes first.
+        terms.sort_by_key(|(k, _)| *k < 0);
+        let times = |(k, e): (i128, Expr)| match (k.abs(), e) {
+            (k, Expr::Int(1)) => Expr::Int(k),
+            (1, e) => e,
+            (k, e) => Expr::op("*", vec![e, Expr::Int(k)]),
+        };
+        let sum = terms.into_iter().fold(None, |sum, (k, e)| {
+            let term = times((k, e));
+            Some(match sum {
+                None if k < 0 => Expr::op("-", vec![Expr::Int(0), term]),
+                None => term,
+                Some(sum) => Expr::op(if k < 0 { "-" } else { "+" }, vec![sum, term]),
+            })
+        });
+        Ok(sum.unwrap_or(Expr::Int(0)))
     }
 
     fn param(&self, at: usize) -> Found<Expr> {
@@ -161,23 +172,34 @@ impl Names {
 
     /// An expression as it stands in a certificate.
     pub fn text(&self, e: &Expr) -> String {
-        match e {
-            Expr::Int(v) => v.to_string(),
-            Expr::Var(v) => self.of.get(v).cloned().unwrap_or_default(),
-            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
-                ("true", []) => "True".to_owned(),
-                ("false", []) => "False".to_owned(),
-                ("not", [a]) => format!("not ({})", self.text(a)),
-                ("neg", [a]) => format!("(0 - {})", self.text(a)),
-                ("cast int32" | "cast int64", [a]) => self.text(a),
-                ("+", [Expr::Int(0), b]) => self.text(b),
-                ("*", [Expr::Int(1), b]) => self.text(b),
-                ("and", [a, b]) => format!("{} and {}", self.text(a), self.text(b)),
-                (op, [a, b]) => format!("({} {op} {})", self.text(a), self.text(b)),
-                _ => e.to_string(),
-            },
+        self.bound(e, 0)
+    }
+
+    /// The text of an expression under an operator that binds so tightly.
+    fn bound(&self, e: &Expr, level: usize) -> String {
+        let Expr::Op(op, args) = e else {
+            return match e {
+                Expr::Var(v) => self.of.get(v).cloned().unwrap_or_default(),
+                e => e.to_string(),
+            };
+        };
+        let own = match op.as_str() {
+            "or" => 1,
+            "and" => 2,
+            "not" | "<" | "<=" | ">" | ">=" | "==" | "!=" => 3,
+            "+" | "-" => 4,
+            _ => 5,
+        };
+        let text = match (op.as_str(), args.as_slice()) {
+            ("true", []) => return "True".to_owned(),
+            ("false", []) => return "False".to_owned(),
+            ("cast int32" | "cast int64", [a]) => return self.bound(a, level),
+            ("not", [a]) => format!("not {}", self.bound(a, own)),
+            ("neg", [a]) => format!("0 - {}", self.bound(a, own)),
+            (op, [a, b]) => format!("{} {op} {}", self.bound(a, own), self.bound(b, own + 1)),
             _ => e.to_string(),
-        }
+        };
+        if own < level || op == "not" && level > 0 || op == "neg" { format!("({text})") } else { text }
     }
 }
 

@@ -46,6 +46,34 @@ def f(a: T.handle, b: T.handle, n: T.int64):
         ],
     },
     Rewrite {
+        what: "overcompute: what lies beyond is added as zero, by an assumption",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 4, 4), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    for i, io, ii in T.grid(n, 4, 4):
+        T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(0.0))
+    for i in range(n):
+        B[i] = T.float32(0.0)
+        for io, ii in T.grid(4, 4):
+            if io * 4 + ii < 14:
+                B[i] = B[i] + A[i, io, ii]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 4, 4), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    for i, io, ii in T.grid(n, 4, 4):
+        T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(0.0))
+    for i in range(n):
+        B[i] = T.float32(0.0)
+        for io, ii in T.grid(4, 4):
+            B[i] = B[i] + A[i, io, ii]
+",
+        layouts: &[],
+        faults: &["B[i] = B[i] + A[i, ii, io]", "B[i] = T.max(B[i], A[i, io, ii])"],
+    },
+    Rewrite {
         what: "no-op removal: a store that is overwritten",
         before: "
 def f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):
@@ -284,9 +312,28 @@ fn missing_lines_are_refused() {
     }
 }
 
+/// Zeros that nothing says, other numbers, and zeros somewhere else do not let a guard go.
+#[test]
+fn an_assumption_has_to_say_it() {
+    let r = &REWRITES[1];
+    let right = certificate(r, r.after).expect("it is right");
+    let assumed = "T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(0.0))";
+    for other in [
+        "pass",
+        "T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(1.0))",
+        "T.assume(io * 4 + ii < 15 or A[i, io, ii] == T.float32(0.0))",
+        "T.assume(io * 4 + ii < 14 or A[i, ii, io] == T.float32(0.0))",
+        "T.assume(io * 4 + ii < 14 or A[i, io, ii] <= T.float32(0.0))",
+    ] {
+        let texts = [r.before, r.after].map(|t| t.trim().replace(assumed, other));
+        assert!(certify(&texts[0], &texts[1], &[]).is_err(), "{other}");
+        assert!(check(&right.replace(assumed, other)).is_err(), "{other}");
+    }
+}
+
 #[test]
 fn rewrites_of_one_function_are_a_chain() {
-    let r = &REWRITES[1];
+    let r = &REWRITES[2];
     let (first, second) =
         (certificate(r, r.after).expect("right"), certificate(r, r.before).expect("right"));
     // From the end of the first rewrite nothing leads to the start of the second one.
@@ -298,7 +345,7 @@ fn rewrites_of_one_function_are_a_chain() {
 
 #[test]
 fn a_map_that_is_not_injective_is_refused() {
-    let r = &REWRITES[5];
+    let r = &REWRITES[6];
     let wrong = "layout 0 (i) to (0, (i + 3) % 8) and back (o, k) to (o * 8 + k - 3)".to_owned();
     let why = certify(r.before.trim(), r.after.trim(), &[wrong, r.layouts[1].to_owned()]);
     let why = why.expect_err("it is wrong");

@@ -11,7 +11,9 @@
 //! reads before 1.0 (i, k)
 //! from 0 (i) where k == 0
 //! from 1 (i, k - 1) where k >= 1
+//! known 0 (i, k) where k >= 8
 //! given where False
+//! passes before 1.0 (i, k) where k >= 8
 //! equal before 1.0 (i, k) after 1.0 (io, ii, k1) where i == io * 4 + ii
 //! steps
 //! (sum 0:1 3:1)
@@ -19,7 +21,8 @@
 //! ```
 //!
 //! Statements are counted in the order of the text, and `out2` is the caller who looks at parameter 2 at
-//! the end. `1.0` is the first load of statement 1.
+//! the end. `1.0` is the first load of statement 1. `known` is what an assumption says, by its number in the text;
+//! `passes` says that a store gives its first operand on, since the second one changes nothing.
 
 use crate::program::{Expr, Program, Var};
 use crate::script::{Parsed, expression, function};
@@ -35,8 +38,27 @@ pub struct Load {
 #[derive(Clone, Debug)]
 pub struct Piece {
     pub line: usize,
-    /// The store and the values of its loops; `None` for what the function was given.
-    pub from: Option<(usize, Vec<Expr>)>,
+    pub from: From,
+    pub condition: Expr,
+}
+
+/// The place of a value.
+#[derive(Clone, Debug)]
+pub enum From {
+    /// A store and the values of its loops.
+    Store(usize, Vec<Expr>),
+    /// An assumption and the values of its loops.
+    Known(usize, Vec<Expr>),
+    /// What the function was given.
+    Given,
+}
+
+/// Instances of a store that store their first operand.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    pub line: usize,
+    pub side: usize,
+    pub stmt: usize,
     pub condition: Expr,
 }
 
@@ -75,6 +97,7 @@ pub struct Certificate {
     pub texts: [String; 2],
     pub layouts: Vec<Layout>,
     pub flows: Vec<Flow>,
+    pub passes: Vec<Pass>,
     pub claims: Vec<Claim>,
     /// The names of variables that only the layouts have.
     pub names: Vec<String>,
@@ -135,8 +158,9 @@ impl Certificate {
         }
         let texts = [lines[before + 1..after].join("\n"), lines[after + 1..because].join("\n")];
         let programs = programs([&texts[0], &texts[1]], [first + before + 1, first + after + 1])?;
-        let (layouts, flows, claims, names) = Default::default();
-        let mut certificate = Certificate { programs, texts, layouts, flows, claims, names };
+        let (layouts, flows, passes, claims, names) = Default::default();
+        let mut certificate =
+            Certificate { programs, texts, layouts, flows, passes, claims, names };
         for (k, line) in lines.iter().enumerate().take(steps).skip(because + 1) {
             certificate.line(first + k, line).map_err(|e| (first + k, e))?;
         }
@@ -176,22 +200,29 @@ impl Certificate {
                 self.flows.push(Flow { line: number, side, load, pieces: Vec::new() });
                 self.names = names;
             }
-            "given" | "from" => {
+            "given" | "from" | "known" => {
                 let names = self.names.clone();
                 let flow = self.flows.last().ok_or("a piece of no load")?;
                 let (side, names) = (flow.side, self.names(flow.side, flow.load, &names)?);
-                let from = match word {
-                    "given" => None,
-                    _ => {
-                        let (store, at) = rest.split_once(' ').ok_or("no indices")?;
-                        let store = self.stmt(side, store)?;
-                        Some((store, expression(bracket(at)?, &names)?))
+                let from = if word == "given" {
+                    From::Given
+                } else {
+                    let (number, at) = rest.split_once(' ').ok_or("no indices")?;
+                    let at = expression(bracket(at)?, &names)?;
+                    match word {
+                        "from" => From::Store(self.stmt(side, number)?, at),
+                        _ => From::Known(number.parse().map_err(|_| "no number")?, at),
                     }
                 };
                 // `given where ...` has its condition right after the word.
                 let condition = condition.or_else(|| rest.strip_prefix("where "));
                 let piece = Piece { line: number, from, condition: of(condition, &names)? };
                 self.flows.last_mut().ok_or("a piece of no load")?.pieces.push(piece);
+            }
+            "passes" => {
+                let (side, load, names) = self.load(&mut { rest })?;
+                let condition = of(condition, &self.names(side, load, &names)?)?;
+                self.passes.push(Pass { line: number, side, stmt: load.stmt, condition });
             }
             "equal" => {
                 let mut rest = rest;

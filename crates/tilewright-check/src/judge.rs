@@ -13,8 +13,8 @@
 
 use std::collections::HashMap;
 
-use crate::certificate::{Certificate, Claim, Flow, Load, stores};
-use crate::program::{Expr, Program, Stmt, Tick};
+use crate::certificate::{Certificate, Claim, Flow, From, Load, Pass, stores};
+use crate::program::{Expr, Fact, Program, Stmt, Tick, Var};
 use crate::proof::Proof;
 use crate::set::{Affine, Place, Row, System};
 
@@ -34,13 +34,13 @@ impl Wrong {
     }
 }
 
-impl From<String> for Wrong {
+impl std::convert::From<String> for Wrong {
     fn from(message: String) -> Wrong {
         Wrong { line: None, message }
     }
 }
 
-impl From<&str> for Wrong {
+impl std::convert::From<&str> for Wrong {
     fn from(message: &str) -> Wrong {
         message.to_owned().into()
     }
@@ -114,6 +114,9 @@ impl<'a> Judge<'a, '_> {
         for flow in &self.c.flows {
             self.flow(flow)?;
         }
+        for pass in &self.c.passes {
+            self.pass(pass)?;
+        }
         self.bounds()?;
         self.layouts()?;
         for claim in &self.c.claims {
@@ -170,14 +173,13 @@ impl<'a> Judge<'a, '_> {
             for mut system in base.given(&here, true, &place)? {
                 let cell = affine_list(&mut system, &read.indices, &place)?;
                 let writer = match &piece.from {
-                    Some((writer, at)) => {
-                        let there = self.instance(program, *writer, at, &mut system, &place)?;
-                        let source = &program.stmts[*writer];
-                        if source.buffer != read.buffer || source.value.is_none() {
+                    From::Store(writer, at) => {
+                        let source = store(program, *writer)?;
+                        let there = self.instance(&source.loops, at, &mut system, &place)?;
+                        if source.buffer != read.buffer {
                             return Err("that statement stores to another buffer".into());
                         }
-                        let runs = system.alternatives(&source.condition, true, &there);
-                        let runs = runs?;
+                        let runs = system.alternatives(&source.condition, true, &there)?;
                         self.need(&system, &runs)?;
                         let stored = affine_list(&mut system, &source.indices, &there)?;
                         self.need(&system, &[equal(&stored, &cell)?])?;
@@ -188,8 +190,22 @@ impl<'a> Judge<'a, '_> {
                         }
                         Some((source, there))
                     }
-                    None if program.buffers[read.buffer].param.is_some() => None,
-                    None => return Err("only parameters are given".into()),
+                    _ if program.buffers[read.buffer].param.is_none() => {
+                        return Err("only parameters are given".into());
+                    }
+                    From::Given => None,
+                    From::Known(number, at) => {
+                        let fact = fact(program, *number)?;
+                        if fact.buffer != read.buffer || program.writes(fact.buffer) {
+                            return Err("that is not known of the buffer throughout".into());
+                        }
+                        let there = self.instance(&fact.loops, at, &mut system, &place)?;
+                        let runs = system.alternatives(&fact.condition, true, &there)?;
+                        self.need(&system, &runs)?;
+                        let known = affine_list(&mut system, &fact.indices, &there)?;
+                        self.need(&system, &[equal(&known, &cell)?])?;
+                        continue;
+                    }
                 };
                 self.nothing_between(program, &system, writer, (stmt, &place), read.buffer, &cell)?;
             }
@@ -232,13 +248,11 @@ impl<'a> Judge<'a, '_> {
     /// The place of an instance whose loops have these values.
     fn instance(
         &self,
-        program: &Program,
-        stmt: usize,
+        loops: &[Var],
         at: &[Expr],
         system: &mut System,
         place: &Place,
     ) -> Judged<Place> {
-        let loops = &program.stmts[stmt].loops;
         if loops.len() != at.len() {
             return Err(format!("the statement has {} loops", loops.len()).into());
         }
@@ -246,6 +260,67 @@ impl<'a> Judge<'a, '_> {
         let mut there = self.sizes.clone();
         there.extend(loops.iter().copied().zip(values));
         Ok(there)
+    }
+
+    /// Shows that the second operand of what a store writes changes nothing.
+    fn pass(&mut self, pass: &Pass) -> Judged<()> {
+        self.about = pass.line;
+        let stmt = store(&self.c.programs[pass.side], pass.stmt)?;
+        let (x, y, wanted) = operands(stmt)?;
+        let mut base = self.base.clone();
+        let place = self.place(stmt, &mut base);
+        let condition = stmt.condition.clone().and(pass.condition.clone());
+        for system in base.given(&condition, true, &place)? {
+            let y = Value::At { stmt: pass.stmt, e: y, place: place.clone(), first: count(x) };
+            self.constant(pass.side, &y, wanted, &system, DEPTH)?;
+        }
+        Ok(())
+    }
+
+    /// Shows that a value is a number at all points of a system.
+    fn constant(
+        &mut self,
+        side: usize,
+        value: &Value<'a>,
+        wanted: f64,
+        system: &System,
+        depth: usize,
+    ) -> Judged<()> {
+        let depth = depth.checked_sub(1).ok_or("the values are too deep")?;
+        let Value::At { stmt, e, place, first } = value else {
+            return Err("a value that was given changes something".into());
+        };
+        let part =
+            |e: &'a Expr, first: usize| Value::At { stmt: *stmt, e, place: place.clone(), first };
+        match e {
+            e if e.constant() == Some(wanted) => Ok(()),
+            Expr::Load(..) => {
+                let load = Load { stmt: *stmt, read: *first };
+                for (value, system) in self.sources(side, load, place, system)? {
+                    self.constant(side, &value, wanted, &system, depth)?;
+                }
+                Ok(())
+            }
+            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
+                ("*", [x, y]) if wanted == 0.0 => {
+                    // Both, since a float that is not finite makes no zero of one.
+                    self.constant(side, &part(x, *first), wanted, system, depth)?;
+                    self.constant(side, &part(y, first + count(x)), wanted, system, depth)
+                }
+                ("T.if_then_else" | "T.Select", [c, x, y]) if !c.loads() => {
+                    for (holds, e, first) in [(true, x, *first), (false, y, first + count(x))] {
+                        for system in system.given(c, holds, place)? {
+                            if !self.void(&system)? {
+                                self.constant(side, &part(e, first), wanted, &system, depth)?;
+                            }
+                        }
+                    }
+                    Ok(())
+                }
+                _ => Err("an operand changes something".into()),
+            },
+            _ => Err("an operand changes something".into()),
+        }
     }
 
     fn bounds(&mut self) -> Judged<()> {
@@ -377,24 +452,47 @@ impl<'a> Judge<'a, '_> {
         let mut out = Vec::new();
         for piece in &flow.pieces {
             for mut system in system.given(&piece.condition, true, place)? {
-                let Some((stmt, at)) = &piece.from else {
-                    let param = program.buffers[read.buffer].param;
-                    let param = param.ok_or("only parameters are given")?;
-                    let indices = affine_list(&mut system, &read.indices, place)?;
-                    if !self.void(&system)? {
-                        out.push((Value::Given { param, indices }, system));
+                let (stmt, at) = match &piece.from {
+                    From::Store(stmt, at) => (*stmt, at),
+                    other => {
+                        let value = match other {
+                            From::Known(number, _) => {
+                                let e = &fact(program, *number)?.value;
+                                Value::At { stmt: load.stmt, e, place: place.clone(), first: 0 }
+                            }
+                            _ => {
+                                let param = program.buffers[read.buffer].param;
+                                let param = param.ok_or("only parameters are given")?;
+                                let indices = affine_list(&mut system, &read.indices, place)?;
+                                Value::Given { param, indices }
+                            }
+                        };
+                        if !self.void(&system)? {
+                            out.push((value, system));
+                        }
+                        continue;
                     }
-                    continue;
                 };
-                let there = self.instance(program, *stmt, at, &mut system, place)?;
-                let source = &program.stmts[*stmt];
-                let Some(e) = &source.value else {
-                    return Err("that is no store".into());
-                };
-                for system in system.given(&source.condition, true, &there)? {
+                let source = store(program, stmt)?;
+                let there = self.instance(&source.loops, at, &mut system, place)?;
+                let e = source.value.as_ref().ok_or("that is no store")?;
+                let mut whole = system.given(&source.condition, true, &there)?;
+                let at = |e| Value::At { stmt, e, place: there.clone(), first: 0 };
+                for pass in c.passes.iter().filter(|p| p.side == side && p.stmt == stmt) {
+                    let mut rest = Vec::new();
+                    for system in whole {
+                        for system in system.given(&pass.condition, true, &there)? {
+                            if !self.void(&system)? {
+                                out.push((at(operands(source)?.0), system));
+                            }
+                        }
+                        rest.extend(system.given(&pass.condition, false, &there)?);
+                    }
+                    whole = rest;
+                }
+                for system in whole {
                     if !self.void(&system)? {
-                        let value = Value::At { stmt: *stmt, e, place: there.clone(), first: 0 };
-                        out.push((value, system));
+                        out.push((at(e), system));
                     }
                 }
             }
@@ -546,6 +644,24 @@ impl<'a> Judge<'a, '_> {
         }
         Ok(())
     }
+}
+
+fn store(program: &Program, at: usize) -> Judged<&Stmt> {
+    let stmt = program.stmts.get(at).filter(|s| s.value.is_some());
+    stmt.ok_or_else(|| format!("statement {at} is no store").into())
+}
+
+fn fact(program: &Program, at: usize) -> Judged<&Fact> {
+    program
+        .facts
+        .get(at)
+        .ok_or_else(|| format!("no assumption of number {at} is understood").into())
+}
+
+/// The operands of what is stored, and the number that changes nothing as the second one.
+fn operands(stmt: &Stmt) -> Judged<(&Expr, &Expr, f64)> {
+    let operands = stmt.value.as_ref().and_then(Expr::neutral);
+    operands.ok_or_else(|| "it does not store what has a neutral operand".into())
 }
 
 /// The number of loads in an expression.

@@ -8,7 +8,8 @@
 //! operation by operation, so that they have the same bits whatever the operations compute. Where a line
 //! `layout` stands for a parameter, a cell of the first function is the cell of the second one that the map says,
 //! and what lies beyond the image of the map is not spoken of. Where the first function stores `T.undef()`, the
-//! second one may store anything.
+//! second one may store anything. Where a store `passes` its first operand on, the other one being zero in a sum
+//! and so on, the sign of a zero may be another one.
 //!
 //! It is a statement about the two texts in the file, whoever wrote them. It is given that assumptions of
 //! both texts hold, that indices do not leave their types, and that parallel loops may run in order.

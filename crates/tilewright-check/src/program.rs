@@ -36,6 +36,34 @@ impl Expr {
         Expr::op("true", Vec::new())
     }
 
+    /// The number that it is.
+    pub fn constant(&self) -> Option<f64> {
+        match self {
+            Expr::Int(v) => Some(*v as f64),
+            Expr::Literal(text) => text.trim_matches('"').parse().ok(),
+            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
+                ("neg", [e]) => e.constant().map(|v| -v),
+                (cast, [e]) if cast.starts_with("cast ") => e.constant(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The operands of a sum, product, minimum or maximum, and what changes nothing as the second one.
+    pub fn neutral(&self) -> Option<(&Expr, &Expr, f64)> {
+        let Expr::Op(op, args) = self else { return None };
+        let [x, y] = args.as_slice() else { return None };
+        let neutral = match op.as_str() {
+            "+" | "-" => 0.0,
+            "*" => 1.0,
+            "T.max" => f64::NEG_INFINITY,
+            "T.min" => f64::INFINITY,
+            _ => return None,
+        };
+        Some((x, y, neutral))
+    }
+
     /// Whether it loads from a buffer.
     pub fn loads(&self) -> bool {
         match self {
@@ -118,6 +146,16 @@ pub struct Stmt {
     pub reads: Vec<Read>,
 }
 
+/// What an assumption says: the cells of a buffer hold a constant.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    pub loops: Vec<Var>,
+    pub condition: Expr,
+    pub buffer: usize,
+    pub indices: Vec<Expr>,
+    pub value: Expr,
+}
+
 /// A function.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -131,6 +169,8 @@ pub struct Program {
     pub vars: Vec<String>,
     /// Assumptions, which the claim takes as given.
     pub assumptions: usize,
+    /// What they say, where it is understood.
+    pub facts: Vec<Fact>,
 }
 
 impl Program {
@@ -151,6 +191,25 @@ impl Program {
     /// Whether a statement writes a buffer.
     pub fn writes(&self, buffer: usize) -> bool {
         self.stmts.iter().any(|s| s.value.is_some() && s.buffer == buffer)
+    }
+
+    /// What an assumption `... or B[i] == v` says at the points of loops.
+    pub fn fact(&self, e: Expr, loops: Vec<Var>, mut condition: Expr) -> Option<Fact> {
+        let mut open = vec![e];
+        let mut known = None;
+        while let Some(e) = open.pop() {
+            match e {
+                Expr::Op(op, args) if op == "or" => open.extend(args),
+                Expr::Op(op, args) if op == "==" && args.iter().any(Expr::loads) => {
+                    known = Some(<[Expr; 2]>::try_from(args).ok().filter(|_| known.is_none())?);
+                }
+                e => condition = condition.and(Expr::op("not", vec![e])),
+            }
+        }
+        let [Expr::Load(buffer, indices), value] = known? else { return None };
+        value.constant()?;
+        let plain = !condition.loads() && !indices.iter().any(Expr::loads);
+        plain.then_some(Fact { loops, condition, buffer, indices, value })
     }
 
     /// The indices by which the cells of a buffer are told apart.

@@ -133,18 +133,9 @@ pub fn function(text: &str, first_line: usize, first_var: Var) -> Parsed<Program
     let [def] = defs[..] else {
         return Err((first_line, format!("there are {} functions, not one", defs.len())));
     };
-    let mut parser =
-        Parser { program: Program { first: first_var, ..Program::default() }, lines: &lines };
-    let mut around = Around {
-        names: HashMap::new(),
-        loops: Vec::new(),
-        condition: Expr::truth(),
-        time: Vec::new(),
-        first: None,
-        stores: 0,
-    };
-    parser.parameters(&lines[def], &mut around).map_err(|e| (lines[def].number, e))?;
-    let end = parser.suite(def, around)?;
+    let program = Program { first: first_var, ..Program::default() };
+    let mut parser = Parser { program, lines: &lines, line: lines[def].number };
+    let end = parser.function(def).map_err(|e| (parser.line, e))?;
     match lines.get(end) {
         Some(line) => Err((line.number, "a line after the end of the function".into())),
         None => Ok(parser.program),
@@ -153,12 +144,28 @@ pub fn function(text: &str, first_line: usize, first_var: Var) -> Parsed<Program
 
 struct Parser<'a> {
     program: Program,
+    /// The line that is read.
+    line: usize,
     lines: &'a [Line],
 }
 
 impl Parser<'_> {
     fn reader<'r>(&'r self, words: &'r [String], around: &'r Around) -> Reader<'r> {
         Reader { words, at: 0, names: &around.names, buffers: &self.program.buffers }
+    }
+
+    /// Reads the function whose head is a line; the line after it.
+    fn function(&mut self, head: usize) -> Result<usize, String> {
+        let mut around = Around {
+            names: HashMap::new(),
+            loops: Vec::new(),
+            condition: Expr::truth(),
+            time: Vec::new(),
+            first: None,
+            stores: 0,
+        };
+        self.parameters(&self.lines[head], &mut around)?;
+        self.suite(head, around)
     }
 
     fn parameters(&mut self, line: &Line, around: &mut Around) -> Result<(), String> {
@@ -214,14 +221,14 @@ impl Parser<'_> {
     }
 
     /// The lines that are indented further than the one at `head`; the line after them.
-    fn suite(&mut self, head: usize, mut around: Around) -> Parsed<usize> {
+    fn suite(&mut self, head: usize, mut around: Around) -> Result<usize, String> {
         let lines = self.lines;
         let mut at = head + 1;
         let mut position = 0;
         around.stores = self.program.stmts.len();
         let Some(indent) = lines.get(at).map(|l| l.indent).filter(|i| *i > lines[head].indent)
         else {
-            return Err((lines[head].number, "nothing stands inside".into()));
+            return Err("nothing stands inside".into());
         };
         while let Some(line) = lines.get(at).filter(|l| l.indent == indent) {
             let mut inside = around.clone();
@@ -229,30 +236,36 @@ impl Parser<'_> {
             at = self.statement(at, inside, &mut around)?;
             position += 1;
             if lines.get(at).is_some_and(|l| l.indent > indent) {
-                return Err((line.number, "an indented line follows".into()));
+                self.line = line.number;
+                return Err("an indented line follows".into());
             }
         }
-        match lines.get(at) {
-            Some(l) if l.indent > lines[head].indent => Err((l.number, "wrong indentation".into())),
-            _ => Ok(at),
+        if lines.get(at).is_some_and(|l| l.indent > lines[head].indent) {
+            return Err("wrong indentation follows".into());
         }
+        Ok(at)
     }
 
     /// Reads the statement at a line. `inside` is where it is, and `around` what the next ones see.
-    fn statement(&mut self, at: usize, inside: Around, around: &mut Around) -> Parsed<usize> {
+    fn statement(
+        &mut self,
+        at: usize,
+        inside: Around,
+        around: &mut Around,
+    ) -> Result<usize, String> {
         let lines = self.lines;
         let line = &lines[at];
-        let fail = |e: String| (line.number, e);
+        self.line = line.number;
         let word = |k: usize| line.words.get(k).map_or("", String::as_str);
         match (word(0), word(1)) {
             ("for", _) => {
-                let inside = self.for_loop(line, inside).map_err(fail)?;
+                let inside = self.for_loop(line, inside)?;
                 self.suite(at, inside)
             }
             ("if" | "elif", _) => {
                 let mut reader = self.reader(&line.words[1..], &inside);
-                let condition = reader.expr().map_err(fail)?;
-                reader.end(":").map_err(fail)?;
+                let condition = reader.expr()?;
+                reader.end(":")?;
                 let mut yes = inside.under(condition.clone());
                 yes.time.push(Tick::At(0));
                 let mut next = self.suite(at, yes)?;
@@ -271,8 +284,7 @@ impl Parser<'_> {
             }
             ("with", "T.init") => {
                 let first = inside.first.clone();
-                let first =
-                    first.ok_or_else(|| fail("an initialisation outside of blocks".into()))?;
+                let first = first.ok_or("an initialisation outside of blocks")?;
                 self.suite(at, inside.under(first))
             }
             ("pass", _) => Ok(at + 1),
@@ -281,38 +293,41 @@ impl Parser<'_> {
             }
             ("T.evaluate", "(") if word(2).parse::<i64>().is_ok() && word(3) == ")" => Ok(at + 1),
             ("T.assume", "(") => {
+                let mut reader = self.reader(&line.words[2..], &inside);
+                let e = reader.expr()?;
                 self.program.assumptions += 1;
+                self.program.facts.extend(self.program.fact(e, inside.loops, inside.condition));
                 Ok(at + 1)
             }
             ("T.where", "(") => {
                 if inside.stores != self.program.stmts.len() {
-                    return Err(fail("a predicate after a store".into()));
+                    return Err("a predicate after a store".into());
                 }
                 let mut reader = self.reader(&line.words[2..], &inside);
-                let condition = reader.expr().map_err(fail)?;
-                reader.end(")").map_err(fail)?;
+                let condition = reader.expr()?;
+                reader.end(")")?;
                 around.condition = around.condition.clone().and(condition);
                 Ok(at + 1)
             }
             (name, ":") if word(3) == "=" => {
                 let mut reader = self.reader(&line.words[4..], &inside);
-                let value = reader.expr().map_err(fail)?;
-                reader.end("").map_err(fail)?;
+                let value = reader.expr()?;
+                reader.end("")?;
                 if value.loads() {
-                    return Err(fail(format!("`{name}` depends on data")));
+                    return Err(format!("`{name}` depends on data"));
                 }
                 around.names.insert(name.to_owned(), Name::Value(value));
                 Ok(at + 1)
             }
             (_, "=" | ",") => {
-                self.definition(line, &inside, around).map_err(fail)?;
+                self.definition(line, &inside, around)?;
                 Ok(at + 1)
             }
             (_, "[") => {
-                self.store(line, inside).map_err(fail)?;
+                self.store(line, inside)?;
                 Ok(at + 1)
             }
-            (word, _) => Err(fail(format!("a line that begins with `{word}` is not understood"))),
+            (word, _) => Err(format!("a line that begins with `{word}` is not understood")),
         }
     }
 
@@ -390,14 +405,17 @@ impl Parser<'_> {
             }
             ("T.axis.spatial" | "T.axis.reduce" | "T.axis.S" | "T.axis.R", [name]) => {
                 reader.expect("(")?;
-                let first = if reader.peek() == "(" {
-                    reader.expect("(")?;
-                    let range = reader.arguments()?;
-                    range.first().cloned().ok_or("an empty range")?
-                } else {
+                // A range in brackets, or an extent.
+                let mut range = Vec::new();
+                if reader.eat("(") {
+                    range = reader.list(")")?;
+                }
+                if range.len() != 2 || !reader.eat(")") {
+                    reader.at = 1;
                     reader.expr()?;
-                    Expr::Int(0)
-                };
+                    range = vec![Expr::Int(0)];
+                }
+                let first = range.swap_remove(0);
                 reader.expect(",")?;
                 let value = reader.expr()?;
                 reader.expect(")")?;
