@@ -11,7 +11,7 @@ use tilewright_check::judge::{Judged, Oracle, Wrong};
 use tilewright_check::proof::Proof;
 use tilewright_check::set::{Affine, Row, System};
 
-use crate::simplex::{Outcome, contradiction};
+use crate::simplex::{Outcome, contradiction, gcd};
 
 /// Splits inside of each other.
 const DEPTH: usize = 24;
@@ -123,10 +123,6 @@ impl Derived {
     fn content(&self) -> i128 {
         self.of.terms.values().fold(0, |g, c| gcd(g, *c))
     }
-}
-
-pub(crate) fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a.abs() } else { gcd(b, a % b) }
 }
 
 /// Rows that a proof adds before it goes on: each with its divisor, and the factors of the rows that it is of.

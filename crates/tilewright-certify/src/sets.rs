@@ -55,7 +55,7 @@ impl Names {
     }
 
     fn index(&self, e: &Expr) -> Found<String> {
-        let not = || Err(format!("`{e}` is not affine"));
+        let not = || Err(format!("`{e:?}` is not affine"));
         Ok(match e {
             Expr::Int(v) => format!("({v})"),
             Expr::Var(v) => self.of.get(v).cloned().ok_or("a variable without a name")?,
@@ -80,7 +80,7 @@ impl Names {
     }
 
     fn condition(&self, e: &Expr, holds: bool) -> Found<String> {
-        let Expr::Op(op, args) = e else { return Err(format!("`{e}` is no condition")) };
+        let Expr::Op(op, args) = e else { return Err(format!("`{e:?}` is no condition")) };
         Ok(match (op.as_str(), args.as_slice()) {
             ("true" | "false", []) => {
                 if (op == "true") == holds { "0 = 0" } else { "0 = 1" }.to_owned()
@@ -101,7 +101,7 @@ impl Names {
                 };
                 format!("{} {sign} {}", self.index(a)?, self.index(b)?)
             }
-            _ => return Err(format!("`{e}` is no condition of indices")),
+            _ => return Err(format!("`{e:?}` is no condition of indices")),
         })
     }
 
@@ -179,8 +179,9 @@ impl Names {
     fn bound(&self, e: &Expr, level: usize) -> String {
         let Expr::Op(op, args) = e else {
             return match e {
+                Expr::Int(v) => v.to_string(),
                 Expr::Var(v) => self.of.get(v).cloned().unwrap_or_default(),
-                e => e.to_string(),
+                e => format!("{e:?}"),
             };
         };
         let own = match op.as_str() {
@@ -197,9 +198,13 @@ impl Names {
             ("not", [a]) => format!("not {}", self.bound(a, own)),
             ("neg", [a]) => format!("0 - {}", self.bound(a, own)),
             (op, [a, b]) => format!("{} {op} {}", self.bound(a, own), self.bound(b, own + 1)),
-            _ => e.to_string(),
+            _ => format!("{e:?}"),
         };
-        if own < level || op == "not" && level > 0 || op == "neg" { format!("({text})") } else { text }
+        if own < level || op == "not" && level > 0 || op == "neg" {
+            format!("({text})")
+        } else {
+            text
+        }
     }
 }
 

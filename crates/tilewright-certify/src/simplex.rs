@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 use tilewright_check::set::Affine;
 
-use crate::search::gcd;
+pub(crate) fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
+}
 
 /// Pivots of one program.
 const PIVOTS: usize = 400;

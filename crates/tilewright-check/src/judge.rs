@@ -75,6 +75,39 @@ enum Value<'a> {
     Given { param: usize, indices: Vec<Affine> },
 }
 
+impl<'a> Value<'a> {
+    /// Another expression at the same place; its loads have numbers from `from`.
+    fn with(&self, e: &'a Expr, from: usize) -> Value<'a> {
+        match self {
+            Value::At { stmt, place, .. } => {
+                Value::At { stmt: *stmt, e, place: place.clone(), first: from }
+            }
+            given => given.clone(),
+        }
+    }
+
+    /// The operator and its operands.
+    fn parts(&self) -> Option<(&'a str, Vec<Value<'a>>)> {
+        let Value::At { e: Expr::Op(op, args), first, .. } = self else { return None };
+        let mut from = *first;
+        let each = |e: &'a Expr| {
+            from += count(e);
+            self.with(e, from - count(e))
+        };
+        Some((op, args.iter().map(each).collect()))
+    }
+
+    /// The load that it is, and its place.
+    fn load(&self) -> Option<(Load, &Place)> {
+        match self {
+            Value::At { stmt, e: Expr::Load(..), place, first } => {
+                Some((Load { stmt: *stmt, read: *first }, place))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Values inside of each other.
 const DEPTH: usize = 200;
 
@@ -287,40 +320,50 @@ impl<'a> Judge<'a, '_> {
         depth: usize,
     ) -> Judged<()> {
         let depth = depth.checked_sub(1).ok_or("the values are too deep")?;
-        let Value::At { stmt, e, place, first } = value else {
-            return Err("a value that was given changes something".into());
+        let sources = match (self.chosen(value, system)?, value.load()) {
+            (Some(chosen), _) => Some(chosen),
+            (None, Some((load, place))) => Some(self.sources(side, load, place, system)?),
+            (None, None) => None,
         };
-        let part =
-            |e: &'a Expr, first: usize| Value::At { stmt: *stmt, e, place: place.clone(), first };
-        match e {
-            e if e.constant() == Some(wanted) => Ok(()),
-            Expr::Load(..) => {
-                let load = Load { stmt: *stmt, read: *first };
-                for (value, system) in self.sources(side, load, place, system)? {
-                    self.constant(side, &value, wanted, &system, depth)?;
-                }
-                Ok(())
+        for (value, system) in sources.iter().flatten() {
+            self.constant(side, value, wanted, system, depth)?;
+        }
+        match (value, value.parts()) {
+            _ if sources.is_some() => Ok(()),
+            (Value::At { e, .. }, _) if e.constant() == Some(wanted) => Ok(()),
+            // Both, since a float that is not finite makes no zero of one.
+            (_, Some(("*", parts))) if wanted == 0.0 => {
+                parts.iter().try_for_each(|p| self.constant(side, p, wanted, system, depth))
             }
-            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
-                ("*", [x, y]) if wanted == 0.0 => {
-                    // Both, since a float that is not finite makes no zero of one.
-                    self.constant(side, &part(x, *first), wanted, system, depth)?;
-                    self.constant(side, &part(y, first + count(x)), wanted, system, depth)
-                }
-                ("T.if_then_else" | "T.Select", [c, x, y]) if !c.loads() => {
-                    for (holds, e, first) in [(true, x, *first), (false, y, first + count(x))] {
-                        for system in system.given(c, holds, place)? {
-                            if !self.void(&system)? {
-                                self.constant(side, &part(e, first), wanted, &system, depth)?;
-                            }
-                        }
-                    }
-                    Ok(())
-                }
-                _ => Err("an operand changes something".into()),
-            },
             _ => Err("an operand changes something".into()),
         }
+    }
+
+    /// The sides of a choice that indices make, each with the points at which it is taken; `None` for other
+    /// values.
+    fn chosen(
+        &mut self,
+        value: &Value<'a>,
+        system: &System,
+    ) -> Judged<Option<Vec<(Value<'a>, System)>>> {
+        let (Some(("T.if_then_else" | "T.Select", parts)), Value::At { place, .. }) =
+            (value.parts(), value)
+        else {
+            return Ok(None);
+        };
+        let [Value::At { e: c, .. }, x, y] = parts.as_slice() else { return Ok(None) };
+        if c.loads() {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        for (holds, side) in [(true, x), (false, y)] {
+            for system in system.given(c, holds, place)? {
+                if !self.void(&system)? {
+                    out.push((side.clone(), system));
+                }
+            }
+        }
+        Ok(Some(out))
     }
 
     fn bounds(&mut self) -> Judged<()> {
@@ -503,54 +546,44 @@ impl<'a> Judge<'a, '_> {
     /// Shows that two values are the same at all points of a system.
     fn same(&mut self, a: &Value<'a>, b: &Value<'a>, system: &System, depth: usize) -> Judged<()> {
         let depth = depth.checked_sub(1).ok_or("the values are too deep")?;
-        for (side, value) in [a, b].into_iter().enumerate() {
-            if let Value::At { stmt, e: Expr::Op(op, args), place, first } = value
-                && let ("T.if_then_else" | "T.Select", [c, x, y]) = (op.as_str(), args.as_slice())
-                && !c.loads()
-            {
-                for (holds, e, first) in [(true, x, *first), (false, y, first + count(x))] {
-                    let (stmt, place) = (*stmt, place.clone());
-                    let chosen = Value::At { stmt, e, place: place.clone(), first };
-                    for system in system.given(c, holds, &place)? {
-                        if self.void(&system)? {
-                            continue;
-                        }
-                        let [a, b] = if side == 0 { [&chosen, b] } else { [a, &chosen] };
-                        self.same(a, b, &system, depth)?;
-                    }
-                }
-                return Ok(());
-            }
+        if let Some(chosen) = self.chosen(a, system)? {
+            return chosen.iter().try_for_each(|(a, system)| self.same(a, b, system, depth));
         }
-        let loads = [a, b].map(|v| match v {
-            Value::At { stmt, e: Expr::Load(..), place, first } => {
-                Some((Load { stmt: *stmt, read: *first }, place.clone()))
-            }
-            _ => None,
-        });
-        if let [Some((x, at)), Some((y, there))] = &loads {
-            let claims = self.c.claims.iter().filter(|c| c.loads == [*x, *y]);
+        if let Some(chosen) = self.chosen(b, system)? {
+            return chosen.iter().try_for_each(|(b, system)| self.same(a, b, system, depth));
+        }
+        if let (Some((x, at)), Some((y, there))) = (a.load(), b.load()) {
             let mut place = at.clone();
             place.extend(there.clone());
             let mut system = system.clone();
-            let mut targets = Vec::new();
-            for claim in claims {
-                let rows = system.alternatives(&claim.condition, true, &place);
-                targets.extend(rows?);
-            }
+            let targets = self.claimed([x, y], &mut system, &place)?;
             if !targets.is_empty() {
                 return self.need(&system, &targets);
             }
         }
-        for (side, load) in loads.iter().enumerate() {
-            let Some((load, place)) = load else { continue };
-            for (value, system) in self.sources(side, *load, place, system)? {
-                let [a, b] = if side == 0 { [&value, b] } else { [a, &value] };
-                self.same(a, b, &system, depth)?;
-            }
-            return Ok(());
+        if let Some((load, place)) = a.load() {
+            let sources = self.sources(0, load, place, system)?;
+            return sources.iter().try_for_each(|(a, system)| self.same(a, b, system, depth));
+        }
+        if let Some((load, place)) = b.load() {
+            let sources = self.sources(1, load, place, system)?;
+            return sources.iter().try_for_each(|(b, system)| self.same(a, b, system, depth));
         }
         self.operators(a, b, system, depth)
+    }
+
+    /// Where two loads are claimed to be equal.
+    fn claimed(
+        &self,
+        loads: [Load; 2],
+        system: &mut System,
+        place: &Place,
+    ) -> Judged<Vec<Vec<Row>>> {
+        let mut targets = Vec::new();
+        for claim in self.c.claims.iter().filter(|c| c.loads == loads) {
+            targets.extend(system.alternatives(&claim.condition, true, place)?);
+        }
+        Ok(targets)
     }
 
     /// Values that are no loads of what the functions wrote.
@@ -570,38 +603,30 @@ impl<'a> Judge<'a, '_> {
                 self.need(&system, &[equal(&x, y)?])
             }
             (
-                Value::At { stmt: s, e: x, place: p, first: i },
-                Value::At { stmt: t, e: y, place: q, first: j },
+                Value::At { stmt: s, e: x, place: p, .. },
+                Value::At { stmt: t, e: y, place: q, .. },
             ) => {
                 let mut with = system.clone();
                 if let (Ok(x), Ok(y)) = (with.affine(x, p), with.affine(y, q)) {
                     return self.need(&with, &[equal(&[x], &[y])?]);
                 }
-                match (x, y) {
-                    (Expr::Literal(x), Expr::Literal(y)) if x == y => Ok(()),
-                    (Expr::Op(f, xs), Expr::Op(g, ys)) if f == g && xs.len() == ys.len() => {
-                        let (mut i, mut j) = (*i, *j);
-                        for (e, o) in xs.iter().zip(ys) {
-                            let a = Value::At { stmt: *s, e, place: p.clone(), first: i };
-                            let b = Value::At { stmt: *t, e: o, place: q.clone(), first: j };
-                            self.same(&a, &b, system, depth)?;
-                            (i, j) = (i + count(e), j + count(o));
-                        }
-                        Ok(())
+                match (a.parts(), b.parts()) {
+                    (None, None) if x == y => Ok(()),
+                    (Some((f, xs)), Some((g, ys))) if f == g && xs.len() == ys.len() => {
+                        let mut pairs = xs.iter().zip(&ys);
+                        pairs.try_for_each(|(x, y)| self.same(x, y, system, depth))
                     }
-                    _ => Err(self.differ(*s, *t).into()),
+                    _ => {
+                        let [first, second] = &self.c.programs;
+                        let lines = [first.stmts[*s].line, second.stmts[*t].line];
+                        let [s, t] = lines;
+                        Err(format!("the stores at lines {s} and {t} are of other expressions")
+                            .into())
+                    }
                 }
             }
             _ => Err("a value that was given meets another one".into()),
         }
-    }
-
-    fn differ(&self, s: usize, t: usize) -> String {
-        let [a, b] = &self.c.programs;
-        format!(
-            "the stores at lines {} and {} are of other expressions",
-            a.stmts[s].line, b.stmts[t].line
-        )
     }
 
     fn outputs(&mut self) -> Judged<()> {
@@ -624,16 +649,8 @@ impl<'a> Judge<'a, '_> {
                 // The second one has that cell.
                 let inside = system.alternatives(&stmts[1].condition, true, &place);
                 self.need(&system, &inside?)?;
-                let values = [0, 1].map(|side| {
-                    let e = &self.c.programs[side].stmts[ends[side]];
-                    (ends[side], e)
-                });
-                let loads = values.map(|(stmt, _)| Load { stmt, read: 0 });
-                let claims: Vec<_> = self.c.claims.iter().filter(|c| c.loads == loads).collect();
-                let mut targets = Vec::new();
-                for claim in claims {
-                    targets.extend(system.alternatives(&claim.condition, true, &place)?);
-                }
+                let loads = ends.map(|stmt| Load { stmt, read: 0 });
+                let targets = self.claimed(loads, &mut system, &place)?;
                 if targets.is_empty() {
                     return Err(
                         format!("nothing says that parameter {k} is the same at the end").into()

@@ -3,8 +3,6 @@
 //! Iteration variables of blocks stand for their values, so that all is said of loops. A statement runs
 //! at the points of its loops at which its condition holds, in the order of its `time`.
 
-use std::fmt;
-
 /// A loop variable or a size, by its number.
 pub type Var = usize;
 
@@ -70,34 +68,6 @@ impl Expr {
             Expr::Load(..) => true,
             Expr::Op(_, args) => args.iter().any(Expr::loads),
             _ => false,
-        }
-    }
-}
-
-impl fmt::Display for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, args: &[Expr]| {
-            args.iter()
-                .enumerate()
-                .try_for_each(|(k, a)| write!(f, "{}{a}", if k > 0 { ", " } else { "" }))
-        };
-        match self {
-            Expr::Int(v) => write!(f, "{v}"),
-            Expr::Literal(text) => f.write_str(text),
-            Expr::Var(v) => write!(f, "v{v}"),
-            Expr::Load(b, at) => {
-                write!(f, "b{b}[")?;
-                list(f, at)?;
-                f.write_str("]")
-            }
-            Expr::Op(op, args) => match args.as_slice() {
-                [a, b] if !op.starts_with(char::is_alphabetic) => write!(f, "({a} {op} {b})"),
-                args => {
-                    write!(f, "{op}(")?;
-                    list(f, args)?;
-                    f.write_str(")")
-                }
-            },
         }
     }
 }

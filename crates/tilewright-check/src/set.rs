@@ -111,7 +111,7 @@ impl System {
 
     /// An index expression at a place.
     pub fn affine(&mut self, e: &Expr, place: &Place) -> Fine<Affine> {
-        let not = || Err(format!("`{e}` is not affine"));
+        let not = || Err(format!("`{e:?}` is not affine"));
         Ok(match e {
             Expr::Int(v) => Affine::constant(*v),
             Expr::Var(v) => match place.get(v) {
@@ -149,7 +149,7 @@ impl System {
 
     /// A condition as alternatives, of which at least one holds where it does. Quotients are added here.
     pub fn alternatives(&mut self, e: &Expr, holds: bool, place: &Place) -> Fine<Vec<Vec<Row>>> {
-        let Expr::Op(op, args) = e else { return Err(format!("`{e}` is no condition")) };
+        let Expr::Op(op, args) = e else { return Err(format!("`{e:?}` is no condition")) };
         Ok(match (op.as_str(), args.as_slice()) {
             ("true", []) => {
                 if holds {
@@ -180,7 +180,7 @@ impl System {
                 let difference = self.affine(b, place)?.plus(&self.affine(a, place)?, -1)?;
                 compared(op, holds, &difference)?
             }
-            _ => return Err(format!("`{e}` is no condition of indices")),
+            _ => return Err(format!("`{e:?}` is no condition of indices")),
         })
     }
 
