@@ -353,3 +353,49 @@ fn a_map_that_is_not_injective_is_refused() {
     let why = certify(r.before.trim(), r.after.trim(), &[r.layouts[0].to_owned()]);
     assert!(why.expect_err("it has no map").contains("parameter 1 has other axes and no map"));
 }
+
+/// Whatever a file holds, the checker ends with an answer.
+#[test]
+fn files_of_any_content_get_an_answer() {
+    let mut state = 38u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below.max(1)
+    };
+    const WORDS: [&str; 12] = [
+        "(",
+        ")",
+        "[",
+        ":",
+        "-",
+        "0",
+        "99999999999999999999999999999999999999",
+        "T.",
+        "where",
+        "\n",
+        "for",
+        "out7",
+    ];
+    for r in REWRITES {
+        let right = certificate(r, r.after).expect("it is right");
+        for _ in 0..150 {
+            let mut text = right.clone();
+            for _ in 0..1 + random(3) {
+                let (at, end) = (random(text.len()), random(6));
+                let end = (at + end).min(text.len());
+                text.replace_range(at..end, WORDS[random(WORDS.len())]);
+            }
+            if let Err(fault) = check(&text) {
+                assert!(fault.line <= text.lines().count() + 1, "{fault}");
+            }
+        }
+    }
+    let deep = format!("    B[0] = {}A[0]", "(".repeat(100_000));
+    let text = format!("{}\n", REWRITES[2].after.trim()) + &deep;
+    assert!(certify(&text, &text, &[]).is_err());
+    let long =
+        format!("{}\n    B[0] = A[0]{}", REWRITES[2].after.trim(), " + A[0]".repeat(100_000));
+    assert!(certify(&long, &long, &[]).is_err());
+    let minus = text.replace('(', "- ");
+    assert!(certify(&minus, &minus, &[]).is_err());
+}

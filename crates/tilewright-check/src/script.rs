@@ -17,6 +17,13 @@ pub struct Line {
     words: Vec<String>,
 }
 
+impl Line {
+    /// The words from one on.
+    fn from(&self, at: usize) -> &[String] {
+        self.words.get(at..).unwrap_or_default()
+    }
+}
+
 /// The words of a text.
 ///
 /// # Errors
@@ -83,6 +90,9 @@ pub fn lines(text: &str, first: usize) -> Parsed<Vec<Line>> {
     Ok(out)
 }
 
+/// Deepest nesting of an expression, each level of operators counted, and of statements.
+const DEEPEST: usize = 1500;
+
 /// What a name stands for.
 #[derive(Clone)]
 enum Name {
@@ -115,7 +125,7 @@ impl Around {
 pub fn expression(text: &str, names: &[(String, Expr)]) -> Result<Vec<Expr>, String> {
     let words = words(text)?;
     let names = names.iter().map(|(n, e)| (n.clone(), Name::Value(e.clone()))).collect();
-    let mut reader = Reader { words: &words, at: 0, names: &names, buffers: &[] };
+    let mut reader = Reader { words: &words, at: 0, depth: 0, names: &names, buffers: &[] };
     let list = reader.list("")?;
     match reader.next() {
         "" => Ok(list),
@@ -151,7 +161,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn reader<'r>(&'r self, words: &'r [String], around: &'r Around) -> Reader<'r> {
-        Reader { words, at: 0, names: &around.names, buffers: &self.program.buffers }
+        Reader { words, at: 0, depth: 0, names: &around.names, buffers: &self.program.buffers }
     }
 
     /// Reads the function whose head is a line; the line after it.
@@ -181,7 +191,7 @@ impl Parser<'_> {
                 around.names.insert(name, Name::Handle(place));
                 place += 1;
             } else if kind == "T.Buffer" {
-                let mut reader = self.reader(&line.words[at..], around);
+                let mut reader = self.reader(line.from(at), around);
                 let (shape, dtype) = reader.shape()?;
                 at += reader.at;
                 self.buffer(name, shape, dtype, Some(place), around);
@@ -195,7 +205,7 @@ impl Parser<'_> {
                 at += 1;
             }
         }
-        match &line.words[(at + 1).min(line.words.len())..] {
+        match line.from(at + 1) {
             [colon] if colon == ":" => Ok(()),
             _ => Err("the head of the function is not understood".into()),
         }
@@ -256,6 +266,9 @@ impl Parser<'_> {
         let lines = self.lines;
         let line = &lines[at];
         self.line = line.number;
+        if inside.time.len() > DEEPEST {
+            return Err("the statements are too deep".into());
+        }
         let word = |k: usize| line.words.get(k).map_or("", String::as_str);
         match (word(0), word(1)) {
             ("for", _) => {
@@ -263,7 +276,7 @@ impl Parser<'_> {
                 self.suite(at, inside)
             }
             ("if" | "elif", _) => {
-                let mut reader = self.reader(&line.words[1..], &inside);
+                let mut reader = self.reader(line.from(1), &inside);
                 let condition = reader.expr()?;
                 reader.end(":")?;
                 let mut yes = inside.under(condition.clone());
@@ -293,7 +306,7 @@ impl Parser<'_> {
             }
             ("T.evaluate", "(") if word(2).parse::<i64>().is_ok() && word(3) == ")" => Ok(at + 1),
             ("T.assume", "(") => {
-                let mut reader = self.reader(&line.words[2..], &inside);
+                let mut reader = self.reader(line.from(2), &inside);
                 let e = reader.expr()?;
                 self.program.assumptions += 1;
                 self.program.facts.extend(self.program.fact(e, inside.loops, inside.condition));
@@ -303,14 +316,14 @@ impl Parser<'_> {
                 if inside.stores != self.program.stmts.len() {
                     return Err("a predicate after a store".into());
                 }
-                let mut reader = self.reader(&line.words[2..], &inside);
+                let mut reader = self.reader(line.from(2), &inside);
                 let condition = reader.expr()?;
                 reader.end(")")?;
                 around.condition = around.condition.clone().and(condition);
                 Ok(at + 1)
             }
             (name, ":") if word(3) == "=" => {
-                let mut reader = self.reader(&line.words[4..], &inside);
+                let mut reader = self.reader(line.from(4), &inside);
                 let value = reader.expr()?;
                 reader.end("")?;
                 if value.loads() {
@@ -347,7 +360,7 @@ impl Parser<'_> {
         if !KINDS.contains(&kind) {
             return Err(format!("`{kind}` is no loop that is understood"));
         }
-        let mut reader = self.reader(&line.words[of + 2..], &inside);
+        let mut reader = self.reader(line.from(of + 2), &inside);
         reader.expect("(")?;
         let args = reader.arguments()?;
         reader.end(":")?;
@@ -381,7 +394,7 @@ impl Parser<'_> {
         let eq = line.words.iter().position(|w| w == "=").ok_or("no `=`")?;
         let names: Vec<String> = line.words[..eq].iter().filter(|w| *w != ",").cloned().collect();
         let kind = line.words.get(eq + 1).cloned().unwrap_or_default();
-        let mut reader = self.reader(&line.words[eq + 2..], inside);
+        let mut reader = self.reader(line.from(eq + 2), inside);
         match (kind.as_str(), names.as_slice()) {
             ("T.match_buffer", [name]) => {
                 reader.expect("(")?;
@@ -516,6 +529,7 @@ fn bind(around: &mut Around, name: &str, value: Expr, first: Option<Expr>) {
 struct Reader<'a> {
     words: &'a [String],
     at: usize,
+    depth: usize,
     names: &'a HashMap<String, Name>,
     buffers: &'a [Buffer],
 }
@@ -633,6 +647,16 @@ impl Reader<'_> {
     }
 
     fn binary(&mut self, level: usize) -> Result<Expr, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("the expression is too deep".into());
+        }
+        let e = self.at_level(level);
+        self.depth -= 1;
+        e
+    }
+
+    fn at_level(&mut self, level: usize) -> Result<Expr, String> {
         const LEVELS: [&[&str]; 5] = [
             &["or"],
             &["and"],
@@ -645,7 +669,12 @@ impl Reader<'_> {
             return Ok(Expr::op("not", vec![self.binary(2)?]));
         }
         let mut left = self.binary(level + 1)?;
+        let mut chain = 0;
         while ops.contains(&self.peek()) {
+            chain += 1;
+            if chain > DEEPEST {
+                return Err("the expression is too long".into());
+            }
             let op = self.next().to_owned();
             left = Expr::Op(op, vec![left, self.binary(level + 1)?]);
             if level == 2 && ops.contains(&self.peek()) {
@@ -659,7 +688,7 @@ impl Reader<'_> {
         if !self.eat("-") {
             return self.atom();
         }
-        Ok(match self.unary()? {
+        Ok(match self.binary(usize::MAX)? {
             Expr::Int(v) => Expr::Int(-v),
             e => Expr::op("neg", vec![e]),
         })

@@ -11,6 +11,9 @@ use crate::program::{Expr, Var};
 /// A number that became too large, or an expression that is not affine.
 pub type Fine<T> = Result<T, String>;
 
+/// Alternatives of one condition.
+const ALTERNATIVES: usize = 1 << 12;
+
 /// A constant and coefficients of unknowns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Affine {
@@ -170,6 +173,9 @@ impl System {
                 let a = self.alternatives(a, holds, place)?;
                 let b = self.alternatives(b, holds, place)?;
                 if (op == "and") == holds {
+                    if a.len().saturating_mul(b.len()) > ALTERNATIVES {
+                        return Err("a condition has too many alternatives".into());
+                    }
                     let pairs = a.iter().flat_map(|x| b.iter().map(|y| [x.as_slice(), y].concat()));
                     pairs.collect()
                 } else {
