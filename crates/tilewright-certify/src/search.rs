@@ -86,32 +86,34 @@ fn cover(rows: &[Row], targets: &[Vec<Row>], depth: usize, left: &mut usize) -> 
     Some(Proof::Split(on, Box::new(yes), Box::new(no)))
 }
 
+/// Rows by their numbers, each with a factor.
+type Factors = BTreeMap<usize, i128>;
+
 /// A row that follows from others, with their factors.
 #[derive(Clone)]
 struct Derived {
     of: Affine,
     is_zero: bool,
-    factors: BTreeMap<usize, i128>,
+    factors: Factors,
+    /// Those by which the negative of an equality follows.
+    back: Factors,
 }
 
 impl Derived {
-    /// `self + k * other`, where `other` is an equality, or `k` is not negative.
+    /// `self + k * other`, where `other` is an equality, or `k` is not negative and `self` is none.
     fn plus(&mut self, other: &Derived, k: i128) -> Option<()> {
         self.of = self.of.plus(&other.of, k).ok()?;
-        for (at, f) in &other.factors {
-            let sum = f.checked_mul(k)?.checked_add(self.factors.get(at).copied().unwrap_or(0))?;
-            self.factors.insert(*at, sum);
-        }
-        self.factors.retain(|_, f| *f != 0);
-        Some(())
+        add(&mut self.factors, other, k)?;
+        if self.is_zero { add(&mut self.back, other, k.checked_neg()?) } else { Some(()) }
     }
 
-    fn nothing() -> Derived {
-        Derived { of: Affine::default(), is_zero: false, factors: BTreeMap::new() }
+    fn nothing(is_zero: bool) -> Derived {
+        let (factors, back) = Default::default();
+        Derived { of: Affine::default(), is_zero, factors, back }
     }
 
     fn scaled(&self, k: i128) -> Option<Derived> {
-        let mut out = Derived { is_zero: self.is_zero, ..Derived::nothing() };
+        let mut out = Derived::nothing(self.is_zero);
         out.plus(self, k)?;
         Some(out)
     }
@@ -123,6 +125,16 @@ impl Derived {
     fn content(&self) -> i128 {
         self.of.terms.values().fold(0, |g, c| gcd(g, *c))
     }
+}
+
+/// Adds the factors of a row that is taken `k` times.
+fn add(to: &mut Factors, row: &Derived, k: i128) -> Option<()> {
+    for (at, f) in if k < 0 { &row.back } else { &row.factors } {
+        let old = to.get(at).copied().unwrap_or(0);
+        to.insert(*at, f.checked_mul(k.checked_abs()?)?.checked_add(old)?);
+    }
+    to.retain(|_, f| *f != 0);
+    Some(())
 }
 
 /// Rows that a proof adds before it goes on: each with its divisor, and the factors of the rows that it is of.
@@ -183,6 +195,7 @@ fn void(rows: &[Row], depth: usize, left: &mut usize) -> Option<Proof> {
         of: r.of.clone(),
         is_zero: r.is_zero,
         factors: BTreeMap::from([(at, 1)]),
+        back: if r.is_zero { BTreeMap::from([(at, -1)]) } else { BTreeMap::new() },
     };
     let work = rows.iter().enumerate().map(derived).collect();
     let mut r = Refutation { rows: rows.to_vec(), base: rows.len(), cuts: Vec::new(), work };
@@ -194,7 +207,7 @@ fn void(rows: &[Row], depth: usize, left: &mut usize) -> Option<Proof> {
         let list: Vec<(&Affine, bool)> = r.work.iter().map(|d| (&d.of, d.is_zero)).collect();
         match contradiction(&list)? {
             Outcome::Factors(factors) => {
-                let mut sum = Derived::nothing();
+                let mut sum = Derived::nothing(false);
                 for (d, k) in r.work.iter().zip(factors) {
                     sum.plus(d, k)?;
                 }
@@ -224,7 +237,8 @@ impl Refutation {
         of.terms.values_mut().for_each(|c| *c /= by);
         self.cuts.push((by, d.factors.iter().map(|(at, f)| (*at, *f)).collect()));
         self.rows.push(Row::nonneg(of.clone()));
-        Derived { of, is_zero: false, factors: BTreeMap::from([(self.rows.len() - 1, 1)]) }
+        let factors = BTreeMap::from([(self.rows.len() - 1, 1)]);
+        Derived { of, factors, ..Derived::nothing(false) }
     }
 
     /// Uses equalities up and rounds constants; a proof where that meets a contradiction.
@@ -255,7 +269,7 @@ impl Refutation {
                 self.work[at] = self.cut(&d, g);
                 rounded = true;
             }
-            if !rounded {
+            if !rounded && !self.join_opposites()? {
                 break;
             }
         }
@@ -264,6 +278,27 @@ impl Refutation {
         self.work.sort_by(|a, b| (&a.of.terms, a.of.constant).cmp(&(&b.of.terms, b.of.constant)));
         self.work.dedup_by(|b, a| a.of.terms == b.of.terms && !a.is_zero && !b.is_zero);
         Some(None)
+    }
+
+    /// Makes equalities of inequalities that are opposite; whether there were some.
+    fn join_opposites(&mut self) -> Option<bool> {
+        let mut known: BTreeMap<Affine, Factors> = BTreeMap::new();
+        let mut joined = Vec::new();
+        for d in self.work.iter().filter(|d| !d.is_zero && !d.of.terms.is_empty()) {
+            let negative = Affine::default().plus(&d.of, -1).ok()?;
+            match known.remove(&negative) {
+                Some(back) => {
+                    let (of, factors) = (d.of.clone(), d.factors.clone());
+                    joined.push((negative, Derived { of, is_zero: true, factors, back }));
+                }
+                None => drop(known.insert(d.of.clone(), d.factors.clone())),
+            }
+        }
+        for (negative, eq) in &joined {
+            self.work.retain(|d| d.is_zero || d.of != eq.of && d.of != *negative);
+            self.work.push(eq.clone());
+        }
+        Some(!joined.is_empty())
     }
 
     /// Rounds rows in which some unknowns are replaced by their ends, so that what is left has a common divisor;

@@ -95,6 +95,29 @@ def f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):
         faults: &["B[i + 11] = A[i]", "B[i + 12] = A[i + 12]"],
     },
     Rewrite {
+        what: "overcompute: a sum of an open number of values, in tiles of eight with zeros behind",
+        before: "
+def f(a: T.handle, B: T.Buffer((1,), \"float32\"), n: T.int64):
+    A = T.match_buffer(a, ((n + 7) // 8, 8), \"float32\")
+    for io, ii in T.grid((n + 7) // 8, 8):
+        T.assume(io * 8 + ii < n or A[io, ii] == T.float32(0.0))
+    B[0] = T.float32(0.0)
+    for i in range(n):
+        B[0] = B[0] + A[i // 8, i % 8]
+",
+        after: "
+def f(a: T.handle, B: T.Buffer((1,), \"float32\"), n: T.int64):
+    A = T.match_buffer(a, ((n + 7) // 8, 8), \"float32\")
+    for io, ii in T.grid((n + 7) // 8, 8):
+        T.assume(io * 8 + ii < n or A[io, ii] == T.float32(0.0))
+    B[0] = T.float32(0.0)
+    for io, ii in T.grid((n + 7) // 8, 8):
+        B[0] = B[0] + A[io, ii]
+",
+        layouts: &[],
+        faults: &["B[0] = B[0] + A[io, 7 - ii]", "B[0] = B[0] * A[io, ii]"],
+    },
+    Rewrite {
         what: "merging: neighbours that do not depend on each other",
         before: "
 def f(a: T.handle, b: T.handle, c: T.handle, n: T.int64):
@@ -345,7 +368,7 @@ fn rewrites_of_one_function_are_a_chain() {
 
 #[test]
 fn a_map_that_is_not_injective_is_refused() {
-    let r = &REWRITES[6];
+    let r = &REWRITES[7];
     let wrong = "layout 0 (i) to (0, (i + 3) % 8) and back (o, k) to (o * 8 + k - 3)".to_owned();
     let why = certify(r.before.trim(), r.after.trim(), &[wrong, r.layouts[1].to_owned()]);
     let why = why.expect_err("it is wrong");

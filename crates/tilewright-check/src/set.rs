@@ -15,7 +15,7 @@ pub type Fine<T> = Result<T, String>;
 const ALTERNATIVES: usize = 1 << 12;
 
 /// A constant and coefficients of unknowns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Affine {
     pub constant: i128,
     pub terms: BTreeMap<usize, i128>,
