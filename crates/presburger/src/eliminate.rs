@@ -5,6 +5,8 @@
 //!   that something is divisible.
 //! * Where all its lower (or all its upper) bounds have coefficient 1, combining each lower with each
 //!   upper bound is exact (Fourier and Motzkin).
+//! * What exists by itself, without a constraint that leads to a dimension, exists or does not: there
+//!   is a point, or there is none.
 //! * Else the least values of all that is left are functions of the rest, piece by piece: a parametric
 //!   integer program (`parametric`).
 //!
@@ -33,6 +35,7 @@ pub(crate) fn lazily(mut basic: Basic, budget: &Budget) -> Res<Basic> {
             && !by_strip(&mut next, budget)?
             && !by_shadow(&mut next, budget)?
         {
+            drop_apart(&mut basic, budget)?;
             return Ok(basic);
         }
         basic = next;
@@ -54,7 +57,8 @@ pub(crate) fn explicit(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
             continue;
         }
         relax(&mut basic)?;
-        if by_equality(&mut basic, budget)?
+        if drop_apart(&mut basic, budget)?
+            || by_equality(&mut basic, budget)?
             || by_strip(&mut basic, budget)?
             || by_shadow(&mut basic, budget)?
         {
@@ -73,6 +77,49 @@ pub(crate) fn explicit(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
         }
     }
     Ok(done)
+}
+
+/// Drops the divisions that no chain of constraints ties to a dimension, with their constraints; whether
+/// there were some. Where these have no point, there is none at all.
+fn drop_apart(basic: &mut Basic, budget: &Budget) -> Res<bool> {
+    let mut rows: Vec<Vec<Int>> = Vec::new();
+    rows.extend(basic.eqs.rows().chain(basic.ineqs.rows()).map(<[Int]>::to_vec));
+    for div in (0..basic.divs.len()).filter(|d| basic.is_explicit(*d)) {
+        rows.extend(basic.div_rows(div)?);
+    }
+    let mut tied = vec![false; basic.width()];
+    tied[1..=basic.dims].fill(true);
+    let mut grows = true;
+    while grows {
+        grows = false;
+        rows.retain(|row| {
+            let used = || (1..row.len()).filter(|c| row[*c] != 0);
+            let is_tied = used().any(|c| tied[c]);
+            if is_tied {
+                used().for_each(|c| tied[c] = true);
+                grows = true;
+            }
+            !is_tied
+        });
+    }
+    let apart: Vec<usize> = (0..basic.divs.len()).filter(|d| !tied[basic.div_col(*d)]).collect();
+    if apart.is_empty() {
+        return Ok(false);
+    }
+    let tied_row = |row: &[Int]| (1..row.len()).any(|c| row[c] != 0 && tied[c]);
+    let mut alone = basic.clone();
+    alone.eqs.retain(|row| !tied_row(row));
+    alone.ineqs.retain(|row| !tied_row(row));
+    if alone.is_empty(budget)? {
+        *basic = Basic { void: true, ..Basic::universe(basic.dims) };
+        return Ok(true);
+    }
+    basic.eqs.retain(tied_row);
+    basic.ineqs.retain(tied_row);
+    for div in apart.into_iter().rev() {
+        basic.remove_div(div);
+    }
+    Ok(true)
 }
 
 /// Explicit divisions of what merely exists exist too, and come last.

@@ -4,6 +4,8 @@
 //! differs, something is missing), 2 refused or bad input, 3 undecided.
 
 mod answer;
+mod certificate;
+mod check;
 mod compile;
 mod diff;
 mod doctor;
@@ -63,6 +65,7 @@ enum Command {
     Diff(diff::Arguments),
     Verify(verify::Arguments),
     Layout(layout::Arguments),
+    Check(check::Arguments),
     Doctor(doctor::Arguments),
     Ops(ops::Arguments),
     Completions(texts::Completions),
@@ -110,6 +113,7 @@ fn execute(arguments: Arguments) -> u8 {
         Command::Opt(a) => opt::execute(&a, &mut out),
         Command::Diff(a) => diff::execute(&a, &mut out),
         Command::Verify(a) => verify::execute(&a, &mut out),
+        Command::Check(a) => check::execute(&a, &mut out),
         Command::Layout(a) => layout::execute(&a, &mut out),
         Command::Doctor(a) => doctor::execute(&a, &mut out),
         Command::Ops(a) => ops::execute(&a, &mut out),

@@ -1,6 +1,6 @@
 //! `tilewright opt`: runs passes over a module.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tilewright_driver::passes::{self, Config};
@@ -13,6 +13,7 @@ use tilewright_schedule::table;
 use tilewright_schedule::{Permissions, Schedule};
 
 use super::answer::{Answer, Failure, Outcome};
+use super::certificate::{self, Step};
 use super::given::Given;
 use super::report;
 use super::sizes::pair;
@@ -43,6 +44,10 @@ pub struct Arguments {
     /// A schedule to apply first.
     #[arg(long, value_name = "TRACE.py")]
     schedule: Option<PathBuf>,
+    /// Write a certificate that each step keeps what functions compute, for `check`. Where none is found for a
+    /// step, the exit code is 3, and no file is written.
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
 }
 
 fn help() -> String {
@@ -69,8 +74,24 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     passes::check_config(&config, &passes)?;
     let mut module = arguments.given.load(&arguments.file)?.0;
     check_open_module(&module)?;
+    let mut certified = Vec::new();
+    let mut certify = |what: &str, module: &Module| {
+        if arguments.certificate.is_some() {
+            certified.push(Step { what: what.to_owned(), module: module.clone() });
+        }
+    };
+    certify("", &module);
+    let mut maps = Vec::new();
     if let Some(path) = &arguments.schedule {
-        module = apply_schedule(module, path, arguments.print_after_all, out)?;
+        let schedule = apply_schedule(module, path, |call, module| {
+            certify(call, module);
+            if arguments.print_after_all {
+                writeln!(out, "# after {call}\n{}", print(module).trim_end())?;
+            }
+            Ok(())
+        })?;
+        maps = certificate::maps(schedule.trace());
+        module = schedule.module().clone();
     }
     for pass in &passes {
         let mut why = Remarks::new();
@@ -80,6 +101,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         }
         let (new, trace) = result?;
         module = new;
+        certify(pass.name, &module);
         if let Some(trace) = trace.filter(|_| arguments.print_trace) {
             write!(out, "{trace}")?;
         }
@@ -92,33 +114,34 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if !arguments.print_trace && (!steps || !arguments.print_after_all) {
         writeln!(out, "{}", print(&module).trim_end())?;
     }
-    Ok(Answer::Yes)
+    match &arguments.certificate {
+        Some(path) => certificate::write(path, &certified, &maps),
+        None => Ok(Answer::Yes),
+    }
 }
 
-/// The module after a schedule script.
+/// A module with a schedule script applied to it; `after` sees each call and the module that it leaves.
 ///
 /// A module by itself has no callers, so that arguments of its functions may be
 /// transformed; where a graph function calls them they may not.
 fn apply_schedule(
     module: Module,
     path: &Path,
-    print_all: bool,
-    out: &mut impl Write,
-) -> Result<Module, Failure> {
+    mut after: impl FnMut(&str, &Module) -> io::Result<()>,
+) -> Result<Schedule, Failure> {
     let text = file::read_text(path)?;
     let source = Source::new(path.display().to_string(), text);
     let alone = module.graphs().next().is_none();
     let mut schedule = Schedule::new(module, Permissions { change_interface: alone });
     let mut failed = None;
     apply(&mut schedule, &source, |call, module| {
-        if print_all && failed.is_none() {
-            let text = format!("# after {call}\n{}", print(module).trim_end());
-            failed = writeln!(out, "{text}").err();
+        if failed.is_none() {
+            failed = after(call, module).err();
         }
         Ok(())
     })?;
     match failed {
         Some(e) => Err(e.into()),
-        None => Ok(schedule.module().clone()),
+        None => Ok(schedule),
     }
 }

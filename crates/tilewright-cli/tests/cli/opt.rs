@@ -99,3 +99,39 @@ fn diff_shows_the_first_difference_and_where_it_is() {
     assert_eq!(done.err, "");
     tilewright(&["diff", &a, "/nowhere/b.py"]).code(2).complains("/nowhere/b.py");
 }
+
+/// A schedule's steps have certificates, which are accepted until something in them is another.
+#[test]
+fn certificates_are_written_and_checked() {
+    let scratch = Scratch::new();
+    let (add, path) = (scratch.file("add.py", ADD), scratch.path("add.cert"));
+    let tiles = "sch.transform_layout('B', 'B', lambda i: [i // 2, i % 2])\nsch.split(sch.get_loops(sch.get_block('B'))[0], [2, 2])\n";
+    let tiles = scratch.file("tiles.py", tiles);
+    tilewright(&["opt", &add, "--schedule", &tiles, "--certificate", &path]).code(0);
+    let accepted = tilewright(&["check", &path]).code(0);
+    assert!(accepted.out.starts_with("accepted: 2 rewrites, "), "{}", accepted.out);
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    assert!(
+        text.contains("\nlayout 1 (i0) to (i0 // 2, i0 % 2) and back (c0, c1) to (c0 * 2 + c1)\n")
+    );
+    // A wrong pass would have stored something else, or in another place.
+    let last = text.rfind("A[vi] + T.float32(1").expect("the store");
+    for wrong in ["A[vi] - T.float32(1", "A[3 - vi] + T.float32(1"] {
+        let right = "A[vi] + T.float32(1";
+        let forged = format!("{}{wrong}{}", &text[..last], &text[last + right.len()..]);
+        let forged = scratch.file("forged.cert", forged);
+        let refused = tilewright(&["check", &forged]).code(1);
+        assert!(refused.out.starts_with(&format!("{forged}:")), "{}", refused.out);
+    }
+    let none = scratch.path("none.cert");
+    let sums = scratch.file("none.py", "sch.rfactor(sch.get_loops('B')[1], 0)\n");
+    let reduction = scratch.file(
+        "sum.py",
+        "@T.prim_func\ndef f(A: T.Buffer((2, 3, 4), 'float32'), B: T.Buffer((2,), 'float32')):\n    for i, j, k in T.grid(2, 3, 4):\n        with T.block('B'):\n            vi, vj, vk = T.axis.remap('SRR', [i, j, k])\n            with T.init():\n                B[vi] = T.float32(0)\n            B[vi] = B[vi] + A[vi, vj, vk]\n",
+    );
+    // Another order of a sum is another function of floats.
+    tilewright(&["opt", &reduction, "--schedule", &sums, "--certificate", &none])
+        .code(3)
+        .complains("has no certificate");
+    assert!(!std::path::Path::new(&none).exists());
+}

@@ -293,6 +293,34 @@ fn padding_without_coalescing() {
     }
 }
 
+/// Digits of a digit of a sum: what the sizes are is no part of what the padding says.
+#[test]
+fn padding_of_digits_of_a_digit() {
+    let [i, j] = ["i", "j"].map(Var::index);
+    let (rows, columns) = (12, 13);
+    let shifted = (&i + &j).floormod(4) + 2;
+    let digits =
+        [(&i + &j).floordiv(4), shifted.clone().floordiv(3), shifted.floormod(3), j.expr()];
+    let map = relation(&[(&i, rows), (&j, columns)], &digits);
+    let cells = cells(4);
+    let image = map.image(&cells).unwrap();
+    assert_eq!(texts(&image.shape), ["6", "2", "3", "13"]);
+    let reached: BTreeSet<[i64; 4]> = (0..rows)
+        .flat_map(|i| (0..columns).map(move |j| (i, j)))
+        .map(|(i, j)| {
+            let (quotient, rest) = ((i + j) / 4, (i + j) % 4 + 2);
+            [quotient, rest / 3, rest % 3, j]
+        })
+        .collect();
+    for at in 0..6 * 2 * 3 * 13 {
+        let point = [at / 78, at / 39 % 2, at / 13 % 3, at % 13];
+        let value = |v: &Var| cells.iter().position(|c| c == v).map(|k| point[k]);
+        let is_padding = evaluate(&image.padding, &value).unwrap() != 0;
+        assert_eq!(is_padding, !reached.contains(&point), "{point:?}");
+    }
+    assert!(map.inverse(&cells).is_ok());
+}
+
 #[test]
 fn symbolic_shapes() {
     let (i, n) = (Var::index("i"), Var::index("n"));

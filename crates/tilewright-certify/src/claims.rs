@@ -1,0 +1,395 @@
+//! Which loads of two functions have one value, found by going back in time from the outputs.
+//!
+//! A pair of loads is compared at a set of pairs of instances. What was stored to both leads to other pairs, at
+//! other sets. A set that is met again in another place grows to all instances that satisfy its linear
+//! equations, so that reductions come to an end (Verdoolaege, Janssens and Bruynooghe 2012).
+
+use std::collections::HashMap;
+
+use presburger::Relation;
+use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass, stores};
+use tilewright_check::program::{Expr, Program, Var};
+
+use crate::sets::{Found, Names, placed};
+
+/// Sets at which a pair of loads is compared before it grows.
+const EXACT: usize = 3;
+const CLAIMS: usize = 400;
+const DEPTH: usize = 100;
+/// Values inside of each other that are looked through for a number.
+const NESTED: usize = 6;
+
+pub(crate) struct Claims<'a> {
+    pub names: &'a Names,
+    pub programs: &'a [Program; 2],
+    pub flows: Vec<Flow>,
+    pub passes: Vec<Pass>,
+    /// The stores of each side of which it was asked whether they pass something on.
+    asked: Vec<(usize, usize)>,
+    pub layouts: &'a [Layout],
+    found: Vec<([Load; 2], Relation)>,
+}
+
+/// A value, as in the checker, in terms of the loops of the pair that is compared.
+#[derive(Clone)]
+enum Value<'a> {
+    At { stmt: usize, e: &'a Expr, place: HashMap<Var, Expr>, first: usize },
+    Given,
+}
+
+impl<'a> Claims<'a> {
+    pub fn new(names: &'a Names, programs: &'a [Program; 2], layouts: &'a [Layout]) -> Claims<'a> {
+        Claims {
+            names,
+            programs,
+            flows: Vec::new(),
+            passes: Vec::new(),
+            asked: Vec::new(),
+            layouts,
+            found: Vec::new(),
+        }
+    }
+
+    /// All claims that the outputs need.
+    pub fn collect(&mut self) -> Found<Vec<Claim>> {
+        let [a, b] = self.programs;
+        for k in 0..a.stmts.len() - stores(a) {
+            let ends = [stores(a) + k, stores(b) + k];
+            let (first, second) = (&a.stmts[ends[0]], &b.stmts[ends[1]]);
+            if !a.writes(first.buffer) && !b.writes(second.buffer) {
+                continue;
+            }
+            let place = first.loops.iter().map(|v| Expr::Var(*v)).collect::<Vec<_>>();
+            let cell = match self.layouts.iter().find(|l| l.param == k) {
+                Some(l) => {
+                    let at: HashMap<Var, Expr> = l.from.iter().copied().zip(place).collect();
+                    l.map.iter().map(|e| placed(e, &at)).collect()
+                }
+                None => place,
+            };
+            let same = second.loops.iter().zip(cell);
+            let condition = same.fold(first.condition.clone(), |all, (v, e)| {
+                all.and(Expr::op("==", vec![Expr::Var(*v), e]))
+            });
+            let loads = ends.map(|stmt| Load { stmt, read: 0 });
+            let set = self.names.set(&self.vars(loads), &condition)?;
+            self.found.push((loads, set));
+        }
+        let mut at = 0;
+        while at < self.found.len() {
+            let (loads, set) = self.found[at].clone();
+            self.follow(loads, &set)?;
+            at += 1;
+            if self.found.len() > CLAIMS {
+                return Err(format!("more than {CLAIMS} pairs of loads are compared"));
+            }
+        }
+        let mut claims = Vec::new();
+        for (loads, set) in &self.found {
+            for condition in self.names.conditions(set, &self.vars(*loads))? {
+                claims.push(Claim { line: 0, loads: *loads, condition });
+            }
+        }
+        Ok(claims)
+    }
+
+    fn vars(&self, loads: [Load; 2]) -> Vec<Var> {
+        let of = |side: usize| &self.programs[side].stmts[loads[side].stmt].loops;
+        of(0).iter().chain(of(1)).copied().collect()
+    }
+
+    fn is_written(&self, side: usize, load: Load) -> bool {
+        let program = &self.programs[side];
+        program.writes(program.stmts[load.stmt].reads[load.read].buffer)
+    }
+
+    fn follow(&mut self, loads: [Load; 2], set: &Relation) -> Found<()> {
+        let vars = self.vars(loads);
+        let none = HashMap::new();
+        for (a, set) in self.sources(0, loads[0], &none, set, &vars)? {
+            for (b, set) in self.sources(1, loads[1], &none, &set, &vars)? {
+                self.same(&a, &b, &set, &vars, DEPTH)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sources(
+        &mut self,
+        side: usize,
+        load: Load,
+        place: &HashMap<Var, Expr>,
+        set: &Relation,
+        vars: &[Var],
+    ) -> Found<Vec<(Value<'a>, Relation)>> {
+        let program = &self.programs[side];
+        let known = self.flow(side, load)?;
+        let mut out = Vec::new();
+        for piece in self.flows[known].pieces.clone() {
+            let here = self.within(set, &placed(&piece.condition, place), true, vars)?;
+            let Some(mut here) = here else { continue };
+            let (stmt, at) = match &piece.from {
+                From::Given => {
+                    out.push((Value::Given, here));
+                    continue;
+                }
+                From::Known(k, _) => {
+                    let e = &program.facts[*k].value;
+                    let value = Value::At { stmt: load.stmt, e, place: place.clone(), first: 0 };
+                    out.push((value, here));
+                    continue;
+                }
+                From::Store(stmt, at) => (*stmt, at),
+            };
+            let source = &program.stmts[stmt];
+            let e = source.value.as_ref().ok_or("a store without a value")?;
+            let at = at.iter().map(|e| placed(e, place));
+            let there: HashMap<Var, Expr> = source.loops.iter().copied().zip(at).collect();
+            self.ask(side, stmt)?;
+            let value = |e| Value::At { stmt, e, place: there.clone(), first: 0 };
+            for pass in self.passes.iter().filter(|p| p.side == side && p.stmt == stmt) {
+                let condition = placed(&pass.condition, &there);
+                if let (Some((x, ..)), Some(passed)) =
+                    (e.neutral(), self.within(&here, &condition, true, vars)?)
+                {
+                    out.push((value(x), passed));
+                }
+                match self.within(&here, &condition, false, vars)? {
+                    Some(rest) => here = rest,
+                    None => {
+                        here = self.names.set(vars, &Expr::op("false", Vec::new()))?;
+                        break;
+                    }
+                }
+            }
+            if !self.names.known(here.is_empty(&self.names.budget))? {
+                out.push((value(e), here));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The number of the flow of a load.
+    fn flow(&mut self, side: usize, load: Load) -> Found<usize> {
+        let known = self.flows.iter().position(|f| f.side == side && f.load == load);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        self.flows.push(crate::flow::flow(self.names, &self.programs[side], side, load)?);
+        Ok(self.flows.len() - 1)
+    }
+
+    /// Finds the instances of a store that pass their first operand on.
+    fn ask(&mut self, side: usize, stmt: usize) -> Found<()> {
+        if self.asked.contains(&(side, stmt)) {
+            return Ok(());
+        }
+        self.asked.push((side, stmt));
+        let source = &self.programs[side].stmts[stmt];
+        let Some((x, y, wanted)) = source.value.as_ref().and_then(Expr::neutral) else {
+            return Ok(());
+        };
+        if !matches!(x, Expr::Load(..)) {
+            return Ok(());
+        }
+        let here = Value::At { stmt, e: y, place: HashMap::new(), first: count(x) };
+        let found = self.constant(side, &here, wanted, NESTED)?;
+        let Some(any) = found.into_iter().reduce(|a, b| Expr::op("or", vec![a, b])) else {
+            return Ok(());
+        };
+        let set = self.names.set(&source.loops, &source.condition.clone().and(any))?;
+        if self.names.known(set.is_empty(&self.names.budget))? {
+            return Ok(());
+        }
+        let set = self.names.known(set.coalesce(&self.names.budget))?;
+        for condition in self.names.conditions(&set, &source.loops)? {
+            self.passes.push(Pass { line: 0, side, stmt, condition });
+        }
+        Ok(())
+    }
+
+    /// Conditions under which a value is a number.
+    fn constant(
+        &mut self,
+        side: usize,
+        value: &Value<'a>,
+        wanted: f64,
+        depth: usize,
+    ) -> Found<Vec<Expr>> {
+        let (Value::At { stmt, e, place, first }, Some(depth)) = (value, depth.checked_sub(1))
+        else {
+            return Ok(Vec::new());
+        };
+        let part =
+            |e: &'a Expr, first: usize| Value::At { stmt: *stmt, e, place: place.clone(), first };
+        let both = |a: &Expr, b: Expr| a.clone().and(b);
+        Ok(match e {
+            e if e.constant() == Some(wanted) => vec![Expr::truth()],
+            Expr::Load(..) => {
+                let known = self.flow(side, Load { stmt: *stmt, read: *first })?;
+                let mut out = Vec::new();
+                for piece in self.flows[known].pieces.clone() {
+                    let program = &self.programs[side];
+                    let here = placed(&piece.condition, place);
+                    match &piece.from {
+                        From::Known(k, _) if program.facts[*k].value.constant() == Some(wanted) => {
+                            out.push(here);
+                        }
+                        From::Store(stmt, at) => {
+                            let source = &program.stmts[*stmt];
+                            let at = at.iter().map(|e| placed(e, place));
+                            let place = source.loops.iter().copied().zip(at).collect();
+                            let e = source.value.as_ref().ok_or("a store without a value")?;
+                            let value = Value::At { stmt: *stmt, e, place, first: 0 };
+                            let inner = self.constant(side, &value, wanted, depth)?;
+                            out.extend(inner.into_iter().map(|c| both(&here, c)));
+                        }
+                        _ => {}
+                    }
+                }
+                out
+            }
+            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
+                ("*", [x, y]) if wanted == 0.0 => {
+                    let a = self.constant(side, &part(x, *first), wanted, depth)?;
+                    let b = self.constant(side, &part(y, first + count(x)), wanted, depth)?;
+                    a.iter().flat_map(|x| b.iter().map(|y| both(x, y.clone()))).collect()
+                }
+                ("T.if_then_else" | "T.Select", [c, x, y]) if !c.loads() => {
+                    let c = placed(c, place);
+                    let a = self.constant(side, &part(x, *first), wanted, depth)?;
+                    let b = self.constant(side, &part(y, first + count(x)), wanted, depth)?;
+                    let not = Expr::op("not", vec![c.clone()]);
+                    let a = a.into_iter().map(|x| both(&c, x));
+                    a.chain(b.into_iter().map(|y| both(&not, y))).collect()
+                }
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        })
+    }
+
+    /// The part of a set in which a condition holds; `None` where it is empty.
+    fn within(
+        &self,
+        set: &Relation,
+        e: &Expr,
+        holds: bool,
+        vars: &[Var],
+    ) -> Found<Option<Relation>> {
+        let e = if holds { e.clone() } else { Expr::op("not", vec![e.clone()]) };
+        let part = self.names.set(vars, &e)?;
+        let part = self.names.known(set.intersect(&part, &self.names.budget))?;
+        let is_empty = self.names.known(part.is_empty(&self.names.budget))?;
+        Ok((!is_empty).then_some(part))
+    }
+
+    /// Collects the pairs of loads that two values need.
+    fn same(
+        &mut self,
+        a: &Value<'a>,
+        b: &Value<'a>,
+        set: &Relation,
+        vars: &[Var],
+        depth: usize,
+    ) -> Found<()> {
+        let depth = depth.checked_sub(1).ok_or("the values are too deep")?;
+        for (side, value) in [a, b].into_iter().enumerate() {
+            if let Value::At { stmt, e: Expr::Op(op, args), place, first } = value
+                && let ("T.if_then_else" | "T.Select", [c, x, y]) = (op.as_str(), args.as_slice())
+                && !c.loads()
+            {
+                for (holds, e, first) in [(true, x, *first), (false, y, first + count(x))] {
+                    let chosen = Value::At { stmt: *stmt, e, place: place.clone(), first };
+                    if let Some(set) = self.within(set, &placed(c, place), holds, vars)? {
+                        let [a, b] = if side == 0 { [&chosen, b] } else { [a, &chosen] };
+                        self.same(a, b, &set, vars, depth)?;
+                    }
+                }
+                return Ok(());
+            }
+        }
+        let loads = [a, b].map(|v| match v {
+            Value::At { stmt, e: Expr::Load(..), place, first } => {
+                Some((Load { stmt: *stmt, read: *first }, place.clone()))
+            }
+            _ => None,
+        });
+        if let [Some((x, at)), Some((y, there))] = &loads
+            && (self.is_written(0, *x) || self.is_written(1, *y))
+        {
+            let mut place = at.clone();
+            place.extend(there.clone());
+            return self.pair([*x, *y], &place, set, vars);
+        }
+        for (side, load) in loads.iter().enumerate() {
+            let Some((load, place)) = load else { continue };
+            for (value, set) in self.sources(side, *load, place, set, vars)? {
+                let [a, b] = if side == 0 { [&value, b] } else { [a, &value] };
+                self.same(a, b, &set, vars, depth)?;
+            }
+            return Ok(());
+        }
+        if let (
+            Value::At { stmt: s, e: Expr::Op(f, xs), place: p, first: i },
+            Value::At { stmt: t, e: Expr::Op(g, ys), place: q, first: j },
+        ) = (a, b)
+            && f == g
+            && xs.len() == ys.len()
+        {
+            let (mut i, mut j) = (*i, *j);
+            for (e, o) in xs.iter().zip(ys) {
+                let a = Value::At { stmt: *s, e, place: p.clone(), first: i };
+                let b = Value::At { stmt: *t, e: o, place: q.clone(), first: j };
+                self.same(&a, &b, set, vars, depth)?;
+                (i, j) = (i + count(e), j + count(o));
+            }
+        }
+        // What differs is found by the checker.
+        Ok(())
+    }
+
+    /// Two loads at the places of a set are a claim, unless one says it already.
+    fn pair(
+        &mut self,
+        loads: [Load; 2],
+        place: &HashMap<Var, Expr>,
+        set: &Relation,
+        vars: &[Var],
+    ) -> Found<()> {
+        let budget = &self.names.budget;
+        let to: Vec<Expr> = self.vars(loads).iter().map(|v| place[v].clone()).collect();
+        let map = self.names.map(vars, &to, &Expr::truth())?;
+        let mut image = self.names.known(set.apply(&map, budget))?;
+        let before = self.found.iter().filter(|(l, _)| *l == loads).map(|(_, s)| s.clone());
+        let before: Vec<Relation> = before.collect();
+        let all = before.iter().fold(image.clone(), |all, s| all.union(s));
+        for known in &before {
+            if self.names.known(image.is_subset(known, budget))? {
+                return Ok(());
+            }
+        }
+        if before.len() >= EXACT {
+            if before.len() > 2 * EXACT {
+                return Err("the pairs of loads do not come to an end".into());
+            }
+            image = self.names.known(all.affine_hull(budget))?;
+            for (side, load) in loads.iter().enumerate() {
+                let stmt = &self.programs[side].stmts[load.stmt];
+                let runs = self.names.set(&self.vars(loads), &stmt.condition)?;
+                image = self.names.known(image.intersect(&runs, budget))?;
+            }
+        }
+        self.found.push((loads, self.names.known(image.coalesce(budget))?));
+        Ok(())
+    }
+}
+
+/// The number of loads in an expression.
+fn count(e: &Expr) -> usize {
+    match e {
+        Expr::Load(..) => 1,
+        Expr::Op(_, args) => args.iter().map(count).sum(),
+        _ => 0,
+    }
+}

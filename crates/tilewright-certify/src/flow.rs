@@ -1,0 +1,118 @@
+//! Where loads get their values from: the last writers, as pieces of a certificate.
+
+use presburger::{Dim, Relation, Source, last_writers};
+use tilewright_check::certificate::{Flow, From, Load, Piece};
+use tilewright_check::program::{Expr, Program, Stmt, Tick};
+
+use crate::sets::{Found, Names};
+
+/// Pieces of one load.
+const PIECES: usize = 64;
+
+/// The pieces of a load, over the loops of its statement.
+pub(crate) fn flow(names: &Names, program: &Program, side: usize, load: Load) -> Found<Flow> {
+    let stmt = &program.stmts[load.stmt];
+    let read = &stmt.reads[load.read];
+    let writers: Vec<usize> = (0..program.stmts.len())
+        .filter(|k| program.stmts[*k].value.is_some() && program.stmts[*k].buffer == read.buffer)
+        .collect();
+    let mut flow = Flow { line: 0, side, load, pieces: Vec::new() };
+    let condition = stmt.condition.clone().and(read.condition.clone());
+    let instances = names.set(&stmt.loops, &condition)?;
+    let cells = names.map(&stmt.loops, &read.indices, &condition)?;
+    if writers.is_empty() {
+        let mut rest = instances.clone();
+        for (k, fact) in program.facts.iter().enumerate().filter(|(_, f)| f.buffer == read.buffer) {
+            let known = names.map(&fact.loops, &fact.indices, &fact.condition)?;
+            let source = names.known(cells.then(&known.reverse(), &names.budget))?;
+            let source = names.known(source.intersect_domain(&rest, &names.budget))?;
+            let domain = names.known(source.domain(&names.budget))?;
+            for (condition, at) in functions(names, &source, &instances, stmt)? {
+                flow.pieces.push(Piece { line: 0, from: From::Known(k, at), condition });
+            }
+            rest = names.known(rest.subtract(&domain, &names.budget))?;
+        }
+        for condition in shown(names, &rest, &instances, stmt)? {
+            flow.pieces.push(Piece { line: 0, from: From::Given, condition });
+        }
+        return Ok(flow);
+    }
+    let length = writers.iter().chain([&load.stmt]).map(|k| program.stmts[*k].time.len()).max();
+    let length = length.unwrap_or(0);
+    let time = time(names, stmt, length)?;
+    let mut sources = Vec::new();
+    for k in &writers {
+        let w = &program.stmts[*k];
+        let cells = names.map(&w.loops, &w.indices, &w.condition)?;
+        sources.push(Source { cells, time: self::time(names, w, length)?, is_certain: true });
+    }
+    let found = names.known(last_writers(&cells, &time, &sources, &names.budget))?;
+    let rest = names.known(found.rest.domain(&names.budget))?;
+    for condition in shown(names, &rest, &instances, stmt)? {
+        flow.pieces.push(Piece { line: 0, from: From::Given, condition });
+    }
+    for (k, last) in writers.iter().zip(&found.certain) {
+        for (condition, at) in functions(names, &last.reverse(), &instances, stmt)? {
+            flow.pieces.push(Piece { line: 0, from: From::Store(*k, at), condition });
+        }
+    }
+    if flow.pieces.len() > PIECES {
+        return Err(format!("a load gets its value from {} places", flow.pieces.len()));
+    }
+    Ok(flow)
+}
+
+/// A function of instances in pieces: conditions, and the values there.
+fn functions(
+    names: &Names,
+    source: &Relation,
+    all: &Relation,
+    stmt: &Stmt,
+) -> Found<Vec<(Expr, Vec<Expr>)>> {
+    if names.known(source.is_empty(&names.budget))? {
+        return Ok(Vec::new());
+    }
+    let mut parts = vec![(names.known(source.domain(&names.budget))?, Vec::new())];
+    for at in 0..source.dim(Dim::Out) {
+        let function = names.known(source.function(at, &names.budget))?;
+        let mut next = Vec::new();
+        for (set, values) in &parts {
+            for (piece, aff) in function.pieces() {
+                let both = names.known(set.intersect(piece, &names.budget))?;
+                if !names.known(both.is_empty(&names.budget))? {
+                    let mut values: Vec<Expr> = values.clone();
+                    values.push(names.function(aff, &stmt.loops)?);
+                    next.push((both, values));
+                }
+            }
+        }
+        parts = next;
+    }
+    let mut out = Vec::new();
+    for (set, at) in parts {
+        let conditions = shown(names, &set, all, stmt)?;
+        out.extend(conditions.into_iter().map(|condition| (condition, at.clone())));
+    }
+    Ok(out)
+}
+
+/// The conjunctions of a set of instances, without what holds of all instances.
+fn shown(names: &Names, set: &Relation, all: &Relation, stmt: &Stmt) -> Found<Vec<Expr>> {
+    if names.known(set.is_empty(&names.budget))? {
+        return Ok(Vec::new());
+    }
+    let set = names.known(set.coalesce(&names.budget))?;
+    let short = set.gist(all, &names.budget).unwrap_or(set);
+    names.conditions(&short, &stmt.loops)
+}
+
+fn time(names: &Names, stmt: &Stmt, length: usize) -> Found<Relation> {
+    let last = i128::from(u32::MAX);
+    let tick = |t: &Tick| match t {
+        Tick::At(k) => Expr::Int(i128::try_from(*k).map_or(last, |k| k.min(last))),
+        Tick::Loop(v) => Expr::Var(*v),
+    };
+    let mut values: Vec<Expr> = stmt.time.iter().map(tick).collect();
+    values.resize(length, Expr::Int(0));
+    names.map(&stmt.loops, &values, &Expr::truth())
+}

@@ -1,0 +1,219 @@
+//! Expressions of programs as sets of the engine, and back.
+
+use std::collections::HashMap;
+
+use presburger::{Aff, Budget, Relation};
+use tilewright_check::program::{Expr, Var};
+
+/// Operations that one certificate may take.
+const BUDGET: u64 = 20_000_000;
+
+/// Names of variables in the text of sets and of certificates.
+pub(crate) struct Names {
+    /// Sizes, by their names.
+    pub params: Vec<String>,
+    pub of: HashMap<Var, String>,
+    pub budget: Budget,
+}
+
+pub(crate) type Found<T> = Result<T, String>;
+
+impl Names {
+    pub fn new(params: Vec<String>, of: HashMap<Var, String>) -> Names {
+        Names { params, of, budget: Budget::new(BUDGET) }
+    }
+
+    /// What the engine answered.
+    pub fn known<T>(&self, answer: Result<T, presburger::Stop>) -> Found<T> {
+        answer.map_err(|e| format!("the sets are not known: {e}"))
+    }
+
+    fn list(&self, vars: &[Var]) -> String {
+        let names: Vec<&str> = vars.iter().map(|v| self.of[v].as_str()).collect();
+        names.join(", ")
+    }
+
+    /// The points of some variables at which a condition holds.
+    pub fn set(&self, vars: &[Var], condition: &Expr) -> Found<Relation> {
+        let text = self.condition(condition, true)?;
+        self.parse(&format!("{{ [{}] : {text} }}", self.list(vars)))
+    }
+
+    /// The map from the points at which a condition holds to some values.
+    pub fn map(&self, vars: &[Var], values: &[Expr], condition: &Expr) -> Found<Relation> {
+        let to: Vec<String> = (0..values.len()).map(|k| format!("to{k}")).collect();
+        let mut text = self.condition(condition, true)?;
+        for (name, value) in to.iter().zip(values) {
+            text += &format!(" and {name} = {}", self.index(value)?);
+        }
+        self.parse(&format!("{{ [{}] -> [{}] : {text} }}", self.list(vars), to.join(", ")))
+    }
+
+    fn parse(&self, text: &str) -> Found<Relation> {
+        let text = format!("[{}] -> {text}", self.params.join(", "));
+        Relation::parse(&text).map_err(|e| format!("{e} in `{text}`"))
+    }
+
+    fn index(&self, e: &Expr) -> Found<String> {
+        let not = || Err(format!("`{e:?}` is not affine"));
+        Ok(match e {
+            Expr::Int(v) => format!("({v})"),
+            Expr::Var(v) => self.of.get(v).cloned().ok_or("a variable without a name")?,
+            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
+                ("cast int32" | "cast int64", [a]) => self.index(a)?,
+                ("neg", [a]) => format!("(0 - {})", self.index(a)?),
+                (op @ ("+" | "-"), [a, b]) => {
+                    format!("({} {op} {})", self.index(a)?, self.index(b)?)
+                }
+                ("*", [Expr::Int(k), a] | [a, Expr::Int(k)]) => {
+                    format!("({k} * {})", self.index(a)?)
+                }
+                ("//", [a, Expr::Int(k)]) if *k > 0 => format!("floor(({}) / {k})", self.index(a)?),
+                ("%", [a, Expr::Int(k)]) if *k > 0 => {
+                    let a = self.index(a)?;
+                    format!("({a} - {k} * floor(({a}) / {k}))")
+                }
+                _ => return not(),
+            },
+            _ => return not(),
+        })
+    }
+
+    fn condition(&self, e: &Expr, holds: bool) -> Found<String> {
+        let Expr::Op(op, args) = e else { return Err(format!("`{e:?}` is no condition")) };
+        Ok(match (op.as_str(), args.as_slice()) {
+            ("true" | "false", []) => {
+                if (op == "true") == holds { "0 = 0" } else { "0 = 1" }.to_owned()
+            }
+            ("not", [a]) => self.condition(a, !holds)?,
+            (op @ ("and" | "or"), [a, b]) => {
+                let word = if (op == "and") == holds { "and" } else { "or" };
+                format!("({} {word} {})", self.condition(a, holds)?, self.condition(b, holds)?)
+            }
+            (op @ ("<" | "<=" | ">" | ">=" | "==" | "!="), [a, b]) => {
+                let sign = match (op, holds) {
+                    ("<", true) | (">=", false) => "<",
+                    ("<=", true) | (">", false) => "<=",
+                    (">", true) | ("<=", false) => ">",
+                    (">=", true) | ("<", false) => ">=",
+                    ("==", true) | ("!=", false) => "=",
+                    _ => "!=",
+                };
+                format!("{} {sign} {}", self.index(a)?, self.index(b)?)
+            }
+            _ => return Err(format!("`{e:?}` is no condition of indices")),
+        })
+    }
+
+    /// The conjunctions of a set over some variables, as conditions.
+    pub fn conditions(&self, set: &Relation, vars: &[Var]) -> Found<Vec<Expr>> {
+        let set = self.known(set.compute_divs(&self.budget))?;
+        let parts = set.constraints();
+        let part = |rows: &Vec<(Aff, bool)>| {
+            rows.iter().try_fold(Expr::truth(), |all, (aff, is_zero)| {
+                let sign = if *is_zero { "==" } else { ">=" };
+                Ok(all.and(Expr::op(sign, vec![self.numerator(aff, vars)?, Expr::Int(0)])))
+            })
+        };
+        parts.iter().map(part).collect()
+    }
+
+    /// A function of sizes and some variables.
+    pub fn function(&self, aff: &Aff, vars: &[Var]) -> Found<Expr> {
+        let sum = self.numerator(aff, vars)?;
+        Ok(match aff.denominator() {
+            1 => sum,
+            by => Expr::op("//", vec![sum, Expr::Int(by)]),
+        })
+    }
+
+    fn numerator(&self, aff: &Aff, vars: &[Var]) -> Found<Expr> {
+        let mut terms: Vec<(i128, Expr)> = Vec::new();
+        let mut add = |k: i128, e: Expr| terms.extend((k != 0).then_some((k, e)));
+        for at in 0..aff.dims() {
+            let e = match at.checked_sub(self.params.len()) {
+                Some(k) => Expr::Var(*vars.get(k).ok_or("a set of other variables")?),
+                None => self.param(at)?,
+            };
+            add(aff.coefficient(at), e);
+        }
+        for div in 0..aff.divs() {
+            if aff.div_coefficient(div) != 0 {
+                let of = aff.div(div);
+                let whole =
+                    Expr::op("//", vec![self.numerator(&of, vars)?, Expr::Int(of.denominator())]);
+                add(aff.div_coefficient(div), whole);
+            }
+        }
+        add(aff.constant(), Expr::Int(1));
+        // What is added comes first.
+        terms.sort_by_key(|(k, _)| *k < 0);
+        let times = |(k, e): (i128, Expr)| match (k.abs(), e) {
+            (k, Expr::Int(1)) => Expr::Int(k),
+            (1, e) => e,
+            (k, e) => Expr::op("*", vec![e, Expr::Int(k)]),
+        };
+        let sum = terms.into_iter().fold(None, |sum, (k, e)| {
+            let term = times((k, e));
+            Some(match sum {
+                None if k < 0 => Expr::op("-", vec![Expr::Int(0), term]),
+                None => term,
+                Some(sum) => Expr::op(if k < 0 { "-" } else { "+" }, vec![sum, term]),
+            })
+        });
+        Ok(sum.unwrap_or(Expr::Int(0)))
+    }
+
+    fn param(&self, at: usize) -> Found<Expr> {
+        let name = self.params.get(at).ok_or("a set of other sizes")?;
+        let found = self.of.iter().filter(|(_, n)| *n == name).map(|(v, _)| *v).min();
+        found.map(Expr::Var).ok_or_else(|| "a size without a variable".into())
+    }
+
+    /// An expression as it stands in a certificate.
+    pub fn text(&self, e: &Expr) -> String {
+        self.bound(e, 0)
+    }
+
+    /// The text of an expression under an operator that binds so tightly.
+    fn bound(&self, e: &Expr, level: usize) -> String {
+        let Expr::Op(op, args) = e else {
+            return match e {
+                Expr::Int(v) => v.to_string(),
+                Expr::Var(v) => self.of.get(v).cloned().unwrap_or_default(),
+                e => format!("{e:?}"),
+            };
+        };
+        let own = match op.as_str() {
+            "or" => 1,
+            "and" => 2,
+            "not" | "<" | "<=" | ">" | ">=" | "==" | "!=" => 3,
+            "+" | "-" => 4,
+            _ => 5,
+        };
+        let text = match (op.as_str(), args.as_slice()) {
+            ("true", []) => return "True".to_owned(),
+            ("false", []) => return "False".to_owned(),
+            ("cast int32" | "cast int64", [a]) => return self.bound(a, level),
+            ("not", [a]) => format!("not {}", self.bound(a, own)),
+            ("neg", [a]) => format!("0 - {}", self.bound(a, own)),
+            (op, [a, b]) => format!("{} {op} {}", self.bound(a, own), self.bound(b, own + 1)),
+            _ => format!("{e:?}"),
+        };
+        if own < level || op == "not" && level > 0 || op == "neg" {
+            format!("({text})")
+        } else {
+            text
+        }
+    }
+}
+
+/// An expression in which variables have values.
+pub(crate) fn placed(e: &Expr, place: &HashMap<Var, Expr>) -> Expr {
+    match e {
+        Expr::Var(v) => place.get(v).cloned().unwrap_or(Expr::Var(*v)),
+        Expr::Op(op, args) => Expr::Op(op.clone(), args.iter().map(|a| placed(a, place)).collect()),
+        Expr::Load(b, at) => Expr::Load(*b, at.iter().map(|a| placed(a, place)).collect()),
+        _ => e.clone(),
+    }
+}

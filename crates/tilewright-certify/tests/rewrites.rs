@@ -1,0 +1,424 @@
+//! Certificates of rewrites, and faults that a pass could have: no certificate is found of those, and one of
+//! the right rewrite is refused for the wrong text.
+
+use tilewright_certify::certify;
+use tilewright_check::check;
+
+/// A rewrite: the text before and after it, how parameters lie, and texts that a wrong pass would have made.
+struct Rewrite {
+    what: &'static str,
+    before: &'static str,
+    after: &'static str,
+    layouts: &'static [&'static str],
+    faults: &'static [&'static str],
+}
+
+const REWRITES: &[Rewrite] = &[
+    Rewrite {
+        what: "overcompute: what lies beyond the tiles of an open size is not read",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    P = T.alloc_buffer(((n + 7) // 8, 8), \"float32\")
+    for io, ii in T.grid((n + 7) // 8, 8):
+        if io * 8 + ii < n:
+            P[io, ii] = T.exp(A[io * 8 + ii])
+    for i in range(n):
+        B[i] = P[i // 8, i % 8]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    P = T.alloc_buffer(((n + 7) // 8, 8), \"float32\")
+    for io, ii in T.grid((n + 7) // 8, 8):
+        P[io, ii] = T.exp(T.if_then_else(io * 8 + ii < n, A[io * 8 + ii], T.float32(0.0)))
+    for i in range(n):
+        B[i] = P[i // 8, i % 8]
+",
+        layouts: &[],
+        faults: &[
+            // The guard of a load goes, too.
+            "P[io, ii] = T.exp(A[io * 8 + ii])",
+            // One cell less.
+            "P[io, ii] = T.exp(T.if_then_else(io * 8 + ii < n - 1, A[io * 8 + ii], T.float32(0.0)))",
+        ],
+    },
+    Rewrite {
+        what: "overcompute: what lies beyond is added as zero, by an assumption",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 4, 4), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    for i, io, ii in T.grid(n, 4, 4):
+        T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(0.0))
+    for i in range(n):
+        B[i] = T.float32(0.0)
+        for io, ii in T.grid(4, 4):
+            if io * 4 + ii < 14:
+                B[i] = B[i] + A[i, io, ii]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 4, 4), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    for i, io, ii in T.grid(n, 4, 4):
+        T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(0.0))
+    for i in range(n):
+        B[i] = T.float32(0.0)
+        for io, ii in T.grid(4, 4):
+            B[i] = B[i] + A[i, io, ii]
+",
+        layouts: &[],
+        faults: &["B[i] = B[i] + A[i, ii, io]", "B[i] = T.max(B[i], A[i, io, ii])"],
+    },
+    Rewrite {
+        what: "no-op removal: a store that is overwritten",
+        before: "
+def f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):
+    for i in range(16):
+        B[i] = A[i]
+    for i in range(12):
+        B[i] = A[i] * T.float32(2.0)
+    for i in range(4):
+        B[i + 12] = A[i]
+",
+        after: "
+def f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):
+    for i in range(12):
+        B[i] = A[i] * T.float32(2.0)
+    for i in range(4):
+        B[i + 12] = A[i]
+",
+        layouts: &[],
+        faults: &["B[i + 11] = A[i]", "B[i + 12] = A[i + 12]"],
+    },
+    Rewrite {
+        what: "overcompute: a sum of an open number of values, in tiles of eight with zeros behind",
+        before: "
+def f(a: T.handle, B: T.Buffer((1,), \"float32\"), n: T.int64):
+    A = T.match_buffer(a, ((n + 7) // 8, 8), \"float32\")
+    for io, ii in T.grid((n + 7) // 8, 8):
+        T.assume(io * 8 + ii < n or A[io, ii] == T.float32(0.0))
+    B[0] = T.float32(0.0)
+    for i in range(n):
+        B[0] = B[0] + A[i // 8, i % 8]
+",
+        after: "
+def f(a: T.handle, B: T.Buffer((1,), \"float32\"), n: T.int64):
+    A = T.match_buffer(a, ((n + 7) // 8, 8), \"float32\")
+    for io, ii in T.grid((n + 7) // 8, 8):
+        T.assume(io * 8 + ii < n or A[io, ii] == T.float32(0.0))
+    B[0] = T.float32(0.0)
+    for io, ii in T.grid((n + 7) // 8, 8):
+        B[0] = B[0] + A[io, ii]
+",
+        layouts: &[],
+        faults: &["B[0] = B[0] + A[io, 7 - ii]", "B[0] = B[0] * A[io, ii]"],
+    },
+    Rewrite {
+        what: "merging: neighbours that do not depend on each other",
+        before: "
+def f(a: T.handle, b: T.handle, c: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    C = T.match_buffer(c, (n,), \"float32\")
+    for i in range(n):
+        B[i] = A[i] + T.float32(1.0)
+    for i in range(n):
+        C[i] = T.if_then_else(i >= 1, B[i - 1], T.float32(0.0))
+",
+        after: "
+def f(a: T.handle, b: T.handle, c: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    C = T.match_buffer(c, (n,), \"float32\")
+    for i in range(n):
+        B[i] = A[i] + T.float32(1.0)
+        C[i] = T.if_then_else(i >= 1, B[i - 1], T.float32(0.0))
+",
+        layouts: &[],
+        faults: &["C[i] = T.if_then_else(i >= 1, B[i], T.float32(0.0))"],
+    },
+    Rewrite {
+        what: "hoisting: a condition out of a loop that it does not depend on",
+        before: "
+def f(A: T.Buffer((6, 8), \"float32\"), B: T.Buffer((6, 8), \"float32\")):
+    for i, j in T.grid(6, 8):
+        if i % 2 == 0:
+            B[i, j] = A[i, j]
+        else:
+            B[i, j] = A[i, 7 - j]
+",
+        after: "
+def f(A: T.Buffer((6, 8), \"float32\"), B: T.Buffer((6, 8), \"float32\")):
+    for i in range(6):
+        if i % 2 == 0:
+            for j in range(8):
+                B[i, j] = A[i, j]
+        else:
+            for j in range(8):
+                B[i, j] = A[i, 7 - j]
+",
+        layouts: &[],
+        faults: &["B[i, j] = A[i, 7 - i]"],
+    },
+    Rewrite {
+        what: "cancelling: two transposes that undo each other",
+        before: "
+def f(A: T.Buffer((6, 7), \"float32\"), B: T.Buffer((6, 7), \"float32\")):
+    P = T.alloc_buffer((7, 6), \"float32\")
+    Q = T.alloc_buffer((6, 7), \"float32\")
+    for i, j in T.grid(7, 6):
+        P[i, j] = A[j, i]
+    for i, j in T.grid(6, 7):
+        Q[i, j] = P[j, i]
+    for i, j in T.grid(6, 7):
+        B[i, j] = T.exp(Q[i, j])
+",
+        after: "
+def f(A: T.Buffer((6, 7), \"float32\"), B: T.Buffer((6, 7), \"float32\")):
+    for i, j in T.grid(6, 7):
+        B[i, j] = T.exp(A[i, j])
+",
+        layouts: &[],
+        faults: &[
+            "B[i, j] = T.exp(A[j % 6, i])",
+            "B[i, j] = T.exp(A[i, 6 - j])",
+            "B[i, j] = T.tanh(A[i, j])",
+        ],
+    },
+    Rewrite {
+        what: "relayout: both parameters in tiles, one with an offset",
+        before: "
+def f(A: T.Buffer((14,), \"float32\"), B: T.Buffer((14,), \"float32\")):
+    for i in range(14):
+        with T.block(\"B\"):
+            vi = T.axis.spatial(14, i)
+            B[vi] = A[vi] * T.float32(2.0)
+",
+        after: "
+def f(A: T.Buffer((3, 8), \"float32\"), B: T.Buffer((4, 4), \"float32\")):
+    for io, ii in T.grid(4, 4):
+        with T.block(\"B\"):
+            vo, vi = T.axis.remap(\"SS\", [io, ii])
+            T.where(io * 4 + ii < 14)
+            B[vo, vi] = A[(vo * 4 + vi + 3) // 8, (vo * 4 + vi + 3) % 8] * T.float32(2.0)
+",
+        layouts: &[
+            "layout 0 (i) to ((i + 3) // 8, (i + 3) % 8) and back (o, k) to (o * 8 + k - 3)",
+            "layout 1 (i) to (i // 4, i % 4) and back (o, k) to (o * 4 + k)",
+        ],
+        faults: &[
+            "B[vo, vi] = A[(vo * 4 + vi + 2) // 8, (vo * 4 + vi + 2) % 8] * T.float32(2.0)",
+            "B[vi, vo] = A[(vo * 4 + vi + 3) // 8, (vo * 4 + vi + 3) % 8] * T.float32(2.0)",
+        ],
+    },
+    Rewrite {
+        what: "a reduction in tiles, with its initialisation",
+        before: "
+def f(a: T.handle, b: T.handle, c: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 10), \"float32\")
+    B = T.match_buffer(b, (10,), \"float32\")
+    C = T.match_buffer(c, (n,), \"float32\")
+    for i, k in T.grid(n, 10):
+        with T.block(\"C\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                C[vi] = T.float32(0.0)
+            C[vi] = C[vi] + A[vi, vk] * B[vk]
+",
+        after: "
+def f(a: T.handle, b: T.handle, c: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 10), \"float32\")
+    B = T.match_buffer(b, (10,), \"float32\")
+    C = T.match_buffer(c, (n,), \"float32\")
+    for i in range(n):
+        C[i] = T.float32(0.0)
+    for io, ko, ii, ki in T.grid((n + 3) // 4, 5, 4, 2):
+        if io * 4 + ii < n:
+            C[io * 4 + ii] = C[io * 4 + ii] + A[io * 4 + ii, ko * 2 + ki] * B[ko * 2 + ki]
+",
+        layouts: &[],
+        faults: &[
+            // Another order of the sum.
+            "C[io * 4 + ii] = C[io * 4 + ii] + A[io * 4 + ii, ki * 5 + ko] * B[ki * 5 + ko]",
+            "C[io * 4 + ii] = A[io * 4 + ii, ko * 2 + ki] * B[ko * 2 + ki]",
+        ],
+    },
+];
+
+fn certificate(r: &Rewrite, after: &str) -> Result<String, String> {
+    let layouts: Vec<String> = r.layouts.iter().map(|l| (*l).to_owned()).collect();
+    certify(r.before.trim(), after.trim(), &layouts)
+}
+
+/// The text of a wrong pass: the last store to a buffer is another one.
+fn with_fault(r: &Rewrite, store: &str) -> String {
+    let mut lines: Vec<String> = r.after.trim_end().lines().map(str::to_owned).collect();
+    let to = lines.iter().rposition(|l| l.trim_start().starts_with(&store[..2]));
+    let line = &mut lines[to.expect("a store")];
+    let indent = line.len() - line.trim_start().len();
+    *line = format!("{}{store}", " ".repeat(indent));
+    lines.join("\n")
+}
+
+#[test]
+fn right_rewrites_have_certificates() {
+    for r in REWRITES {
+        let text = certificate(r, r.after).unwrap_or_else(|e| panic!("{}: {e}", r.what));
+        let accepted = check(&text).unwrap_or_else(|e| panic!("{}: {e}", r.what));
+        assert!(accepted.steps > 0 && accepted.rewrites == 1, "{}", r.what);
+    }
+}
+
+#[test]
+fn faults_of_passes_have_none() {
+    for r in REWRITES {
+        let right = certificate(r, r.after).expect("it is right");
+        for fault in r.faults {
+            let wrong = with_fault(r, fault);
+            assert!(certificate(r, &wrong).is_err(), "{}: {fault}", r.what);
+            // Nor does the certificate of the right text hold for the wrong one.
+            let forged = right.replace(r.after.trim(), wrong.trim());
+            assert_ne!(forged, right);
+            assert!(check(&forged).is_err(), "{}: {fault}", r.what);
+        }
+    }
+}
+
+/// Every number in the stores of the second text, one greater: another function, or one that accesses what does
+/// not exist.
+#[test]
+fn another_number_in_the_text_is_refused() {
+    let mut refused = 0;
+    for r in REWRITES {
+        let right = certificate(r, r.after).expect("it is right");
+        let start = right.find("after\n").expect("the second text");
+        let end = right.find("because\n").expect("the reasons");
+        for (at, digit) in right[start..end].char_indices().filter(|(_, c)| c.is_ascii_digit()) {
+            let at = start + at;
+            let is_part = |c: char| c.is_alphanumeric() || c == '.' || c == '"';
+            if right[..at].ends_with(is_part) || right[at + 1..].starts_with(is_part) {
+                continue;
+            }
+            let other = digit.to_digit(10).map_or(0, |d| d + 1);
+            let changed = format!("{}{other}{}", &right[..at], &right[at + 1..]);
+            // Memory that is too large computes the same, and so do loops that are too long around a guard.
+            let line = right[..at].rsplit('\n').next().unwrap_or_default();
+            if !line.contains(" = ") || line.contains("alloc_buffer") {
+                continue;
+            }
+            let line = changed.lines().nth(right[..at].lines().count() - 1).unwrap_or_default();
+            let fault = check(&changed).expect_err(line);
+            assert!(fault.line >= 1 && fault.line <= changed.lines().count(), "{fault}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 12, "{refused}");
+}
+
+/// Reasons and steps that are left out or changed places are refused with a line of the file.
+#[test]
+fn missing_lines_are_refused() {
+    for r in REWRITES {
+        let right = certificate(r, r.after).expect("it is right");
+        let lines: Vec<&str> = right.lines().collect();
+        let because = lines.iter().position(|l| *l == "because").expect("the reasons");
+        for leave in because + 1..lines.len() {
+            let mut fewer = lines.clone();
+            fewer.remove(leave);
+            let fault = check(&fewer.join("\n")).expect_err(lines[leave]);
+            assert!(fault.line <= fewer.len(), "{fault}");
+        }
+    }
+}
+
+/// Zeros that nothing says, other numbers, and zeros somewhere else do not let a guard go.
+#[test]
+fn an_assumption_has_to_say_it() {
+    let r = &REWRITES[1];
+    let right = certificate(r, r.after).expect("it is right");
+    let assumed = "T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(0.0))";
+    for other in [
+        "pass",
+        "T.assume(io * 4 + ii < 14 or A[i, io, ii] == T.float32(1.0))",
+        "T.assume(io * 4 + ii < 15 or A[i, io, ii] == T.float32(0.0))",
+        "T.assume(io * 4 + ii < 14 or A[i, ii, io] == T.float32(0.0))",
+        "T.assume(io * 4 + ii < 14 or A[i, io, ii] <= T.float32(0.0))",
+    ] {
+        let texts = [r.before, r.after].map(|t| t.trim().replace(assumed, other));
+        assert!(certify(&texts[0], &texts[1], &[]).is_err(), "{other}");
+        assert!(check(&right.replace(assumed, other)).is_err(), "{other}");
+    }
+}
+
+#[test]
+fn rewrites_of_one_function_are_a_chain() {
+    let r = &REWRITES[2];
+    let (first, second) =
+        (certificate(r, r.after).expect("right"), certificate(r, r.before).expect("right"));
+    // From the end of the first rewrite nothing leads to the start of the second one.
+    let fault = check(&format!("{first}{second}")).expect_err("no chain");
+    assert!(fault.message.contains("is not as the rewrite before left it"), "{fault}");
+    let back = certify(r.after.trim(), r.after.trim(), &[]).expect("right");
+    assert_eq!(check(&format!("{first}{back}")).expect("a chain").rewrites, 2);
+}
+
+#[test]
+fn a_map_that_is_not_injective_is_refused() {
+    let r = &REWRITES[7];
+    let wrong = "layout 0 (i) to (0, (i + 3) % 8) and back (o, k) to (o * 8 + k - 3)".to_owned();
+    let why = certify(r.before.trim(), r.after.trim(), &[wrong, r.layouts[1].to_owned()]);
+    let why = why.expect_err("it is wrong");
+    assert!(why.contains("layout 0"), "{why}");
+    let why = certify(r.before.trim(), r.after.trim(), &[r.layouts[0].to_owned()]);
+    assert!(why.expect_err("it has no map").contains("parameter 1 has other axes and no map"));
+}
+
+/// Whatever a file holds, the checker ends with an answer.
+#[test]
+fn files_of_any_content_get_an_answer() {
+    let mut state = 38u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below.max(1)
+    };
+    const WORDS: [&str; 12] = [
+        "(",
+        ")",
+        "[",
+        ":",
+        "-",
+        "0",
+        "99999999999999999999999999999999999999",
+        "T.",
+        "where",
+        "\n",
+        "for",
+        "out7",
+    ];
+    for r in REWRITES {
+        let right = certificate(r, r.after).expect("it is right");
+        for _ in 0..150 {
+            let mut text = right.clone();
+            for _ in 0..1 + random(3) {
+                let (at, end) = (random(text.len()), random(6));
+                let end = (at + end).min(text.len());
+                text.replace_range(at..end, WORDS[random(WORDS.len())]);
+            }
+            if let Err(fault) = check(&text) {
+                assert!(fault.line <= text.lines().count() + 1, "{fault}");
+            }
+        }
+    }
+    let deep = format!("    B[0] = {}A[0]", "(".repeat(100_000));
+    let text = format!("{}\n", REWRITES[2].after.trim()) + &deep;
+    assert!(certify(&text, &text, &[]).is_err());
+    let long =
+        format!("{}\n    B[0] = A[0]{}", REWRITES[2].after.trim(), " + A[0]".repeat(100_000));
+    assert!(certify(&long, &long, &[]).is_err());
+    let minus = text.replace('(', "- ");
+    assert!(certify(&minus, &minus, &[]).is_err());
+}

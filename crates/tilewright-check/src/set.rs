@@ -1,0 +1,220 @@
+//! Linear constraints over integers: what a certificate is checked with.
+//!
+//! A [`System`] is a conjunction of rows over numbered unknowns. `e // d` and `e % d` are written with an
+//! unknown `q` for the quotient, and `0 <= e - d * q <= d - 1`: every value of the others gives it one
+//! value, so that a constraint with quotients can be negated like any other.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::program::{Expr, Var};
+
+/// A number that became too large, or an expression that is not affine.
+pub type Fine<T> = Result<T, String>;
+
+/// Alternatives of one condition.
+const ALTERNATIVES: usize = 1 << 12;
+
+/// A constant and coefficients of unknowns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Affine {
+    pub constant: i128,
+    pub terms: BTreeMap<usize, i128>,
+}
+
+impl Affine {
+    pub fn constant(constant: i128) -> Affine {
+        Affine { constant, terms: BTreeMap::new() }
+    }
+
+    pub fn unknown(at: usize) -> Affine {
+        Affine { constant: 0, terms: BTreeMap::from([(at, 1)]) }
+    }
+
+    /// `self + k * other`.
+    pub fn plus(&self, other: &Affine, k: i128) -> Fine<Affine> {
+        let mut out = self.clone();
+        out.constant = sum(out.constant, other.constant, k)?;
+        for (at, c) in &other.terms {
+            let value = sum(out.terms.get(at).copied().unwrap_or(0), *c, k)?;
+            if value == 0 {
+                out.terms.remove(at);
+            } else {
+                out.terms.insert(*at, value);
+            }
+        }
+        Ok(out)
+    }
+
+    /// `-self - 1`: not negative where `self` is.
+    pub fn complement(&self) -> Fine<Affine> {
+        Affine::constant(-1).plus(self, -1)
+    }
+}
+
+fn sum(a: i128, b: i128, k: i128) -> Fine<i128> {
+    b.checked_mul(k).and_then(|p| a.checked_add(p)).ok_or_else(|| "a number is too large".into())
+}
+
+/// An affine function that is not negative, or zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub of: Affine,
+    pub is_zero: bool,
+}
+
+impl Row {
+    pub fn nonneg(of: Affine) -> Row {
+        Row { of, is_zero: false }
+    }
+
+    pub fn zero(of: Affine) -> Row {
+        Row { of, is_zero: true }
+    }
+
+    /// The inequalities that say the same.
+    pub fn sides(&self) -> Fine<Vec<Affine>> {
+        let negative = Affine::default().plus(&self.of, -1)?;
+        Ok(if self.is_zero { vec![self.of.clone(), negative] } else { vec![self.of.clone()] })
+    }
+}
+
+/// The values of a program's variables, in unknowns.
+pub type Place = HashMap<Var, Affine>;
+
+/// A conjunction of rows.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    pub unknowns: usize,
+    pub rows: Vec<Row>,
+    quotients: Vec<(Affine, i128, usize)>,
+}
+
+impl System {
+    pub fn fresh(&mut self) -> Affine {
+        self.unknowns += 1;
+        Affine::unknown(self.unknowns - 1)
+    }
+
+    pub fn add(&mut self, rows: impl IntoIterator<Item = Row>) {
+        self.rows.extend(rows);
+    }
+
+    /// `floor(of / by)` for a positive divisor.
+    fn quotient(&mut self, of: &Affine, by: i128) -> Fine<Affine> {
+        if let Some((.., at)) = self.quotients.iter().find(|(e, d, _)| e == of && *d == by) {
+            return Ok(Affine::unknown(*at));
+        }
+        let q = self.fresh();
+        let rest = of.plus(&q, -by)?;
+        let most = Affine::constant(by - 1).plus(&rest, -1)?;
+        self.add([Row::nonneg(rest), Row::nonneg(most)]);
+        self.quotients.push((of.clone(), by, self.unknowns - 1));
+        Ok(q)
+    }
+
+    /// An index expression at a place.
+    pub fn affine(&mut self, e: &Expr, place: &Place) -> Fine<Affine> {
+        let not = || Err(format!("`{e:?}` is not affine"));
+        Ok(match e {
+            Expr::Int(v) => Affine::constant(*v),
+            Expr::Var(v) => match place.get(v) {
+                Some(value) => value.clone(),
+                None => return not(),
+            },
+            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
+                ("cast int32" | "cast int64", [a]) => self.affine(a, place)?,
+                ("neg", [a]) => Affine::default().plus(&self.affine(a, place)?, -1)?,
+                (op @ ("+" | "-"), [a, b]) => {
+                    let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);
+                    a.plus(&b, if op == "+" { 1 } else { -1 })?
+                }
+                ("*", [a, b]) => {
+                    let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);
+                    match (a.terms.is_empty(), b.terms.is_empty()) {
+                        (true, _) => Affine::default().plus(&b, a.constant)?,
+                        (_, true) => Affine::default().plus(&a, b.constant)?,
+                        _ => return not(),
+                    }
+                }
+                (op @ ("//" | "%"), [a, b]) => {
+                    let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);
+                    if !b.terms.is_empty() || b.constant <= 0 {
+                        return not();
+                    }
+                    let q = self.quotient(&a, b.constant)?;
+                    if op == "//" { q } else { a.plus(&q, -b.constant)? }
+                }
+                _ => return not(),
+            },
+            _ => return not(),
+        })
+    }
+
+    /// A condition as alternatives, of which at least one holds where it does. Quotients are added here.
+    pub fn alternatives(&mut self, e: &Expr, holds: bool, place: &Place) -> Fine<Vec<Vec<Row>>> {
+        let Expr::Op(op, args) = e else { return Err(format!("`{e:?}` is no condition")) };
+        Ok(match (op.as_str(), args.as_slice()) {
+            ("true", []) => {
+                if holds {
+                    vec![Vec::new()]
+                } else {
+                    Vec::new()
+                }
+            }
+            ("false", []) => {
+                if holds {
+                    Vec::new()
+                } else {
+                    vec![Vec::new()]
+                }
+            }
+            ("not", [a]) => self.alternatives(a, !holds, place)?,
+            (op @ ("and" | "or"), [a, b]) => {
+                let a = self.alternatives(a, holds, place)?;
+                let b = self.alternatives(b, holds, place)?;
+                if (op == "and") == holds {
+                    if a.len().saturating_mul(b.len()) > ALTERNATIVES {
+                        return Err("a condition has too many alternatives".into());
+                    }
+                    let pairs = a.iter().flat_map(|x| b.iter().map(|y| [x.as_slice(), y].concat()));
+                    pairs.collect()
+                } else {
+                    [a, b].concat()
+                }
+            }
+            (op @ ("<" | "<=" | ">" | ">=" | "==" | "!="), [a, b]) => {
+                let difference = self.affine(b, place)?.plus(&self.affine(a, place)?, -1)?;
+                compared(op, holds, &difference)?
+            }
+            _ => return Err(format!("`{e:?}` is no condition of indices")),
+        })
+    }
+
+    /// The systems in which a condition holds, or does not.
+    pub fn given(&self, e: &Expr, holds: bool, place: &Place) -> Fine<Vec<System>> {
+        let mut base = self.clone();
+        let alternatives = base.alternatives(e, holds, place)?;
+        let with = |rows: Vec<Row>| {
+            let mut system = base.clone();
+            system.add(rows);
+            system
+        };
+        Ok(alternatives.into_iter().map(with).collect())
+    }
+}
+
+/// What a comparison of `a` and `b` says of `b - a`.
+fn compared(op: &str, holds: bool, difference: &Affine) -> Fine<Vec<Vec<Row>>> {
+    let above = Row::nonneg(difference.plus(&Affine::constant(1), -1)?);
+    let least = Row::nonneg(difference.clone());
+    let below = Row::nonneg(difference.complement()?);
+    let most = Row::nonneg(Affine::default().plus(difference, -1)?);
+    Ok(match (op, holds) {
+        ("<", true) | (">=", false) => vec![vec![above]],
+        ("<=", true) | (">", false) => vec![vec![least]],
+        (">", true) | ("<=", false) => vec![vec![below]],
+        (">=", true) | ("<", false) => vec![vec![most]],
+        ("==", true) | ("!=", false) => vec![vec![Row::zero(difference.clone())]],
+        _ => vec![vec![above], vec![below]],
+    })
+}
