@@ -2,6 +2,7 @@
 //! machines with dot products of bytes and for those with pairs of `int16`, with the values at which sums
 //! would saturate or overflow; and of `bfloat16`.
 
+use tilewright_autoschedule::UNTILED;
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_driver::random::Random;
@@ -9,12 +10,13 @@ use tilewright_driver::{DType, OptLevel, Options, Session, Target, Tensor, compi
 use tilewright_interp as interp;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc,
-    TensorType,
+    TensorType, Var,
 };
 use tilewright_ops::Operand;
 use tilewright_ops::blocks::{Weights, Zero, integer_product, product};
 use tilewright_ops::contraction::{Conv, ConvInteger, conv, conv_integer, matmul};
 use tilewright_ops::quantize::matmul_integer;
+use tilewright_transform::lower::IN_MEMORY;
 
 /// Both signs.
 const BYTES: [DType; 2] = [DType::I8, DType::U8];
@@ -47,7 +49,8 @@ fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
     .expect("a tensor")
 }
 
-/// A graph that calls a function with constants for all inputs but some, with values for these.
+/// A graph that calls a function with constants for all inputs but some, with values for these where they are of a
+/// fixed size.
 fn module(func: TensorFunc, given: &[usize], random: &mut Random) -> (Module, Vec<Tensor>) {
     let written = interp::written_params(&func);
     let (mut params, mut values, mut args, mut outs) = (vec![], vec![], vec![], vec![]);
@@ -57,22 +60,23 @@ fn module(func: TensorFunc, given: &[usize], random: &mut Random) -> (Module, Ve
             outs.push(ty);
             continue;
         }
-        let shape: Vec<usize> =
-            buffer.const_shape().expect("fixed").iter().map(|d| *d as usize).collect();
-        let value = extreme(random, buffer.dtype(), &shape);
+        let shape: Option<Vec<usize>> =
+            buffer.const_shape().map(|shape| shape.iter().map(|d| *d as usize).collect());
+        let value = shape.map(|shape| extreme(random, buffer.dtype(), &shape));
         if given.contains(&k) {
             let param = GraphVar::tensor(buffer.name.clone(), ty);
             args.push(param.expr());
             params.push(param);
-            values.push(value);
+            values.extend(value);
         } else {
-            args.push(GraphExpr::Const(value));
+            args.push(GraphExpr::Const(value.expect("fixed")));
         }
     }
     let mut module = Module::new();
+    let scalars = func.size_arguments().expect("sizes alone");
     module.insert("f", func);
     let result = GraphVar::tensor("y", outs[0].clone());
-    let value = GraphExpr::call_tir("f", args, outs);
+    let value = GraphExpr::CallTir { func: "f".into(), args, outs, scalars };
     let binding = Binding { var: result.clone(), value, span: None };
     let bindings = vec![binding];
     let graph = GraphFunc {
@@ -286,6 +290,32 @@ fn weights_of_a_few_bits_are_multiplied_as_numbers() {
     for (rows, w) in block_weights() {
         let func = product(&Operand::f32(&[rows, w.k]), &w).expect("a product");
         check(&format!("{rows} rows, {w:?}"), &func, &[0]);
+    }
+}
+
+/// Rows of a batch of sequences, both of any length, are one size for every tile.
+#[test]
+fn rows_of_two_open_sizes_are_tiled() {
+    let [batch, length] = ["b", "s"].map(|name| Dim::open(&Var::index(name)));
+    let rows = batch * length;
+    for (_, w) in block_weights() {
+        let x = Operand::new(&[rows, w.k.into()], DType::F32);
+        let functions = [
+            (integer_product(rows, &w).expect("a product"), vec![0, 1]),
+            (product(&x, &w).expect("a product"), vec![0]),
+        ];
+        for (func, given) in functions {
+            let (module, _) = module(func, &given, &mut Random::new(1));
+            for target in machines() {
+                let what = format!("{w:?} on {}", target.cpu);
+                let options = Options::new().threads(1).target(target);
+                let program = Session::new(options).lower(&module).expect("a program").program;
+                for (name, f) in program.functions().expect("functions") {
+                    let said = [UNTILED, IN_MEMORY].into_iter().find_map(|key| f.attrs.get(key));
+                    assert!(said.is_none(), "{what}: `{name}`: {said:?}");
+                }
+            }
+        }
     }
 }
 

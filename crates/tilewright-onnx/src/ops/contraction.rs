@@ -6,6 +6,9 @@ use tilewright_ops::subpixel::{Subpixel, subpixel};
 use tilewright_ops::window::Same;
 use tilewright_ops::{Operand, einsum};
 
+use super::compose::Compose;
+use super::packed::product_with_blocked;
+use super::quantize::numbers_of;
 use super::{one, window};
 use crate::build::{Builder, Convolution};
 use crate::imported::{Imported, operand};
@@ -23,6 +26,13 @@ pub(crate) static OPERATORS: &[Operator] = &[
 
 pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
+    if let Some(weights) = b.take_blocked(y) {
+        if let Some(product) = product_with_blocked(node, b, x, &weights)? {
+            return one(product);
+        }
+        let y = numbers_of(b, weights)?;
+        return one(b.call_on("matmul", [x, &y], (), |[x, y]| contraction::matmul(x, y))?);
+    }
     one(b.call_on("matmul", [x, y], (), |[x, y]| contraction::matmul(x, y))?)
 }
 
@@ -45,6 +55,20 @@ pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         beta: node.float_or("beta", 1.0)?.into(),
         ..Gemm::new(operand(x), operand(y))
     };
+    let numbers;
+    let mut y = y;
+    if let Some(weights) = b.take_blocked(y) {
+        let plain = !params.trans_a && params.alpha == 1.0 && params.beta == 1.0;
+        let turned = if params.trans_b { weights.clone().swapped(1) } else { weights.clone() };
+        if plain && let Some(product) = product_with_blocked(node, b, x, &turned)? {
+            return one(match c {
+                Some(c) => Compose::new(node, b).op("Add", &[&product, c])?,
+                None => product,
+            });
+        }
+        numbers = numbers_of(b, weights)?;
+        y = &numbers;
+    }
     one(b.call("gemm", &params, [x, y].into_iter().chain(c), || contraction::gemm(&params))?)
 }
 

@@ -140,7 +140,8 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
     } else {
         node.ignore("rotary_interleaved");
     }
-    let mut length = total_length(c, node.input(6)?)?;
+    let total = total_length(c, node.input(6)?)?;
+    let mut length = total;
     let past = match (node.optional(3), node.optional(4)) {
         (None, None) => None,
         (Some(k), Some(v)) => Some([k, v]),
@@ -157,7 +158,11 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
         0.0 => 1.0 / (size.fixed(node.op())? as f64).sqrt(),
         scale => scale,
     };
-    let mut scores = scaled_scores(c, &q, &keys, scale)?;
+    // No query sees what a longer cache has behind the keys of the longest example.
+    let seen = if length.known().is_some() && total.known().is_some() { total } else { length };
+    let seen_keys = c.slice(&keys, 2, 0, seen)?;
+    let seen_values = c.slice(&values, 2, 0, seen)?;
+    let mut scores = scaled_scores(c, &q, &seen_keys, scale)?;
     let softcap = f64::from(node.float_or("softcap", 0.0)?);
     if softcap != 0.0 {
         let cap = c.number(scores.dtype(), softcap)?;
@@ -170,7 +175,7 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
     }
     // A query sees the keys up to its own.
     let place = c.reshape(&own, &[batch, single, queries, single])?;
-    let all = c.positions(length)?;
+    let all = c.positions(seen)?;
     let mut seen = c.op("LessOrEqual", &[&all, &place])?;
     let window = node.int_or("local_window_size", -1)?;
     if window >= 0 {
@@ -183,7 +188,7 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
     let scores = c.op("Where", &[&seen, &scores, &nothing])?;
     let p = probabilities_with_sink(node, c, &scores, heads[0])?;
     let p = c.cast(&p, values.dtype())?;
-    let y = product(c, &p, &values)?;
+    let y = product(c, &p, &seen_values)?;
     Ok(vec![without_heads(c, &y)?, keys, values])
 }
 

@@ -5,7 +5,7 @@ use tilewright_ops::quantize::{self, Quantization};
 
 use super::narrow;
 use super::{indexed, one, quantized, value};
-use crate::build::Builder;
+use crate::build::{Blocked, Builder};
 use crate::data::Element;
 use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
@@ -84,24 +84,41 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
             scale.shape()
         )));
     }
+    let zero = zero.cloned();
+    one_pair_an_element(b, Pairs { x: x.clone(), scale: scale.clone(), zero, at, block: size })
+}
+
+/// Data with a scale and a zero point for each block along an axis.
+pub(super) struct Pairs {
+    pub(super) x: Imported,
+    pub(super) scale: Imported,
+    pub(super) zero: Option<Imported>,
+    pub(super) at: usize,
+    pub(super) block: usize,
+}
+
+/// Flattened data with a scale and a zero point for each element.
+fn one_pair_an_element(b: &mut Builder, pairs: Pairs) -> Result<Inputs> {
+    let Pairs { x, scale, zero, at, block } = pairs;
+    let shape = x.shape();
+    let quantization = Quantization {
+        scale: scale.dtype(),
+        axis: Some(0),
+        zero_point: zero.is_some(),
+        bits: None,
+    };
     let count = dim::product(shape.iter().copied());
-    let extent = shape[at].fixed(node.op())?;
-    let indices: Vec<i64> = (0..extent).map(|i| (i / size) as i64).collect();
+    let extent = shape[at].fixed("blocks")?;
+    let indices: Vec<i64> = (0..extent).map(|i| (i / block) as i64).collect();
     let indices = Imported::Const(Tensor::from_slice(&[extent], &indices)?);
     let mut repeated = |value: &Imported| {
         let all = indexed::gather_along(b, value, &indices, at)?;
         value::reshape_to(b, &all, &[count])
     };
-    let scale = repeated(scale)?;
-    let zero = zero.map(&mut repeated).transpose()?;
-    let x = value::reshape_to(b, x, &[count])?;
-    Ok(Inputs {
-        x,
-        scale,
-        zero,
-        quantization: Quantization { axis: Some(0), ..quantization(None) },
-        shape,
-    })
+    let scale = repeated(&scale)?;
+    let zero = zero.as_ref().map(&mut repeated).transpose()?;
+    let x = value::reshape_to(b, &x, &[count])?;
+    Ok(Inputs { x, scale, zero, quantization, shape })
 }
 
 fn is_one_pair(v: &Imported) -> bool {
@@ -180,7 +197,70 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
     one(value::reshape_to(b, &y, &p.shape)?)
 }
 
+/// Constants in blocks that products alone read, as their integers.
+fn weights_in_blocks(node: &Node, b: &Builder) -> Result<Option<Blocked>> {
+    let (x, scales) = (node.input(0)?.constant(), node.input(1)?.constant());
+    let (Some(x), Some(scales), 1..) = (x, scales, b.products) else { return Ok(None) };
+    let zeros = match node.optional(2) {
+        Some(zeros) if zeros.constant().is_none() => return Ok(None),
+        zeros => zeros.and_then(Imported::constant),
+    };
+    let bits = match b.input_type(node, 0)? {
+        Element::Narrow(Narrow::Int { bits, .. }) => bits,
+        Element::Plain(DType::I8 | DType::U8) => 8,
+        _ => return Ok(None),
+    };
+    let stated = node.opset < 23 || named_type(node, "output_dtype")?.is_none();
+    let block = if node.opset < 21 { 0 } else { node.int_or("block_size", 0)? };
+    let axis = axis(node.int_or("axis", 1)?, x.shape().len())?;
+    let (Ok(block @ 1..), &[_, _], true) = (usize::try_from(block), x.shape(), stated) else {
+        return Ok(None);
+    };
+    let mut blocks = x.shape().to_vec();
+    blocks[axis] = blocks[axis].div_ceil(block);
+    let fits = scales.shape() == blocks
+        && scales.dtype().is_float()
+        && !x.is_empty()
+        && zeros.is_none_or(|z| z.shape() == blocks && z.dtype() == x.dtype());
+    Ok(fits.then(|| Blocked {
+        integers: x.clone(),
+        scales: scales.clone(),
+        zeros: zeros.cloned(),
+        bits,
+        axis,
+        block,
+        transposed: false,
+        uses: b.products,
+    }))
+}
+
+/// The numbers of weights in blocks, as a constant.
+pub(super) fn numbers_of(b: &mut Builder, of: Blocked) -> Result<Imported> {
+    let (transposed, [x, scale]) = (of.transposed, [of.integers, of.scales].map(Imported::Const));
+    let zero = of.zeros.map(Imported::Const);
+    let pairs = Pairs { x, scale, zero, at: of.axis, block: of.block };
+    let p = one_pair_an_element(b, pairs)?;
+    let shape = p.shape.clone();
+    let y = dequantized(b, p)?;
+    let y = value::reshape_to(b, &y, &shape)?;
+    if transposed { value::transpose_by(b, &y, &[1, 0]) } else { Ok(y) }
+}
+
+/// The numbers that integers stand for.
+fn dequantized(b: &mut Builder, p: Inputs) -> Result<Imported> {
+    let of = operand(&p.x);
+    let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
+    let (name, key) = ("dequantize_linear", (&of, &p.quantization));
+    let y = b.call(name, &key, &args, || quantize::dequantize_linear(&of, &p.quantization))?;
+    // Products with weights are those of their integers.
+    b.keep_origin(&y, name, &key, &args, || quantize::dequantize_linear(&of, &p.quantization))?;
+    Ok(y)
+}
+
 pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    if let Some(weights) = weights_in_blocks(node, b)? {
+        return one(b.blocked(weights));
+    }
     let p = inputs(node, b)?;
     let from = b.input_type(node, 0)?;
     if let Some(zero) = zero_type(node, b)?.filter(|zero| *zero != from) {
@@ -201,19 +281,23 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Impo
             })?
         }
         _ => {
-            let of = operand(&p.x);
-            let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
-            let (name, key) = ("dequantize_linear", (&of, &p.quantization));
-            let y =
-                b.call(name, &key, &args, || quantize::dequantize_linear(&of, &p.quantization))?;
-            // Products with weights are those of their integers.
-            b.keep_origin(&y, name, &key, &args, || {
-                quantize::dequantize_linear(&of, &p.quantization)
-            })?;
-            y
+            let shape = p.shape.clone();
+            let y = dequantized(b, p)?;
+            return numbers_as(node, b, &y, &shape, to);
         }
     };
-    let y = value::reshape_to(b, &y, &p.shape)?;
+    numbers_as(node, b, &y, &p.shape, to)
+}
+
+/// Numbers in a shape, and in the type that is asked for.
+fn numbers_as(
+    node: &Node,
+    b: &mut Builder,
+    y: &Imported,
+    shape: &[Dim],
+    to: Option<Element>,
+) -> Result<Vec<Imported>> {
+    let y = value::reshape_to(b, y, shape)?;
     let from = Element::Plain(y.dtype());
     one(narrow::cast(node, b, &y, from, to.unwrap_or(from))?)
 }
