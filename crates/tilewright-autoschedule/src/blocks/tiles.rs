@@ -118,10 +118,17 @@ impl Tiles {
     /// The parts that so many rows are taken apart into.
     pub(super) fn parts(&self, rows: Dim) -> Vec<Part> {
         let Some(known) = rows.number() else {
-            let tiles = rows.floordiv(count_of(self.rows));
-            let first = tiles * Dim::from(count_of(self.rows));
-            let whole = Part { first: Dim::from(0), tiles, rows: self.rows };
-            return vec![whole, Part { first, tiles: rows.modulo(count_of(self.rows)), rows: 1 }];
+            // Tiles of many rows leave over so many that weights would be taken apart often for single ones.
+            let few = if self.dot.is_none() { self.rows / 3 } else { 1 };
+            let [many, few] = [self.rows, few].map(count_of);
+            let from = |width: usize| rows.floordiv(width) * Dim::from(width);
+            let part =
+                |first: Dim, tiles: Dim, rows: usize| Part { first, tiles, rows: rows as i64 };
+            let mut all = vec![part(0.into(), rows.floordiv(many), many)];
+            all.extend((few > 1).then(|| part(from(many), rows.modulo(many).floordiv(few), few)));
+            let last = if few > 1 { few } else { many };
+            all.push(part(from(last), rows.modulo(last), 1));
+            return all;
         };
         let (tiles, left) = (known / self.rows, known % self.rows);
         let first = Dim::from(count_of(tiles * self.rows));

@@ -36,8 +36,8 @@ fn total_length(c: &mut Compose, total: &Imported) -> Result<Dim> {
     }
     let list = c.reshape(total, &[1])?;
     let list = c.cast(&list, DType::I64)?;
-    let sizes = c.b.sizes_of(&list, 1)?;
-    sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
+    // The queries have keys of their own.
+    c.b.positive_size_of(&list)
 }
 
 /// The larger one of two sizes: where that is open, a size of its own, since products of such lengths have
@@ -48,8 +48,7 @@ fn longer(c: &mut Compose, a: Dim, b: Dim) -> Result<Dim> {
         return Ok(length);
     }
     let list = c.b.call("length", &length, [], || integers(&[1], &[length.into()], DType::I64))?;
-    let sizes = c.b.sizes_of(&list, 1)?;
-    sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
+    c.b.positive_size_of(&list)
 }
 
 /// Queries, keys and values, each `[batch, length, heads * size]`.
