@@ -60,14 +60,22 @@ pub fn expand_products(module: &Module, target: &Target) -> Module {
 /// ([`blocks::expand`]), or with factors of products of halves widened ([`halves`]); `None` where there are none, or
 /// nothing is to be done for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
-    let free = |b: &Buffer| is_free(func, b);
     let of_blocks = blocks::expand(func, target);
-    let of_bytes = || expand_with(func, target, &free);
-    of_blocks.or_else(of_bytes).or_else(|| halves::widen(func, target, &free))
+    of_blocks.or_else(|| expand_with(func, target, &|b| is_free(func, b)))
 }
 
-/// The same, where `is_free` says which buffers are the same in every run.
+/// The function with its products of 8-bit integers expanded or factors of products of halves widened, where
+/// `is_free` says which buffers are the same in every run.
 pub(crate) fn expand_with(
+    func: &TensorFunc,
+    target: &Target,
+    is_free: &dyn Fn(&Buffer) -> bool,
+) -> Option<TensorFunc> {
+    expand_bytes(func, target, is_free).or_else(|| halves::widen(func, target, is_free))
+}
+
+/// The function with its products of 8-bit integers expanded.
+fn expand_bytes(
     func: &TensorFunc,
     target: &Target,
     is_free: &dyn Fn(&Buffer) -> bool,

@@ -271,6 +271,22 @@ impl Tensor {
         }
     }
 
+    /// The elements from one on, in row-major order, as many as a shape has; in the same file where they lie in one
+    /// ([`Tensor::from_mapped`]), and a copy otherwise. `None` where there are not so many.
+    pub fn part(&self, first: usize, shape: &[usize]) -> Option<Self> {
+        let bytes = byte_count(self.dtype, shape)?;
+        let start = first.checked_mul(self.dtype.bytes())?;
+        let range = start..start.checked_add(bytes)?;
+        let elements = self.bytes().get(range.clone())?;
+        if let Memory::Mapped(Mapped { map, range: own, stays }) = &*self.memory {
+            let range = own.start + range.start..own.start + range.end;
+            if let Some(part) = Tensor::from_mapped(self.dtype, shape, map, range, *stays) {
+                return Some(part);
+            }
+        }
+        Tensor::from_bytes(self.dtype, shape, elements).ok()
+    }
+
     /// Whether type, shape and every byte agree (so `NaN` equals itself, and `-0.0` is not `0.0`).
     pub fn same(&self, other: &Tensor) -> bool {
         self.dtype == other.dtype
@@ -377,6 +393,11 @@ mod tests {
         assert_eq!((t.get_i128(0), written.get_i128(0), inside(&written)), (1, 7, false));
         let stays = Tensor::from_mapped(DType::U8, &[9], &map, 3..12, true).expect("bytes");
         assert!(inside(&stays) && inside(&stays.settled()));
+        let part = t.part(2_500, &[2, 50]).expect("a part");
+        assert_eq!((part.get_i128(0), part.get_i128(99), inside(&part)), (2_501, 2_600, true));
+        let copied = own.part(2_500, &[2, 50]).expect("a part");
+        assert!(copied.same(&part) && !inside(&copied));
+        assert!(t.part(9_950, &[51]).is_none() && t.part(usize::MAX, &[1]).is_none());
         // Not aligned, too few, behind the end, booleans.
         assert!(of(DType::U32, 10_000, 5..40_005).is_none());
         assert!(of(DType::U32, 9_999, 4..40_004).is_none());

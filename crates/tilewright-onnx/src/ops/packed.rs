@@ -66,7 +66,7 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 
 /// The product of rows along the last axis with packed weights and their tables, and a bias added to it, in the type
 /// of the rows: of their integers by blocks, or of numbers.
-fn product_of_rows(
+pub(super) fn product_of_rows(
     c: &mut Compose,
     x: &Imported,
     weights: &Weights,
@@ -117,7 +117,7 @@ pub(super) fn product_with_blocked(
 }
 
 /// A tensor of a packed product in the shape that it has there.
-fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -> Result<Imported> {
+pub(super) fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -> Result<Imported> {
     let count: usize = shape.iter().product();
     if dim::product(x.shape()) == count {
         c.reshape(x, shape)
