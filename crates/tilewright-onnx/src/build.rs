@@ -98,6 +98,8 @@ pub(crate) struct Builder {
     blocked: HashMap<u64, Blocked>,
     /// How many products read the result of the current node, where nothing else does; 0 otherwise.
     pub(crate) products: usize,
+    /// Whether nothing is quantised in a run of the current graph, so that products are those of numbers.
+    pub(crate) of_numbers: bool,
     /// What the elements of values stand for that modules have no type for.
     pub(crate) narrow: NarrowValues,
     /// Constants that the graph has as calls.
@@ -127,6 +129,7 @@ impl Builder {
             convolutions: HashMap::new(),
             blocked: HashMap::new(),
             products: 0,
+            of_numbers: false,
             narrow: NarrowValues::default(),
             origins: Origins::default(),
         }

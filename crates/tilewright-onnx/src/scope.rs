@@ -23,6 +23,8 @@ pub(crate) struct Scope<'a> {
     pub uses: HashMap<&'a str, usize>,
     /// Of the values that products alone read, as their second operand or by a transpose: how many do.
     products: HashMap<&'a str, usize>,
+    /// Whether weights alone are integers: nothing is quantised in a run.
+    pub of_numbers: bool,
 }
 
 /// Uses of a value that graphs of nodes read: more than are counted down.
@@ -54,7 +56,9 @@ impl<'a> Scope<'a> {
         }
         let (values, uses) = (HashMap::new(), HashMap::new());
         let products = read_by_products(graph);
-        Ok(Scope { graph, initializers, producers, values, uses, products })
+        let quantising = ["QuantizeLinear", "DynamicQuantizeLinear"];
+        let of_numbers = !graph.node.iter().any(|node| is_of(node, &quantising));
+        Ok(Scope { graph, initializers, producers, values, uses, products, of_numbers })
     }
 
     /// How many products read the result of a node, as their second operand, where nothing else reads it; 0
@@ -89,13 +93,9 @@ impl<'a> Scope<'a> {
 }
 
 /// The values of a graph that products alone read, as their second operand or by a transpose, each with the number of
-/// these readers. Nothing, where no numbers are made of integers in blocks.
+/// these readers. Nothing, where no numbers are made of integers.
 fn read_by_products(graph: &GraphProto) -> HashMap<&str, usize> {
-    let in_blocks = |node: &NodeProto| {
-        is_of(node, &["DequantizeLinear"])
-            && node.attribute.iter().any(|a| a.name == "block_size" && a.i > 0)
-    };
-    if !graph.node.iter().any(in_blocks) {
+    if !graph.node.iter().any(|node| is_of(node, &["DequantizeLinear"])) {
         return HashMap::new();
     }
     // The results of transposes that read a value.
@@ -124,7 +124,9 @@ fn read_by_products(graph: &GraphProto) -> HashMap<&str, usize> {
         let mut results = transposed.get(*name).into_iter().flatten();
         products_alone(name) && results.all(|r| products_alone(r) && !transposed.contains_key(*r))
     });
-    all.map(|(name, count)| (*name, *count)).collect()
+    // What follows a branch may be imported in each of them.
+    let again = graph.node.iter().any(|node| node.attribute.iter().any(|a| a.g.is_some()));
+    all.map(|(name, count)| (*name, if again { usize::MAX } else { *count })).collect()
 }
 
 /// Whether a node is one of ONNX's own operators.

@@ -129,12 +129,20 @@ impl Builder {
         value
     }
 
-    /// What such a value is made of; what reads it last takes it.
-    pub(crate) fn take_blocked(&mut self, value: &Imported) -> Option<Blocked> {
-        let id = value.var()?.id();
-        let of = self.blocked.get_mut(&id)?;
-        of.uses = of.uses.saturating_sub(1);
-        if of.uses == 0 { self.blocked.remove(&id) } else { Some(of.clone()) }
+    /// What such a value is made of.
+    pub(crate) fn blocked_of(&self, value: &Imported) -> Option<Blocked> {
+        self.blocked.get(&value.var()?.id()).cloned()
+    }
+
+    /// Takes note that a product has read such a value; behind the last one it is forgotten.
+    pub(crate) fn note_product(&mut self, value: &Imported) {
+        let Some(id) = value.var().map(|v| v.id()) else { return };
+        if let Some(of) = self.blocked.get_mut(&id) {
+            of.uses = of.uses.saturating_sub(1);
+            if of.uses == 0 {
+                self.blocked.remove(&id);
+            }
+        }
     }
 }
 

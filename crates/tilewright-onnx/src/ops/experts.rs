@@ -105,7 +105,7 @@ fn qmoe(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         block => Some(block),
     };
     let in_integers = node.int_or("accuracy_level", 0)? == 4 && block.is_some();
-    let mut layer = |name: &'static str, at: usize, zeros: usize| -> Result<Option<Layer>> {
+    let layer = |name: &'static str, at: usize, zeros: usize| -> Result<Option<Layer>> {
         let bits = node.int_or(name, all)?;
         let bits = match bits {
             2 | 4 | 8 => bits as u32,

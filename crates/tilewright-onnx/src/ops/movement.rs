@@ -163,11 +163,10 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         Some(list) => axes(&list, rank)?,
     };
     let uses = b.products;
-    match b.take_blocked(x) {
-        Some(weights) if order == [1, 0] => one(b.blocked(weights.swapped(uses))),
-        Some(weights) => one(b.blocked(Blocked { uses, ..weights })),
-        None => one(transpose_by(b, x, &order)?),
-    }
+    let Some(weights) = b.blocked_of(x) else { return one(transpose_by(b, x, &order)?) };
+    b.note_product(x);
+    let turned = if order == [1, 0] { weights.swapped(uses) } else { Blocked { uses, ..weights } };
+    one(b.blocked(turned))
 }
 
 pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -7,6 +7,7 @@ use super::narrow;
 use super::{indexed, one, quantized, value};
 use crate::build::{Blocked, Builder};
 use crate::data::Element;
+use crate::fold::{self, View};
 use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
 use crate::node::{Node, axis};
@@ -197,7 +198,10 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
     one(value::reshape_to(b, &y, &p.shape)?)
 }
 
-/// Constants in blocks that products alone read, as their integers.
+/// Integers in a block where the model has none.
+const BLOCK: usize = 64;
+
+/// Constants that products alone read, as their integers in blocks.
 fn weights_in_blocks(node: &Node, b: &Builder) -> Result<Option<Blocked>> {
     let (x, scales) = (node.input(0)?.constant(), node.input(1)?.constant());
     let (Some(x), Some(scales), 1..) = (x, scales, b.products) else { return Ok(None) };
@@ -212,26 +216,42 @@ fn weights_in_blocks(node: &Node, b: &Builder) -> Result<Option<Blocked>> {
     };
     let stated = node.opset < 23 || named_type(node, "output_dtype")?.is_none();
     let block = if node.opset < 21 { 0 } else { node.int_or("block_size", 0)? };
-    let axis = axis(node.int_or("axis", 1)?, x.shape().len())?;
-    let (Ok(block @ 1..), &[_, _], true) = (usize::try_from(block), x.shape(), stated) else {
+    let (Ok(block), &[_, _], true) = (usize::try_from(block), x.shape(), stated) else {
         return Ok(None);
     };
-    let mut blocks = x.shape().to_vec();
-    blocks[axis] = blocks[axis].div_ceil(block);
-    let fits = scales.shape() == blocks
-        && scales.dtype().is_float()
-        && !x.is_empty()
-        && zeros.is_none_or(|z| z.shape() == blocks && z.dtype() == x.dtype());
-    Ok(fits.then(|| Blocked {
+    let along = axis(node.int_or("axis", 1)?, 2)?;
+    let same = zeros.is_none_or(|z| z.dtype() == x.dtype() && z.shape() == scales.shape());
+    if !same || !scales.dtype().is_float() || x.is_empty() {
+        return Ok(None);
+    }
+    let mut of = Blocked {
         integers: x.clone(),
         scales: scales.clone(),
         zeros: zeros.cloned(),
         bits,
-        axis,
+        axis: along,
         block,
         transposed: false,
         uses: b.products,
-    }))
+    };
+    let mut blocks = x.shape().to_vec();
+    match scales.shape() {
+        _ if block > 0 => {
+            blocks[along] = blocks[along].div_ceil(block);
+            return Ok((scales.shape() == blocks).then_some(of));
+        }
+        // Those of a column, or of all, are those of each of its blocks.
+        [count] if b.of_numbers && *count == x.shape()[along] => of.axis = 1 - along,
+        shape if b.of_numbers && shape.iter().all(|n| *n == 1) => of.axis = 0,
+        _ => return Ok(None),
+    }
+    of.block = BLOCK;
+    blocks[of.axis] = blocks[of.axis].div_ceil(BLOCK);
+    let steps = (0..2).map(|k| i64::from(k != of.axis && scales.len() > 1)).collect();
+    let view = View { offset: 0, shape: blocks, steps };
+    of.scales = fold::materialize(scales, &view)?;
+    of.zeros = zeros.map(|zeros| fold::materialize(zeros, &view)).transpose()?;
+    Ok(Some(of))
 }
 
 /// The numbers of weights in blocks, as a constant.

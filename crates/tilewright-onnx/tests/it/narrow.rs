@@ -97,6 +97,24 @@ fn products_with_weights_in_blocks_read_them_packed() {
         let module = m.import().expect("a module");
         assert!(module.tensor("product_of_blocks").is_ok(), "{at}");
     }
+    // Scales of columns and of all are those of blocks, unless something is quantised in a run.
+    let of_columns = |quantised: bool| {
+        let (m, x) = base();
+        let m = m.floats("c", &[2], &[0.5, 2.0]).floats("one", &[], &[1.0]);
+        let m = m.node_with("DequantizeLinear", &["w", "c"], &["f"], [int("axis", 1)]);
+        let m = if quantised {
+            m.node("QuantizeLinear", &["x", "one"], &["q"])
+                .node("DequantizeLinear", &["q", "one"], &["r"])
+                .node("MatMul", &["r", "f"], &["y"])
+        } else {
+            m.node("MatMul", &["x", "f"], &["y"])
+        };
+        let m = m.output("y");
+        // Columns [0.5, 3.5, 1] and [-16, -2, 6].
+        assert_eq!(floats(&run(&m, &[x])), [135.5, 564.0]);
+        m.import().expect("a module").tensor("product_of_blocks").is_ok()
+    };
+    assert_eq!([false, true].map(of_columns), [true, false]);
     // What something else reads as well, and factors that are no weights for a product, are numbers.
     let (m, x) = base();
     let m = plain(m).node("Neg", &["f"], &["g"]).output("y").output("g");
