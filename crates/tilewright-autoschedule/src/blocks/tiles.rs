@@ -14,6 +14,9 @@ const CHUNK_OF_FEW: i64 = 8;
 /// By how many columns in a hundred whole tiles may be more than there are, for tiles of several vectors.
 const WASTE: i64 = 5;
 
+/// Rows of a tile from which on what it leaves over of an open number has tiles of its own.
+const MANY: i64 = 8;
+
 fn round_up(n: i64, by: i64) -> i64 {
     (n + by - 1) / by * by
 }
@@ -119,7 +122,7 @@ impl Tiles {
     pub(super) fn parts(&self, rows: Dim) -> Vec<Part> {
         let Some(known) = rows.number() else {
             // Tiles of many rows leave over so many that weights would be taken apart often for single ones.
-            let few = if self.dot.is_none() { self.rows / 3 } else { 1 };
+            let few = if self.rows > MANY { self.rows / 3 } else { 1 };
             let [many, few] = [self.rows, few].map(count_of);
             let from = |width: usize| rows.floordiv(width) * Dim::from(width);
             let part =

@@ -2,7 +2,6 @@
 //! machines with dot products of bytes and for those with pairs of `int16`, with the values at which sums
 //! would saturate or overflow; and of `bfloat16`.
 
-use tilewright_autoschedule::UNTILED;
 use tilewright_autoschedule::integer::expand;
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::llvm::{Emit, Llvm};
@@ -11,14 +10,13 @@ use tilewright_driver::{DType, OptLevel, Options, Session, Target, Tensor, compi
 use tilewright_interp as interp;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc,
-    TensorType, Var,
+    TensorType,
 };
 use tilewright_layout::free::mark_free;
 use tilewright_ops::Operand;
 use tilewright_ops::blocks::{Weights, Zero, integer_product, product};
 use tilewright_ops::contraction::{Conv, ConvInteger, conv, conv_integer, matmul};
 use tilewright_ops::quantize::matmul_integer;
-use tilewright_transform::lower::IN_MEMORY;
 
 /// Both signs.
 const BYTES: [DType; 2] = [DType::I8, DType::U8];
@@ -56,46 +54,32 @@ fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
     .expect("a tensor")
 }
 
-/// A graph that calls a function with constants for all inputs but some, with values for these where they are of a
-/// fixed size.
+/// A graph that calls a function with constants for all inputs but some, with values for these.
 fn module(func: TensorFunc, given: &[usize], random: &mut Random) -> (Module, Vec<Tensor>) {
     let written = interp::written_params(&func);
     let (mut params, mut values, mut args, mut outs) = (vec![], vec![], vec![], vec![]);
     for (k, (buffer, written)) in func.buffers().zip(written).enumerate() {
-        let shape = buffer.shape.iter().map(|e| Dim::from_expr(e).map_or(e.clone(), Dim::wide));
-        let ty = TensorType { shape: shape.collect(), dtype: buffer.dtype() };
+        let ty = TensorType { shape: buffer.shape.clone(), dtype: buffer.dtype() };
         if written {
             outs.push(ty);
             continue;
         }
-        let shape: Option<Vec<usize>> =
-            buffer.const_shape().map(|shape| shape.iter().map(|d| *d as usize).collect());
-        let value = shape.map(|shape| extreme(random, buffer.dtype(), &shape));
+        let shape: Vec<usize> =
+            buffer.const_shape().expect("fixed").iter().map(|d| *d as usize).collect();
+        let value = extreme(random, buffer.dtype(), &shape);
         if given.contains(&k) {
             let param = GraphVar::tensor(buffer.name.clone(), ty);
             args.push(param.expr());
             params.push(param);
-            values.extend(value);
+            values.push(value);
         } else {
-            args.push(GraphExpr::Const(value.expect("fixed")));
+            args.push(GraphExpr::Const(value));
         }
     }
-    // An input that says each open size.
-    let sizes: Vec<Dim> = params
-        .iter()
-        .filter_map(|p: &GraphVar| p.ty().as_tensor())
-        .flat_map(|ty| ty.shape.iter().filter_map(Dim::from_expr).flat_map(Dim::vars))
-        .map(|v| Dim::open(&v))
-        .collect();
-    if !sizes.is_empty() {
-        let shape = sizes.iter().map(|d| d.wide()).collect();
-        params.insert(0, GraphVar::tensor("sizes", TensorType { shape, dtype: DType::F32 }));
-    }
     let mut module = Module::new();
-    let scalars = func.size_arguments().expect("sizes alone");
     module.insert("f", func);
     let result = GraphVar::tensor("y", outs[0].clone());
-    let value = GraphExpr::CallTir { func: "f".into(), args, outs, scalars };
+    let value = GraphExpr::call_tir("f", args, outs);
     let binding = Binding { var: result.clone(), value, span: None };
     let bindings = vec![binding];
     let graph = GraphFunc {
@@ -349,32 +333,6 @@ fn weights_of_a_few_bits_are_multiplied_as_numbers() {
     for (rows, w) in block_weights() {
         let func = product(&Operand::f32(&[rows, w.k]), &w).expect("a product");
         check(&format!("{rows} rows, {w:?}"), &func, &[0]);
-    }
-}
-
-/// Rows of a batch of sequences, both of any length, are one size for every tile.
-#[test]
-fn rows_of_two_open_sizes_are_tiled() {
-    let [batch, length] = ["b", "s"].map(|name| Dim::open(&Var::index(name)));
-    let rows = batch * length;
-    for (_, w) in block_weights().into_iter().take(2) {
-        let x = Operand::new(&[rows, w.k.into()], DType::F32);
-        let functions = [
-            (integer_product(rows, &w).expect("a product"), vec![0, 1]),
-            (product(&x, &w).expect("a product"), vec![0]),
-        ];
-        for (func, given) in functions {
-            let (module, _) = module(func, &given, &mut Random::new(1));
-            for target in machines() {
-                let what = format!("{w:?} on {}", target.cpu);
-                let options = Options::new().threads(1).target(target);
-                let program = Session::new(options).lower(&module).expect("a program").program;
-                for (name, f) in program.functions().expect("functions") {
-                    let said = [UNTILED, IN_MEMORY].into_iter().find_map(|key| f.attrs.get(key));
-                    assert!(said.is_none(), "{what}: `{name}`: {said:?}");
-                }
-            }
-        }
     }
 }
 
