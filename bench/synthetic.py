@@ -8,6 +8,7 @@ import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper, shape_inference
 
 FLOAT = TensorProto.FLOAT
+MICROSOFT = "com.microsoft"
 
 
 class Net:
@@ -17,8 +18,8 @@ class Net:
         self.name, self.nodes, self.weights, self.inputs = name, [], [], []
         self.random = np.random.default_rng(sum(name.encode()))
 
-    def input(self, name, shape):
-        self.inputs.append(helper.make_tensor_value_info(name, FLOAT, shape))
+    def input(self, name, shape, dtype=FLOAT):
+        self.inputs.append(helper.make_tensor_value_info(name, dtype, shape))
         return name
 
     def weight(self, *shape, scale=None):
@@ -58,6 +59,19 @@ def conv_chain(channels, size, layers=4):
     for _ in range(layers):
         weight, bias = net.weight(channels, channels, 3, 3), net.weight(channels, scale=0.1)
         x = net.op("Relu", net.op("Conv", x, weight, bias, kernel_shape=[3, 3], pads=[1] * 4))
+    return net.model(x)
+
+
+def channels_last(channels, size, layers=4):
+    """The chain of `conv_chain` with channels last, as exporters of other frameworks write it: each convolution
+    stands between two transposes."""
+    net = Net(f"conv_{channels}x{size}_channels_last")
+    x = net.input("x", [1, size, size, channels])
+    for _ in range(layers):
+        weight, bias = net.weight(channels, channels, 3, 3), net.weight(channels, scale=0.1)
+        x = net.op("Transpose", x, perm=[0, 3, 1, 2])
+        x = net.op("Conv", x, weight, bias, kernel_shape=[3, 3], pads=[1] * 4)
+        x = net.op("Relu", net.op("Transpose", x, perm=[0, 2, 3, 1]))
     return net.model(x)
 
 
@@ -140,28 +154,78 @@ def convolution(channels, size, kernel=3):
     return net.model(net.op("Conv", x, weight, kernel_shape=[kernel] * 2, pads=pads))
 
 
-def packed_product(rows, inner, columns, level, bits=4, block=32):
-    """One product with weights of a few bits in blocks, at an accuracy level of `MatMulNBits`."""
-    net = Net(f"packed{bits}_{rows}x{inner}x{columns}_level_{level}")
-    x = net.input("x", [rows, inner])
+def packed_linear(net, x, inner, columns, level, bits=4, block=32):
+    """A product with weights of a few bits in blocks, at an accuracy level of `MatMulNBits`."""
     blocks = -(-inner // block)
     weights = net.random.integers(0, 256, (columns, blocks, block * bits // 8), dtype=np.uint8)
     scales = net.random.uniform(0.001, 0.02, columns * blocks).astype(np.float32)
     sizes = {"K": inner, "N": columns, "bits": bits, "block_size": block, "accuracy_level": level}
     operands = [x, net.constant(weights), net.constant(scales)]
-    y = net.op("MatMulNBits", *operands, domain="com.microsoft", **sizes)
-    result = helper.make_tensor_value_info(y, FLOAT, [rows, columns])
-    graph = helper.make_graph(net.nodes, net.name, net.inputs, [result], net.weights)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return net.op("MatMulNBits", *operands, domain=MICROSOFT, **sizes)
+
+
+def of_microsoft(net, outputs):
+    """The model of a network with operators of ONNX Runtime; outputs with their shapes."""
+    infos = [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in outputs]
+    graph = helper.make_graph(net.nodes, net.name, net.inputs, infos, net.weights)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def packed_product(rows, inner, columns, level, bits=4, block=32):
+    """One product with weights of a few bits."""
+    net = Net(f"packed{bits}_{rows}x{inner}x{columns}_level_{level}")
+    x = net.input("x", [rows, inner])
+    y = packed_linear(net, x, inner, columns, level, bits, block)
+    return of_microsoft(net, [(y, [rows, columns])])
+
+
+def decoder(rows, past, layers=6, heads=14, shared=2, size=64, inner=4864, level=4):
+    """A decoder with weights of 4 bits, as onnxruntime-genai's builder writes it: so many new tokens behind those of
+    a cache."""
+    features, all_rows = heads * size, past + rows
+    net = Net(f"decoder_{rows}_after_{past}")
+    x = net.input("x", [1, rows, features])
+    angles = np.arange(all_rows)[:, None] / 10000 ** (np.arange(size // 2) / (size // 2))
+    cos, sin = (net.constant(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
+    last = net.constant(np.array([all_rows - 1], np.int32))
+    total = net.constant(np.array(all_rows, np.int32))
+    outputs = []
+
+    def normed(value):
+        scale = net.constant(np.ones(features, np.float32))
+        return net.op("SimplifiedLayerNormalization", value, scale, epsilon=1e-6, axis=-1)
+
+    for at in range(layers):
+        start = normed(x)
+        widths = (features, shared * size, shared * size)
+        projections = [packed_linear(net, start, features, width, level) for width in widths]
+        cache = [net.input(f"{kind}_{at}", [1, shared, past, size]) for kind in ("keys", "values")]
+        own = [f"present_{kind}_{at}" for kind in ("keys", "values")]
+        outputs += [(name, [1, shared, all_rows, size]) for name in own]
+        mixed = f"mixed_{at}"
+        operands = [*projections, *cache, last, total, cos, sin]
+        attributes = {"num_heads": heads, "kv_num_heads": shared, "do_rotary": 1}
+        node = helper.make_node(
+            "GroupQueryAttention", operands, [mixed, *own], domain=MICROSOFT, **attributes
+        )
+        net.nodes.append(node)
+        x = net.op("Add", x, packed_linear(net, mixed, features, features, level))
+        start = normed(x)
+        gate, up = (packed_linear(net, start, features, inner, level) for _ in range(2))
+        bent = net.op("Mul", net.op("Mul", gate, net.op("Sigmoid", gate)), up)
+        x = net.op("Add", x, packed_linear(net, bent, inner, features, level))
+    return of_microsoft(net, [(x, [1, rows, features]), *outputs])
 
 
 def networks():
     """All that `compare.py` times, in order."""
     yield from (conv_chain(*sizes) for sizes in ((65, 57), (17, 112), (129, 29)))
+    yield from (channels_last(*sizes) for sizes in ((65, 57), (129, 29)))
     yield matmul_chain(127)
     yield from (perceptron(*sizes) for sizes in ((127, 509), (77, 768), (1, 1021)))
     layers = ((77, 768, 12), (197, 384, 6), (131, 330, 5), (1, 768, 12, 509))
     yield from (transformer(*sizes) for sizes in layers)
     packed = ((1, 4096, 4096), (4, 4096, 4096), (32, 4096, 4096), (77, 896, 4864), (512, 4096, 4096))
     yield from (packed_product(*sizes, level) for level in (4, 0) for sizes in packed)
+    yield from (decoder(*sizes) for sizes in ((77, 0), (1, 508)))

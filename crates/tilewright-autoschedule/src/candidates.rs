@@ -216,7 +216,7 @@ fn tiles(
     let padded = both && [0, 1].iter().all(|o| c.whole(*o, v).is_some());
     let mut all = Vec::new();
     // Where nothing is used again, what lies as it does is better read once, in its own order.
-    if n < lanes || (m == 1 && source == Source::Direct) {
+    if n < lanes || (m == 1 && source == Source::Direct) || c.is_half(1 - vector) {
         return all;
     }
     for vectors in 1..=8 {

@@ -25,6 +25,8 @@ use tilewright_ir::{Attr, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFu
 use tilewright_layout::marks::FREE_LAYOUT;
 use tilewright_target::{Target, TensorInstruction};
 
+use crate::halves::is_half;
+
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
 #[derive(Clone, Debug)]
@@ -127,7 +129,7 @@ impl Operand {
         let ExprKind::Load(buffer, indices) = load.kind() else { return None };
         let fits = match dtype {
             DType::I32 => matches!(buffer.dtype(), DType::I8 | DType::U8 | DType::I16),
-            DType::F32 if widened => buffer.dtype() == DType::BF16,
+            DType::F32 if widened => is_half(buffer.dtype()),
             _ => !widened && buffer.dtype() == dtype,
         };
         let steps = steps(buffer, indices, axes)?;
@@ -150,8 +152,14 @@ impl Contraction {
         let operands =
             [Operand::recognise(&a, dtype, &axes)?, Operand::recognise(&b, dtype, &axes)?]
                 .map(|o| Operand { free: is_free(&o.buffer), ..o });
-        let wide = operands.each_ref().map(|o| o.buffer.dtype() == dtype);
-        if operands[0].buffer == operands[1].buffer || wide[0] != wide[1] {
+        // Weights may be halves that are multiplied by numbers; halves of both are multiplied by instructions for
+        // them alone.
+        let types = operands.each_ref().map(|o| o.buffer.dtype());
+        let one_is_narrow = (types[0] == dtype) != (types[1] == dtype);
+        if operands[0].buffer == operands[1].buffer
+            || one_is_narrow && dtype != DType::F32
+            || types == [DType::F16; 2]
+        {
             return None;
         }
         let out = steps(&stage.buffer, &stage.indices, &axes)?;
@@ -172,10 +180,18 @@ impl Contraction {
         })
     }
 
-    /// Whether its factors have fewer bits than its sums, and only dot-product instructions multiply
+    /// Whether both factors have fewer bits than its sums, and only dot-product instructions multiply
     /// them: integers, and `bfloat16`.
     pub fn is_widened(&self) -> bool {
-        self.operands[0].buffer.dtype() != self.dtype
+        self.operands.iter().all(|o| o.buffer.dtype() != self.dtype)
+    }
+
+    /// Whether an operand is halves that are widened where they are multiplied: as a vector, which serves all rows,
+    /// and not number by number.
+    pub fn is_half(&self, operand: usize) -> bool {
+        self.dtype == DType::F32
+            && self.group.is_none()
+            && is_half(self.operands[operand].buffer.dtype())
     }
 
     /// The same contraction by groups of what a dot-product instruction of a target takes; as it is

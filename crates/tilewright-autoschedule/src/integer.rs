@@ -32,7 +32,7 @@ use tilewright_transform::pass::{Pass, Run};
 use crate::blocks;
 use crate::canonical::{pre, sole_reader};
 use crate::contraction::is_free;
-use crate::padding;
+use crate::{halves, padding};
 
 /// `expand_products` by name.
 pub const PASS: Pass = Pass {
@@ -57,14 +57,25 @@ pub fn expand_products(module: &Module, target: &Target) -> Module {
 }
 
 /// The function with its products of 8-bit integers expanded, or one with weights in blocks
-/// ([`blocks::expand`]); `None` where there are none, or nothing is to be done for them.
+/// ([`blocks::expand`]), or with factors of products of halves widened ([`halves`]); `None` where there are none, or
+/// nothing is to be done for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
     let of_blocks = blocks::expand(func, target);
     of_blocks.or_else(|| expand_with(func, target, &|b| is_free(func, b)))
 }
 
-/// The same, where `is_free` says which buffers are the same in every run.
+/// The function with its products of 8-bit integers expanded or factors of products of halves widened, where
+/// `is_free` says which buffers are the same in every run.
 pub(crate) fn expand_with(
+    func: &TensorFunc,
+    target: &Target,
+    is_free: &dyn Fn(&Buffer) -> bool,
+) -> Option<TensorFunc> {
+    expand_bytes(func, target, is_free).or_else(|| halves::widen(func, target, is_free))
+}
+
+/// The function with its products of 8-bit integers expanded.
+fn expand_bytes(
     func: &TensorFunc,
     target: &Target,
     is_free: &dyn Fn(&Buffer) -> bool,

@@ -12,6 +12,7 @@
 //! * [`blocks`]: products with weights of a few bits, in tiles.
 //! * [`integer`]: products of integers, turned into products that instructions compute.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
+//! * `halves`: products of 16-bit floats, whose factors are widened once.
 //! * [`tile`]: register tiles, and what they cost by a written model.
 //! * `candidates`: the choice of a tile.
 //! * [`generate`]: the trace of a contraction.
@@ -44,6 +45,7 @@ pub mod contraction;
 mod digits;
 pub mod generate;
 pub mod groups;
+mod halves;
 pub mod integer;
 pub mod options;
 mod order;

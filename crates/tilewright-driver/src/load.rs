@@ -12,6 +12,7 @@ use tilewright_onnx::{DataFile, Dim, ImportOptions, Model, ValueKind, ValueType}
 use tilewright_runtime::file;
 
 use super::constants::evaluate;
+use super::constants::settle;
 use super::model_file::ModelFile;
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
@@ -172,6 +173,20 @@ impl Draft {
     /// # Errors
     /// As [`load`].
     pub fn module(&self, sizes: &Sizes) -> Result<Module> {
+        settle(&self.mapped_module(sizes)?)
+    }
+
+    /// Whether the constants of [`Draft::mapped_module`] may lie in the file.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.file().is_some_and(ModelFile::is_mapped)
+    }
+
+    /// The module, with these sizes, whose constants may lie in the file: what outlasts a compilation has to be
+    /// settled ([`settle`]).
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub(super) fn mapped_module(&self, sizes: &Sizes) -> Result<Module> {
         let model = match &self.0 {
             Kind::Onnx(model) => model,
             Kind::File(file) => file.model()?,

@@ -1,10 +1,9 @@
-//! Model files whose weights are read when something asks for them.
+//! Model files whose weights are read when something asks for them, where they lie.
 //!
 //! A program of the model may be kept ([`super::kept`]): then nothing does.
 
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use tilewright_ir::{Error, Result};
 use tilewright_onnx::Model;
@@ -18,9 +17,8 @@ pub struct ModelFile {
     path: PathBuf,
     file: File,
     state: Option<String>,
-    /// The model, of which weights may not be read yet.
+    /// The model, whose weights lie in the file unless that is small.
     head: Model,
-    whole: OnceLock<Box<Model>>,
     is_read: bool,
 }
 
@@ -37,8 +35,7 @@ impl ModelFile {
         let is_read = found.len() < LARGE || state.is_none();
         let head =
             if is_read { Model::read_file(&file, path)? } else { Model::map_file(&file, path)? };
-        let whole = OnceLock::new();
-        Ok(ModelFile { path: path.to_owned(), file, state, head, whole, is_read })
+        Ok(ModelFile { path: path.to_owned(), file, state, head, is_read })
     }
 
     /// Its path.
@@ -52,25 +49,25 @@ impl ModelFile {
         &self.head
     }
 
-    /// The model, which is read now where it was not.
+    /// The model. Constants of its modules may lie in the file, which another program may change: what is kept of
+    /// them has to be settled.
     ///
     /// # Errors
-    /// As [`Model::read`], and [`Error::Io`] if the file has changed since it was opened.
+    /// [`Error::Io`] if the file has changed since it was opened.
     pub fn model(&self) -> Result<&Model> {
-        if self.is_read {
-            return Ok(&self.head);
+        if !self.is_read {
+            let now = self.file.metadata().ok().and_then(|found| content_state(&found));
+            if now != self.state {
+                let what = format!("`{}` has changed since it was loaded", self.path.display());
+                return Err(Error::io(what).help("load it again"));
+            }
         }
-        if let Some(model) = self.whole.get() {
-            return Ok(model);
-        }
-        let read = Model::read_file(&self.file, &self.path);
-        let now = self.file.metadata().ok().and_then(|found| content_state(&found));
-        if now != self.state {
-            let what = format!("`{}` has changed since it was loaded", self.path.display());
-            return Err(Error::io(what).help("load it again"));
-        }
-        let model = Box::new(read?);
-        Ok(self.whole.get_or_init(|| model))
+        Ok(&self.head)
+    }
+
+    /// Whether the constants of its modules may lie in the file.
+    pub fn is_mapped(&self) -> bool {
+        !self.is_read
     }
 
     /// Whether its path still leads to the file, as it was when it was opened.

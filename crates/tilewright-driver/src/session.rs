@@ -17,6 +17,7 @@ use tilewright_layout::Left;
 use tilewright_onnx::{ValueKind, ValueType};
 use tilewright_runtime::{Executable, file};
 
+use super::constants::settle;
 use super::kept::{DataFiles, Entry, KeptKind, Record, hash};
 use super::load::{Draft, fixed_inputs, is_onnx};
 use super::options::{Message, Notice, Options};
@@ -233,7 +234,7 @@ impl Session {
             }
             Ok(())
         })?;
-        let program = Program::plan(Lowered::new(staged.module)?)?;
+        let program = Program::plan(Lowered::new(settle(&staged.module)?)?)?;
         Ok(Lowering { program, left: staged.left, laid_out })
     }
 
@@ -283,7 +284,8 @@ impl Session {
     /// # Errors
     /// As [`load`](super::load::load), and those of the inputs.
     pub fn read(&self, request: &Request<'_>) -> Result<Loaded> {
-        self.read_for(request, None)
+        let loaded = self.read_for(request, None)?;
+        Ok(Loaded { module: settle(&loaded.module)?, ..loaded })
     }
 
     /// A model as something that runs: what was kept of it, or it is compiled now.
@@ -421,8 +423,11 @@ impl Session {
             sizes::check_closed(&module)?;
         }
         self.check_host()?;
+        let fixed_names = fixed_inputs(&module);
         let (executable, program, left, layout) = if self.options.specialize.is_empty() {
             let Lowering { program, left, laid_out } = self.lower(&module)?;
+            // The constants that it alone has are not needed any more.
+            drop(module);
             (program.load(&self.options)?, Some(program), left, laid_out - start)
         } else {
             (self.compile(&module)?, None, Vec::new(), Duration::ZERO)
@@ -432,7 +437,7 @@ impl Session {
         }
         let times = Times { import, layout, compile: start.elapsed() };
         let mut values = sizes.values.clone();
-        let fixed: BTreeMap<String, Option<String>> = fixed_inputs(&module)
+        let fixed: BTreeMap<String, Option<String>> = fixed_names
             .into_iter()
             .map(|name| (name.to_string(), values.remove(&*name).as_ref().map(hash)))
             .collect();
@@ -461,7 +466,7 @@ impl Session {
         let (draft, made) = match request.model {
             Origin::Draft { draft, made } => (draft, Some(made)),
             Origin::File(path) => {
-                read = Draft::read(path)?;
+                read = Draft::open(path)?;
                 (&read, None)
             }
         };
@@ -474,7 +479,7 @@ impl Session {
         let mut sizes = request.inputs.sizes(&values)?;
         let mut notes = Vec::new();
         if request.open == OpenSizes::Stay {
-            let module = draft.module(&without_open(&sizes))?;
+            let module = draft.mapped_module(&without_open(&sizes))?;
             return Ok(Loaded { module, sizes, notes, files });
         }
         if request.open == OpenSizes::BatchOfOne {
@@ -483,12 +488,13 @@ impl Session {
         let module = match made {
             Some(made) if request.open == OpenSizes::AsGiven => match made.get() {
                 Some(module) => module.clone(),
+                None if draft.is_mapped() => draft.mapped_module(&sizes)?,
                 None => {
                     let module = draft.module(&sizes)?;
                     made.get_or_init(|| module).clone()
                 }
             },
-            _ => draft.module(&sizes)?,
+            _ => draft.mapped_module(&sizes)?,
         };
         for name in fixed_inputs(&module) {
             let text = format!("sizes depend on input `{name}`: its value is compiled in");

@@ -2,23 +2,26 @@
 //!
 //! One type serves constants in a module, inputs and outputs of a run, and the interpreter. An input
 //! may lie in memory of another owner ([`Tensor::from_foreign`]), and then only at a boundary of its
-//! elements, which is what kernels ask of inputs.
+//! elements, which is what kernels ask of inputs. A constant may lie in a file for a while
+//! ([`Tensor::from_mapped`]).
 
 mod memory;
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use half::{bf16, f16};
+use memmap2::Mmap;
 
 use crate::dtype::{DType, TypeKind};
 use crate::error::{Error, Result};
 
 pub use self::memory::ALIGN;
-use self::memory::{Foreign, Memory};
+use self::memory::{Foreign, Mapped, Memory};
 
 /// A dense row-major tensor. Cloning shares the bytes; writing copies them if they are shared.
 #[derive(Clone)]
@@ -140,6 +143,42 @@ impl Tensor {
         Ok(Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
     }
 
+    /// A tensor that is bytes of a file, which is read where something asks for them and written never: writing
+    /// copies them first. `None` where they are not as many as it has, at an address that is no multiple of the size
+    /// of an element, or booleans, of which a file may say more than 0 and 1.
+    ///
+    /// Where `stays` is false, the file may change later: what is kept of it has to be [`settled`](Tensor::settled).
+    pub fn from_mapped(
+        dtype: DType,
+        shape: &[usize],
+        map: &Arc<Mmap>,
+        range: Range<usize>,
+        stays: bool,
+    ) -> Option<Self> {
+        let part = map.get(range.clone())?;
+        let fits = byte_count(dtype, shape) == Some(part.len()) && !dtype.is_bool();
+        let aligned = part.as_ptr().addr().is_multiple_of(dtype.bytes().max(1));
+        let memory = Memory::Mapped(Mapped { map: map.clone(), range, stays });
+        (fits && aligned).then(|| Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
+    }
+
+    /// Lets go of memory that can be read from a file again.
+    pub fn release(&self) {
+        if let Memory::Mapped(mapped) = &*self.memory {
+            mapped.release();
+        }
+    }
+
+    /// The tensor, in memory of its own where it is bytes of a file that may change; their pages are let go of.
+    pub fn settled(&self) -> Self {
+        if !matches!(&*self.memory, Memory::Mapped(mapped) if !mapped.stays) {
+            return self.clone();
+        }
+        let copy = Tensor { memory: Arc::new((*self.memory).clone()), ..self.clone() };
+        self.release();
+        copy
+    }
+
     /// A `bool` tensor; one byte an element.
     pub fn from_bools(shape: &[usize], values: &[bool]) -> Result<Self> {
         let bytes: Vec<u8> = values.iter().map(|&b| u8::from(b)).collect();
@@ -232,6 +271,22 @@ impl Tensor {
         }
     }
 
+    /// The elements from one on, in row-major order, as many as a shape has; in the same file where they lie in one
+    /// ([`Tensor::from_mapped`]), and a copy otherwise. `None` where there are not so many.
+    pub fn part(&self, first: usize, shape: &[usize]) -> Option<Self> {
+        let bytes = byte_count(self.dtype, shape)?;
+        let start = first.checked_mul(self.dtype.bytes())?;
+        let range = start..start.checked_add(bytes)?;
+        let elements = self.bytes().get(range.clone())?;
+        if let Memory::Mapped(Mapped { map, range: own, stays }) = &*self.memory {
+            let range = own.start + range.start..own.start + range.end;
+            if let Some(part) = Tensor::from_mapped(self.dtype, shape, map, range, *stays) {
+                return Some(part);
+            }
+        }
+        Tensor::from_bytes(self.dtype, shape, elements).ok()
+    }
+
     /// Whether type, shape and every byte agree (so `NaN` equals itself, and `-0.0` is not `0.0`).
     pub fn same(&self, other: &Tensor) -> bool {
         self.dtype == other.dtype
@@ -313,6 +368,41 @@ mod tests {
         // SAFETY: as above.
         let refused = unsafe { Tensor::from_foreign(DType::F32, &[1], odd, owner.clone()) };
         assert!(refused.is_err_and(|e| e.to_string().contains("not aligned")));
+        Ok(())
+    }
+
+    #[test]
+    fn bytes_of_a_file_are_read_there_and_stay_after_it() -> Result<()> {
+        let mut file = tempfile::tempfile().expect("a file");
+        let content: Vec<u8> = (0..20_000u32).flat_map(u32::to_le_bytes).collect();
+        std::io::Write::write_all(&mut file, &content).expect("written");
+        // SAFETY: nothing else has the file.
+        let map = Arc::new(unsafe { Mmap::map(&file) }.expect("mapped"));
+        let of =
+            |dtype, count: usize, range| Tensor::from_mapped(dtype, &[count], &map, range, false);
+        let inside = |t: &Tensor| map.as_ptr_range().contains(&t.bytes().as_ptr());
+        let t = of(DType::U32, 10_000, 4..40_004).expect("an aligned part");
+        assert_eq!((t.get_i128(0), t.get_i128(9_999), inside(&t)), (1, 10_000, true));
+        t.release();
+        assert_eq!((t.get_i128(0), t.get_i128(9_999)), (1, 10_000));
+        let own = t.settled();
+        assert!(!inside(&own) && own.same(&t) && own.settled().same(&t));
+        assert_eq!(own.bytes().as_ptr() as usize % ALIGN, 0);
+        let mut written = t.clone();
+        written.as_mut_slice::<u32>().expect("integers")[0] = 7;
+        assert_eq!((t.get_i128(0), written.get_i128(0), inside(&written)), (1, 7, false));
+        let stays = Tensor::from_mapped(DType::U8, &[9], &map, 3..12, true).expect("bytes");
+        assert!(inside(&stays) && inside(&stays.settled()));
+        let part = t.part(2_500, &[2, 50]).expect("a part");
+        assert_eq!((part.get_i128(0), part.get_i128(99), inside(&part)), (2_501, 2_600, true));
+        let copied = own.part(2_500, &[2, 50]).expect("a part");
+        assert!(copied.same(&part) && !inside(&copied));
+        assert!(t.part(9_950, &[51]).is_none() && t.part(usize::MAX, &[1]).is_none());
+        // Not aligned, too few, behind the end, booleans.
+        assert!(of(DType::U32, 10_000, 5..40_005).is_none());
+        assert!(of(DType::U32, 9_999, 4..40_004).is_none());
+        assert!(of(DType::U8, 8, 79_996..80_004).is_none());
+        assert!(of(DType::BOOL, 8, 0..8).is_none());
         Ok(())
     }
 

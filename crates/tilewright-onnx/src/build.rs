@@ -24,11 +24,13 @@ use crate::narrow::NarrowValues;
 use crate::node::Node;
 use crate::sizes;
 
+mod blocked;
 mod control;
 mod convolution;
 mod emit;
 mod step;
 
+pub(crate) use blocked::Blocked;
 pub(crate) use convolution::Convolution;
 use emit::{Emit, Origin, Origins, Shared, expr};
 use step::{BodyStep, Call, OpenBody};
@@ -92,6 +94,12 @@ pub(crate) struct Builder {
     calls: HashMap<(usize, Vec<Same>), Called>,
     /// Convolutions whose scale may still change, by the identity of their result.
     pub(crate) convolutions: HashMap<u64, Convolution>,
+    /// Values that are integers in blocks, by their variables, which no step defines.
+    blocked: HashMap<u64, Blocked>,
+    /// How many products read the result of the current node, where nothing else does; 0 otherwise.
+    pub(crate) products: usize,
+    /// Whether nothing is quantised in a run of the current graph, so that products are those of numbers.
+    pub(crate) of_numbers: bool,
     /// What the elements of values stand for that modules have no type for.
     pub(crate) narrow: NarrowValues,
     /// Constants that the graph has as calls.
@@ -119,6 +127,9 @@ impl Builder {
             sizes_by_list: HashMap::new(),
             calls: HashMap::new(),
             convolutions: HashMap::new(),
+            blocked: HashMap::new(),
+            products: 0,
+            of_numbers: false,
             narrow: NarrowValues::default(),
             origins: Origins::default(),
         }

@@ -1,13 +1,13 @@
 //! Constant tensors: from a file's encoding, inside the model or in a file beside it.
 //!
 //! A file beside the model is mapped and not read: its weights take no memory of their own, and what
-//! is not used is never loaded.
+//! is not used is never loaded. So is a large model file: its weights lie there until the program has what it
+//! makes of them.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
-use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memmap2::Mmap;
@@ -156,19 +156,35 @@ fn stored(
 ) -> Result<Tensor> {
     match (proto.data_location == EXTERNAL, &proto.raw_data) {
         (true, _) => external(proto, folder, dtype, shape, bytes),
-        (false, Some(raw)) => inline(raw, dtype, shape, bytes),
+        (false, Some(raw)) => inline(raw, folder, dtype, shape, bytes),
         (false, None) => listed(proto, dtype, shape),
     }
 }
 
-fn inline(raw: &Bytes, dtype: DType, shape: &[usize], bytes: usize) -> Result<Tensor> {
+/// Bytes from which a tensor stays in a model file that is mapped.
+const LARGE: usize = 1 << 12;
+
+/// A tensor whose elements are bytes of the model: there, where the file is mapped and they lie at a multiple of
+/// their size.
+fn inline(
+    raw: &Bytes,
+    folder: Option<&Folder>,
+    dtype: DType,
+    shape: &[usize],
+    bytes: usize,
+) -> Result<Tensor> {
     if raw.len() != bytes {
         return Err(Error::model(format!(
             "{bytes} bytes are needed for {dtype} of shape {shape:?}, but there are {}",
             raw.len()
         )));
     }
-    Tensor::from_bytes(dtype, shape, raw).map(clean)
+    let own = folder.and_then(|folder| folder.own.as_ref()).filter(|_| bytes >= LARGE);
+    let mapped = own.and_then(|map| {
+        let from = raw.as_ptr().addr().checked_sub(map.as_ptr().addr())?;
+        Tensor::from_mapped(dtype, shape, map, from..from.checked_add(bytes)?, false)
+    });
+    mapped.map_or_else(|| Tensor::from_bytes(dtype, shape, raw).map(clean), Ok)
 }
 
 /// A byte of a `bool` may be anything in a file; in memory it is 0 or 1.
@@ -237,6 +253,15 @@ fn out_of_range(v: String, dtype: DType) -> Error {
     Error::model(format!("the element {v} does not fit {dtype}"))
 }
 
+/// A file that is mapped, as bytes to decode.
+pub(crate) struct MappedFile(pub(crate) Arc<Mmap>);
+
+impl AsRef<[u8]> for MappedFile {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// A file in memory, without reading it.
 pub(crate) fn mapped(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: the mapping is only read. Who changes the file while the model is in use changes the
@@ -254,6 +279,8 @@ pub(crate) struct Folder {
     inside: Vec<PathBuf>,
     /// The files that are mapped, by their real paths.
     mapped: Arc<Mutex<HashMap<PathBuf, Arc<Mmap>>>>,
+    /// The model file itself, where it is mapped.
+    own: Option<Arc<Mmap>>,
 }
 
 impl Folder {
@@ -270,7 +297,12 @@ impl Folder {
         {
             inside.push(real);
         }
-        Some(Folder { path, inside, mapped: Arc::default() })
+        Some(Folder { path, inside, mapped: Arc::default(), own: None })
+    }
+
+    /// The folder of a model file that is mapped.
+    pub(crate) fn of_mapped(self, own: Arc<Mmap>) -> Folder {
+        Folder { own: Some(own), ..self }
     }
 
     /// The content of a file that the model names, which must lie below the folder.
@@ -386,15 +418,11 @@ fn external(
             "external data `{location}` is truncated: {bytes} bytes at offset {offset} are wanted, the file has {size}"
         )));
     };
-    let part = &content[from..from + bytes];
-    let start = NonNull::from(part).cast::<u8>();
-    let aligned = start.as_ptr().addr().is_multiple_of(dtype.bytes().max(1));
-    if dtype.is_bool() || !aligned || bytes == 0 {
-        return Tensor::from_bytes(dtype, shape, part).map(clean);
+    let range = from..from + bytes;
+    match Tensor::from_mapped(dtype, shape, &content, range.clone(), true) {
+        Some(tensor) if bytes > 0 => Ok(tensor),
+        _ => Tensor::from_bytes(dtype, shape, &content[range]).map(clean),
     }
-    // SAFETY: the bytes are those of the mapping, which lives as long as its owner and is only read; any
-    // bytes are elements of these types.
-    unsafe { Tensor::from_foreign(dtype, shape, start, content.clone()) }
 }
 
 #[cfg(test)]

@@ -67,9 +67,8 @@ pub(crate) fn row_major(shape: &[usize]) -> Vec<i64> {
 
 /// Copies a view into a tensor of its own.
 pub(crate) fn materialize(t: &Tensor, view: &View) -> Result<Tensor> {
-    let mut out = Tensor::zeros(t.dtype(), &view.shape)?;
-    if out.is_empty() {
-        return Ok(out);
+    if view.shape.contains(&0) {
+        return Tensor::zeros(t.dtype(), &view.shape);
     }
     // The corners of the view must lie inside.
     let (mut low, mut high) = (i128::from(view.offset), i128::from(view.offset));
@@ -81,6 +80,13 @@ pub(crate) fn materialize(t: &Tensor, view: &View) -> Result<Tensor> {
     if low < 0 || high >= t.len() as i128 {
         return Err(Error::internal("a view reaches out of its tensor"));
     }
+    // Elements that lie together need not be copied where they lie in a file.
+    if view.steps == row_major(&view.shape)
+        && let Some(part) = t.part(view.offset as usize, &view.shape)
+    {
+        return Ok(part);
+    }
+    let mut out = Tensor::zeros(t.dtype(), &view.shape)?;
     match t.dtype().bytes() {
         1 => copy::<1>(t.bytes(), out.bytes_mut(), view),
         2 => copy::<2>(t.bytes(), out.bytes_mut(), view),

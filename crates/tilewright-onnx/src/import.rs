@@ -452,6 +452,8 @@ impl<'a> Importer<'a> {
         let node = self.with_inputs(proto, at, operator)?;
         self.builder.narrow.enter(proto)?;
         self.builder.hint = proto.output.first().cloned().unwrap_or_default();
+        self.builder.products = self.scopes.last().map_or(0, |scope| scope.products(proto));
+        self.builder.of_numbers = self.scopes.last().is_some_and(|scope| scope.of_numbers);
         self.builder.node = node.label.clone();
         let results = match operator.import {
             Import::Plain(import) if operator.moves => self.moved(node, import)?,

@@ -6,12 +6,13 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use prost::Message;
 use tilewright_ir::{DType, Error, Result};
 use tilewright_runtime::file;
 
-use crate::data::{self, Element, External, Folder, element_type};
+use crate::data::{self, Element, External, Folder, MappedFile, element_type};
 use crate::functions;
 use crate::proto::{
     Bytes, DataType, DimensionValue, EXTERNAL, ElementTypeProto, GraphProto, MapTypeProto,
@@ -220,12 +221,15 @@ impl Model {
         Self::new(path.display().to_string(), bytes.into(), Folder::beside(path))
     }
 
-    /// Decodes a model from an open file that is mapped: what it says of its inputs and nodes is read,
-    /// and weights are as long as nothing asks for their elements.
+    /// Decodes a model from an open file that is mapped: what it says of its inputs and nodes is read now, and
+    /// weights where something asks for their elements. The constants of its modules lie in the file, as far as they
+    /// can: what is to outlast a change of the file has to be settled ([`Tensor::settled`](tilewright_ir::Tensor::settled)).
     pub fn map_file(file: &File, path: &Path) -> Result<Model> {
         checked_length(file, path)?;
-        let bytes = data::mapped(file).map_err(|e| file::unreadable(path, &e))?;
-        Self::new(path.display().to_string(), Bytes::from_owner(bytes), Folder::beside(path))
+        let map = Arc::new(data::mapped(file).map_err(|e| file::unreadable(path, &e))?);
+        let folder = Folder::beside(path).map(|folder| folder.of_mapped(map.clone()));
+        let bytes = Bytes::from_owner(MappedFile(map));
+        Self::new(path.display().to_string(), bytes, folder)
     }
 
     /// Decodes a model that is already in memory; `name` stands for it in messages. Such a model
@@ -342,7 +346,8 @@ impl Model {
     }
 }
 
-fn is_standard(domain: &str) -> bool {
+/// Whether a domain is that of ONNX's own operators.
+pub(crate) fn is_standard(domain: &str) -> bool {
     domain.is_empty() || domain == "ai.onnx"
 }
 

@@ -8,8 +8,8 @@ use tilewright_ir::{Error, Result};
 use crate::build::Plain;
 use crate::operator::{Import, OPSETS, Operator};
 use crate::ops::{
-    arithmetic, attention, constants, contraction, dynamic, features, grouped, indexed, linear,
-    list, loss, maps, microsoft, ml, movement, narrow, nested, norm, packed, pool, qlinear,
+    arithmetic, attention, constants, contraction, dynamic, experts, features, grouped, indexed,
+    linear, list, loss, maps, microsoft, ml, movement, narrow, nested, norm, packed, pool, qlinear,
     quantize, quantized, quantized_recurrent, random, recurrent, reduce, resize, sample, signal,
     text, trees,
 };
@@ -53,6 +53,7 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
     (
         MICROSOFT_DOMAIN,
         &[
+            experts::OPERATORS,
             grouped::OPERATORS,
             microsoft::OPERATORS,
             packed::OPERATORS,

@@ -137,6 +137,9 @@ pub struct Recurrent {
     pub clip: Option<f64>,
     /// Whether there is a bias of the hidden gate inside of the reset.
     pub reset_bias: bool,
+    /// Whether a step adds the product of the state with recurrent weights to the sums of its gates. Where they have
+    /// it already, there are no such weights.
+    pub fed_back: bool,
     /// Whether there is an initial state.
     pub initial: bool,
     /// Whether there is an initial cell.
@@ -158,10 +161,9 @@ const COLUMNS: usize = 64;
 ///
 /// * what the inputs contribute, `[T * B, D * G * H]` (`[B * T, ..]` with the batch first), gates in
 ///   the order of [`Cell`],
-/// * the recurrent weights `[D, H, G * H]`,
-/// * where they are given, and in this order: the reset bias `[D, H]`, the initial state
-///   `[D, B, H]`, the initial cell, the peepholes `[D, 3 * H]` of input, output and forget gate, the
-///   lengths `[B]`,
+/// * where they are given, and in this order: the recurrent weights `[D, H, G * H]`, the reset bias `[D, H]`,
+///   the initial state `[D, B, H]`, the initial cell, the peepholes `[D, 3 * H]` of input, output and forget gate,
+///   the lengths `[B]`,
 /// * the results `[T, D, B, H]`, the last state `[D, B, H]`, and of an LSTM the last cell.
 ///
 /// With the batch first the shapes are `[B, T, D, H]` and `[B, D, H]`.
@@ -203,7 +205,7 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     let [each, hidden, width, columns] = [directions, p.hidden, width, columns].map(Dim::from);
     let state = if p.batch_first { [p.batch, each, hidden] } else { [each, p.batch, hidden] };
     let input_sums = input(true, "x", &[rows, columns], p.dtype);
-    let weights = input(true, "r", &[each, hidden, width], p.dtype);
+    let weights = input(p.fed_back, "r", &[each, hidden, width], p.dtype);
     let reset_bias = input(p.reset_bias, "reset_bias", &[each, p.hidden.into()], p.dtype);
     let initial = input(p.initial, "initial_h", &state, p.dtype);
     let initial_cell = input(p.initial_cell, "initial_c", &state, p.dtype);
@@ -219,9 +221,7 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     let y_h = te::placeholder("y_h", &state, p.dtype);
     let y_c = lstm.then(|| te::placeholder("y_c", &state, p.dtype));
     let outputs: Vec<Tensor> = [y.clone(), y_h.clone()].into_iter().chain(y_c.clone()).collect();
-    let (Some(input_sums), Some(weights)) = (input_sums, weights) else {
-        return Err(Error::internal("operands are missing"));
-    };
+    let input_sums = input_sums.ok_or_else(|| Error::internal("an operand is missing"))?;
     let tensors: Vec<Tensor> = inputs.into_iter().chain(outputs).collect();
     tensors.iter().try_for_each(te::check_type)?;
     let net = Net {
@@ -247,7 +247,7 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
 struct Net<'a> {
     p: &'a Recurrent,
     input_sums: Buffer,
-    weights: Buffer,
+    weights: Option<Buffer>,
     reset_bias: Option<Buffer>,
     initial: Option<Buffer>,
     initial_cell: Option<Buffer>,
@@ -397,19 +397,28 @@ impl Net<'_> {
     /// examples share what is read of the weights, and go through the columns in parts that stay in
     /// the nearest cache.
     fn accumulate(&self, s: &State, state: &Buffer, from: usize, count: usize) -> Stmt {
+        let Some(weights) = &self.weights else { return Stmt::nop() };
         if self.p.batch == 0 || self.p.batch == 1 || count <= COLUMNS {
-            return self.products(s, state, &int(from), count);
+            return self.products(s, [state, weights], &int(from), count);
         }
         let (whole, rest) = (count / COLUMNS, count % COLUMNS);
         let parts = each("part", whole, |part| {
-            self.products(s, state, &(int(from) + part.clone() * int(COLUMNS)), COLUMNS)
+            let from = int(from) + part.clone() * int(COLUMNS);
+            self.products(s, [state, weights], &from, COLUMNS)
         });
-        let rest = (rest > 0).then(|| self.products(s, state, &int(from + whole * COLUMNS), rest));
+        let rest = (rest > 0)
+            .then(|| self.products(s, [state, weights], &int(from + whole * COLUMNS), rest));
         Stmt::seq([parts].into_iter().chain(rest))
     }
 
     /// [`Net::accumulate`] for neighbouring columns.
-    fn products(&self, s: &State, state: &Buffer, from: &Expr, count: usize) -> Stmt {
+    fn products(
+        &self,
+        s: &State,
+        [state, weights]: [&Buffer; 2],
+        from: &Expr,
+        count: usize,
+    ) -> Stmt {
         let p = self.p;
         let (whole, rest) = (p.hidden / ROWS, p.hidden % ROWS);
         let parts = [("k", 0, whole, ROWS), ("rest", whole * ROWS, rest, 1)];
@@ -424,7 +433,7 @@ impl Net<'_> {
                             let row = k.clone() * int(rows) + int(first + u);
                             let factor = Expr::load(state, vec![b.clone(), row.clone()]);
                             let weight = vec![int(s.at), row, column.clone()];
-                            sum + factor * Expr::load(&self.weights, weight)
+                            sum + factor * Expr::load(weights, weight)
                         });
                         Stmt::store(&s.z, at, sum)
                     })

@@ -142,10 +142,10 @@ impl Run<'_> {
                 let tensor = tensor.map_err(|e| e.context(format!("`{name}`")))?;
                 let sizes = tensor.shape().to_vec();
                 let differs = tensor.dtype() != *dtype || sizes.len() != shape.len();
-                let given = format_args!("{} of shape {sizes:?}", tensor.dtype()).to_string();
                 if differs {
+                    let given = tensor.dtype();
                     return Err(Error::execution(format!(
-                        "`{name}` is {given}, but {dtype} of shape {shape:?} is declared"
+                        "`{name}` is {given} of shape {sizes:?}, but {dtype} of shape {shape:?} is declared"
                     )));
                 }
                 self.bring(brings, &sizes);

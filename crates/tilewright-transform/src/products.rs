@@ -25,6 +25,8 @@ const SHORT: u32 = 16;
 
 /// What `change` makes of a function, to which products of sizes that are extents of its buffers are sizes.
 ///
+/// Products come first: what is a quotient of one is then a quotient of a size.
+///
 /// # Errors
 /// Those of `change`.
 pub fn with_products_as_sizes(
@@ -33,8 +35,12 @@ pub fn with_products_as_sizes(
 ) -> Result<TensorFunc> {
     let mut sizes = long(func);
     sizes.extend(products(func).into_iter().map(Size::product));
-    let terms = closed(func, &sizes, terms(func, &sizes));
-    sizes.extend(terms);
+    with_as_sizes(func, &sizes, |func| with_as_sizes(func, &terms_and_quotients(func), change))
+}
+
+/// The products that are terms of extents, and the quotients in them, as far as they are sizes of their own.
+fn terms_and_quotients(func: &TensorFunc) -> Vec<Size> {
+    let mut sizes = closed(func, &[], terms(func));
     let parts = parts(func);
     let closed = closed(func, &sizes, parts.clone());
     // Of a quotient it is known what it is of. Those of memory of its own alone are numbers of tiles, whose loops
@@ -46,15 +52,23 @@ pub fn with_products_as_sizes(
         related.filter(|part| closed.iter().all(|size| size.value != part.value)).collect();
     sizes.extend(closed);
     sizes.extend(related);
+    sizes
+}
+
+/// What `change` makes of a function in which these are sizes; they are no longer in the result.
+fn with_as_sizes(
+    func: &TensorFunc,
+    sizes: &[Size],
+    change: impl FnOnce(&TensorFunc) -> Result<TensorFunc>,
+) -> Result<TensorFunc> {
     if sizes.is_empty() {
         return change(func);
     }
-    let mut given = with_sizes(func, &sizes);
+    let mut given = with_sizes(func, sizes);
     let at = given.params.len() - given.scratch_count();
     let scalars = sizes.iter().map(|size| Param::Scalar(size.var.clone()));
     given.params.splice(at..at, scalars);
-    let made = change(&given)?;
-    let mut made = made;
+    let mut made = change(&given)?;
     made.params.retain(|p| !p.scalar().is_some_and(|v| sizes.iter().any(|size| size.var == *v)));
     let values: Vec<(Var, Expr)> =
         sizes.iter().map(|size| (size.var.clone(), size.value.typed(size.var.dtype()))).collect();
@@ -151,17 +165,14 @@ fn long(func: &TensorFunc) -> Vec<Size> {
     long.into_iter().map(Size::product).collect()
 }
 
-/// The products that are terms of extents and no multiples of others, which are sizes already.
-fn terms(func: &TensorFunc, others: &[Size]) -> Vec<Size> {
+/// The products that are terms of extents and no multiples of others.
+fn terms(func: &TensorFunc) -> Vec<Size> {
     let mut terms: Vec<Dim> =
         extents(func).iter().filter_map(Dim::from_expr).flat_map(Dim::products).collect();
     terms.sort();
     terms.dedup();
     let all = terms.clone();
-    terms.retain(|d| {
-        all.iter().all(|other| other == d || multiple(*d, *other).is_none())
-            && others.iter().all(|other| multiple(*d, other.value).is_none())
-    });
+    terms.retain(|d| all.iter().all(|other| other == d || multiple(*d, *other).is_none()));
     terms.into_iter().map(Size::product).collect()
 }
 

@@ -14,6 +14,9 @@ const CHUNK_OF_FEW: i64 = 8;
 /// By how many columns in a hundred whole tiles may be more than there are, for tiles of several vectors.
 const WASTE: i64 = 5;
 
+/// Rows of a tile from which on what it leaves over of an open number has tiles of its own.
+const MANY: i64 = 8;
+
 fn round_up(n: i64, by: i64) -> i64 {
     (n + by - 1) / by * by
 }
@@ -118,10 +121,17 @@ impl Tiles {
     /// The parts that so many rows are taken apart into.
     pub(super) fn parts(&self, rows: Dim) -> Vec<Part> {
         let Some(known) = rows.number() else {
-            let tiles = rows.floordiv(count_of(self.rows));
-            let first = tiles * Dim::from(count_of(self.rows));
-            let whole = Part { first: Dim::from(0), tiles, rows: self.rows };
-            return vec![whole, Part { first, tiles: rows.modulo(count_of(self.rows)), rows: 1 }];
+            // Tiles of many rows leave over so many that weights would be taken apart often for single ones.
+            let few = if self.rows > MANY { self.rows / 3 } else { 1 };
+            let [many, few] = [self.rows, few].map(count_of);
+            let from = |width: usize| rows.floordiv(width) * Dim::from(width);
+            let part =
+                |first: Dim, tiles: Dim, rows: usize| Part { first, tiles, rows: rows as i64 };
+            let mut all = vec![part(0.into(), rows.floordiv(many), many)];
+            all.extend((few > 1).then(|| part(from(many), rows.modulo(many).floordiv(few), few)));
+            let last = if few > 1 { few } else { many };
+            all.push(part(from(last), rows.modulo(last), 1));
+            return all;
         };
         let (tiles, left) = (known / self.rows, known % self.rows);
         let first = Dim::from(count_of(tiles * self.rows));

@@ -2,6 +2,7 @@
 //! machines with dot products of bytes and for those with pairs of `int16`, with the values at which sums
 //! would saturate or overflow; and of `bfloat16`.
 
+use tilewright_autoschedule::integer::expand;
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_driver::random::Random;
@@ -11,6 +12,7 @@ use tilewright_ir::{
     Attrs, Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc,
     TensorType,
 };
+use tilewright_layout::free::mark_free;
 use tilewright_ops::Operand;
 use tilewright_ops::blocks::{Weights, Zero, integer_product, product};
 use tilewright_ops::contraction::{Conv, ConvInteger, conv, conv_integer, matmul};
@@ -32,6 +34,11 @@ fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
         DType::BF16 => {
             // A sign, an exponent near that of one, and the bits behind the point.
             let bits = |v: u8| 0x3f00 + (u16::from(v) << 15 | u16::from(v));
+            let bytes: Vec<u8> = (0..len).flat_map(|_| bits(value()).to_le_bytes()).collect();
+            Tensor::from_bytes(dtype, shape, &bytes)
+        }
+        DType::F16 => {
+            let bits = |v: u8| 0x3800 + (u16::from(v & 0x80) << 8 | u16::from(v & 0x7f) << 3);
             let bytes: Vec<u8> = (0..len).flat_map(|_| bits(value()).to_le_bytes()).collect();
             Tensor::from_bytes(dtype, shape, &bytes)
         }
@@ -113,9 +120,10 @@ fn check(what: &str, func: &TensorFunc, given: &[usize]) {
         let results = made.run(&inputs).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
         match expected[0].dtype() {
             // A sum in another order is another one, by less than a step of the result.
-            DType::BF16 => (0..expected[0].len()).for_each(|k| {
+            DType::BF16 | DType::F16 => (0..expected[0].len()).for_each(|k| {
                 let (got, wanted) = (results[0].get_f64(k), expected[0].get_f64(k));
-                let close = (got - wanted).abs() <= wanted.abs() / 128.0 + 1e-4;
+                let step = if expected[0].dtype() == DType::F16 { 1024.0 } else { 128.0 };
+                let close = (got - wanted).abs() <= wanted.abs() / step + 1e-4;
                 assert!(close, "{what} on {name}: {got} for {wanted} at {k}");
             }),
             DType::F32 => {
@@ -207,6 +215,45 @@ fn products_of_bfloat16() {
     let weights = Operand::new(&[20, 12, 3, 3], DType::BF16);
     let params = Conv { pads_begin: vec![1; 2], pads_end: vec![1; 2], ..Conv::new(data, weights) };
     check("a convolution", &conv(&params).expect("a convolution"), &[0]);
+}
+
+/// Halves of two inputs, of an input and weights, and of convolutions, are widened once or in registers.
+#[test]
+fn products_of_halves() {
+    for (m, k, n) in [(13, 70, 50), (1, 64, 64), (5, 33, 31), (64, 4, 65), (9, 384, 96)] {
+        let (a, b) = (Operand::new(&[m, k], DType::F16), Operand::new(&[k, n], DType::F16));
+        let func = matmul(&a, &b).expect("a product");
+        let what = format!("{a} times {b}");
+        check(&what, &func, &[0]);
+        check(&what, &func, &[1]);
+        check(&what, &func, &[0, 1]);
+    }
+    for (channels, results, groups) in [(12, 20, 1), (8, 8, 8)] {
+        let data = Operand::new(&[1, channels, 9, 9], DType::F16);
+        let weights = Operand::new(&[results, channels / groups, 3, 3], DType::F16);
+        let pads = || vec![1; 2];
+        let params =
+            Conv { pads_begin: pads(), pads_end: pads(), groups, ..Conv::new(data, weights) };
+        check("a convolution", &conv(&params).expect("a convolution"), &[0]);
+    }
+}
+
+/// Rows that come with a run are widened once, and weights where they are multiplied.
+#[test]
+fn rows_of_halves_are_widened_before_they_are_multiplied() {
+    for rows in [1, 61] {
+        let (a, b) = (Operand::new(&[rows, 130], DType::F16), Operand::new(&[130, 96], DType::F16));
+        let func = matmul(&a, &b).expect("a product");
+        let (module, _) = module(func, &[0], &mut Random::new(1));
+        let module = mark_free(&module);
+        let func = module.tensor("f").expect("the product");
+        let made = expand(func, &linux("x86_64", "x86-64-v3")).expect("a form for the machine");
+        let mut alone = Module::new();
+        alone.insert("f", made);
+        let text = tilewright_driver::print(&alone);
+        let found = text.contains("a_wide[vi, vk] * T.Cast(\"float32\", b[vk, vj])");
+        assert!(found, "{text}");
+    }
 }
 
 /// The assembly of a product for a machine.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tilewright_autoschedule::integer::expand;
 use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others};
 use tilewright_codegen::emit;
 use tilewright_codegen::entry::{self, Planned};
@@ -11,7 +12,9 @@ use tilewright_driver::random::Random;
 use tilewright_driver::{OptLevel, Options, Session, Target};
 use tilewright_ir::control::NEEDS_ELEMENTS;
 use tilewright_ir::{Attr, DType, Dim, Module, Remarks, TensorFunc, Var};
+use tilewright_layout::marks::FREE_LAYOUT;
 use tilewright_ops::Operand;
+use tilewright_ops::blocks;
 use tilewright_ops::contraction::{Conv, ConvTranspose, conv, conv_transpose, matmul};
 use tilewright_ops::pool::{Pool, max_pool};
 use tilewright_transform::lower::{self, IN_MEMORY};
@@ -268,4 +271,28 @@ fn loops_are_found_in_assembly() {
     assert_eq!(innermost_loops(text), [vec!["add", "jne\t.LBB0_2"]]);
     let arm = ".LBB0_2:\n\tfmla\tv0.4s, v1.4s, v2.s[0]\n\tb.ne\t.LBB0_2\n";
     assert_eq!(innermost_loops(arm)[0].len(), 2);
+}
+
+/// Rows of a batch of sequences, both of any length, are one size for every tile of weights in blocks.
+#[test]
+fn weights_in_blocks_are_tiled_for_rows_of_two_open_sizes() {
+    let [batch, length] = ["b", "s"].map(|name| Dim::open(&Var::index(name)));
+    let rows = batch * length;
+    let zero = blocks::Zero::Packed(3);
+    let w = blocks::Weights { n: 40, k: 172, bits: 4, block: 32, scale: DType::F32, zero };
+    let x = Operand::new(&[rows, w.k.into()], DType::F32);
+    let integers = blocks::integer_product(rows, &w).expect("a product");
+    let numbers = blocks::product(&x, &w).expect("a product");
+    for machine in machines().iter().filter(|m| m.target.triple.starts_with("x86_64")) {
+        for (func, first) in [(&integers, 2), (&numbers, 1)] {
+            let free = (first..first + 3).map(Attr::Int).collect();
+            let mut func = func.clone();
+            func.attrs.insert(FREE_LAYOUT.into(), Attr::List(free));
+            let func = expand(&func, &machine.target).expect("tiles");
+            let func = lowered(&func, &machine.target);
+            let said = [UNTILED, IN_MEMORY].into_iter().filter_map(|key| func.attrs.get(key));
+            let said: Vec<String> = said.map(|said| format!("{said:?}")).collect();
+            assert!(said.is_empty(), "{}: {said:?}", machine.target.cpu);
+        }
+    }
 }

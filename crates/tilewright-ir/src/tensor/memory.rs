@@ -5,14 +5,16 @@
 //! (measured on networks with large weights: runs are shorter by 5 to 10 %). Their memory is zero
 //! without being written, and takes no room before it is used.
 //!
-//! Memory of another owner ([`Foreign`]) is only read: it is copied before a write.
+//! Memory of another owner ([`Foreign`]) and bytes of a file ([`Mapped`]) are only read: they are copied before a
+//! write.
 
 use std::any::Any;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
-use memmap2::MmapMut;
+use memmap2::{Mmap, MmapMut};
 
 /// Alignment in bytes of a tensor's first element: one cache line, one 512-bit vector.
 pub const ALIGN: usize = 64;
@@ -31,6 +33,31 @@ pub(super) enum Memory {
     Small(Vec<Line>),
     Large(MmapMut),
     Foreign(Foreign),
+    Mapped(Mapped),
+}
+
+/// Bytes of a file.
+pub(super) struct Mapped {
+    pub(super) map: Arc<Mmap>,
+    /// Within the file.
+    pub(super) range: Range<usize>,
+    /// Whether they may stay there for good.
+    pub(super) stays: bool,
+}
+
+impl Mapped {
+    /// Lets go of their pages: what is read again comes from the file.
+    pub(super) fn release(&self) {
+        #[cfg(target_os = "linux")]
+        {
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            // SAFETY: the mapping is of a file and shared, and cannot be written; so what its pages hold is in the
+            // file as well, and pages that are read again hold the same.
+            let _ = unsafe {
+                self.map.unchecked_advise_range(advice, self.range.start, self.range.len())
+            };
+        }
+    }
 }
 
 /// Bytes of another owner.
@@ -91,19 +118,20 @@ impl Memory {
             Memory::Small(lines) => bytemuck::cast_slice(lines),
             Memory::Large(map) => map,
             Memory::Foreign(foreign) => foreign.bytes(),
+            Memory::Mapped(Mapped { map, range, .. }) => &map[range.clone()],
         }
     }
 
-    /// All bytes, for writing; those of another owner are copied first.
+    /// All bytes, for writing; those of another owner or of a file are copied first.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        if let Memory::Foreign(_) = self {
+        if let Memory::Foreign(_) | Memory::Mapped(_) = self {
             *self = self.clone();
         }
         match self {
             Memory::Small(lines) => bytemuck::cast_slice_mut(lines),
             Memory::Large(map) => map,
-            // A copy is not.
-            Memory::Foreign(_) => &mut [],
+            // A copy is neither.
+            Memory::Foreign(_) | Memory::Mapped(_) => &mut [],
         }
     }
 }
@@ -112,7 +140,9 @@ impl Clone for Memory {
     fn clone(&self) -> Memory {
         let copy = match self {
             Memory::Small(lines) => return Memory::Small(lines.clone()),
-            Memory::Large(_) | Memory::Foreign(_) => Memory::zeros(self.bytes().len()),
+            Memory::Large(_) | Memory::Foreign(_) | Memory::Mapped(_) => {
+                Memory::zeros(self.bytes().len())
+            }
         };
         match copy {
             Some(mut copy) => {

@@ -66,12 +66,12 @@ impl Builder {
         self.bodies.truncate(depth);
     }
 
-    /// A size that nothing says yet; known in the body that is being built.
-    fn new_size(&mut self, name: &str) -> Dim {
+    /// A size in a range of which nothing else is said yet; known in the body that is being built.
+    fn new_size(&mut self, name: &str, range: SizeRange) -> Dim {
         // Functions are found by the text of their parameters, so no two have one name.
         self.sized += 1;
         let name = format!("{}_{}", identifier(name), self.sized);
-        let var = Var::size(name, DType::I64, SizeRange::WITH_ZERO);
+        let var = Var::size(name, DType::I64, range);
         if let Some(body) = self.bodies.last_mut() {
             body.sizes.push(var.clone());
         }
@@ -81,6 +81,23 @@ impl Builder {
 
     /// The elements of a list of integers as sizes, from here on.
     pub(crate) fn sizes_of(&mut self, list: &Imported, count: usize) -> Result<Vec<Dim>> {
+        self.sizes_within(list, count, SizeRange::WITH_ZERO)
+    }
+
+    /// The only element of a list as a size that is at least 1, from here on: no tensor that has it may be without
+    /// elements.
+    pub(crate) fn positive_size_of(&mut self, list: &Imported) -> Result<Dim> {
+        let sizes = self.sizes_within(list, 1, SizeRange::ALL)?;
+        sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
+    }
+
+    /// The elements of a list of integers as sizes in a range, from here on.
+    fn sizes_within(
+        &mut self,
+        list: &Imported,
+        count: usize,
+        range: SizeRange,
+    ) -> Result<Vec<Dim>> {
         // The same list says the same sizes.
         let known = list.var().and_then(|v| self.sizes_by_list.get(&v.id()));
         if let Some((body, sizes)) = known
@@ -92,8 +109,8 @@ impl Builder {
         let name = identifier(&self.hint);
         let sizes: Vec<Dim> = (0..count)
             .map(|k| match count {
-                1 => self.new_size(&name),
-                _ => self.new_size(&format!("{name}_{k}")),
+                1 => self.new_size(&name, range),
+                _ => self.new_size(&format!("{name}_{k}"), range),
             })
             .collect();
         let shape = sizes.iter().map(|d| d.wide()).collect();
@@ -214,7 +231,9 @@ impl Builder {
         let shape: Vec<Dim> = shape
             .iter()
             .enumerate()
-            .map(|(k, d)| d.unwrap_or_else(|| self.new_size(&format!("{name}_{k}"))))
+            .map(|(k, d)| {
+                d.unwrap_or_else(|| self.new_size(&format!("{name}_{k}"), SizeRange::WITH_ZERO))
+            })
             .collect();
         Imported::var_of(&name, Operand { shape, dtype })
     }

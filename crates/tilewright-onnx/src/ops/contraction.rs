@@ -6,6 +6,9 @@ use tilewright_ops::subpixel::{Subpixel, subpixel};
 use tilewright_ops::window::Same;
 use tilewright_ops::{Operand, einsum};
 
+use super::compose::Compose;
+use super::packed::product_with_blocked;
+use super::quantize::numbers_of;
 use super::{one, window};
 use crate::build::{Builder, Convolution};
 use crate::imported::{Imported, operand};
@@ -23,6 +26,17 @@ pub(crate) static OPERATORS: &[Operator] = &[
 
 pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
+    if let Some(weights) = b.blocked_of(y) {
+        let made = match product_with_blocked(node, b, x, &weights)? {
+            Some(product) => product,
+            None => {
+                let y = numbers_of(b, weights)?;
+                b.call_on("matmul", [x, &y], (), |[x, y]| contraction::matmul(x, y))?
+            }
+        };
+        b.note_product(y);
+        return one(made);
+    }
     one(b.call_on("matmul", [x, y], (), |[x, y]| contraction::matmul(x, y))?)
 }
 
@@ -45,7 +59,26 @@ pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         beta: node.float_or("beta", 1.0)?.into(),
         ..Gemm::new(operand(x), operand(y))
     };
-    one(b.call("gemm", &params, [x, y].into_iter().chain(c), || contraction::gemm(&params))?)
+    let Some(weights) = b.blocked_of(y) else {
+        return one(
+            b.call("gemm", &params, [x, y].into_iter().chain(c), || contraction::gemm(&params))?
+        );
+    };
+    let plain = !params.trans_a && params.alpha == 1.0 && params.beta == 1.0;
+    let turned = if params.trans_b { weights.clone().swapped(1) } else { weights.clone() };
+    let plain = plain && c.is_none_or(|c| c.rank() <= 1);
+    let product = if plain { product_with_blocked(node, b, x, &turned)? } else { None };
+    let made = match (product, c) {
+        (Some(product), Some(c)) => Compose::new(node, b).op("Add", &[&product, c])?,
+        (Some(product), None) => product,
+        (None, c) => {
+            let numbers = numbers_of(b, weights)?;
+            let args = [x, &numbers].into_iter().chain(c);
+            b.call("gemm", &params, args, || contraction::gemm(&params))?
+        }
+    };
+    b.note_product(y);
+    one(made)
 }
 
 /// A sum of products in Einstein's notation.

@@ -36,8 +36,8 @@ fn total_length(c: &mut Compose, total: &Imported) -> Result<Dim> {
     }
     let list = c.reshape(total, &[1])?;
     let list = c.cast(&list, DType::I64)?;
-    let sizes = c.b.sizes_of(&list, 1)?;
-    sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
+    // The queries have keys of their own.
+    c.b.positive_size_of(&list)
 }
 
 /// The larger one of two sizes: where that is open, a size of its own, since products of such lengths have
@@ -48,8 +48,7 @@ fn longer(c: &mut Compose, a: Dim, b: Dim) -> Result<Dim> {
         return Ok(length);
     }
     let list = c.b.call("length", &length, [], || integers(&[1], &[length.into()], DType::I64))?;
-    let sizes = c.b.sizes_of(&list, 1)?;
-    sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
+    c.b.positive_size_of(&list)
 }
 
 /// Queries, keys and values, each `[batch, length, heads * size]`.
@@ -140,7 +139,8 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
     } else {
         node.ignore("rotary_interleaved");
     }
-    let mut length = total_length(c, node.input(6)?)?;
+    let total = total_length(c, node.input(6)?)?;
+    let mut length = total;
     let past = match (node.optional(3), node.optional(4)) {
         (None, None) => None,
         (Some(k), Some(v)) => Some([k, v]),
@@ -157,7 +157,11 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
         0.0 => 1.0 / (size.fixed(node.op())? as f64).sqrt(),
         scale => scale,
     };
-    let mut scores = scaled_scores(c, &q, &keys, scale)?;
+    // No query sees what a longer cache has behind the keys of the longest example.
+    let seen = if length.known().is_some() && total.known().is_some() { total } else { length };
+    let seen_keys = c.slice(&keys, 2, 0, seen)?;
+    let seen_values = c.slice(&values, 2, 0, seen)?;
+    let mut scores = scaled_scores(c, &q, &seen_keys, scale)?;
     let softcap = f64::from(node.float_or("softcap", 0.0)?);
     if softcap != 0.0 {
         let cap = c.number(scores.dtype(), softcap)?;
@@ -170,7 +174,7 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
     }
     // A query sees the keys up to its own.
     let place = c.reshape(&own, &[batch, single, queries, single])?;
-    let all = c.positions(length)?;
+    let all = c.positions(seen)?;
     let mut seen = c.op("LessOrEqual", &[&all, &place])?;
     let window = node.int_or("local_window_size", -1)?;
     if window >= 0 {
@@ -183,7 +187,7 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
     let scores = c.op("Where", &[&seen, &scores, &nothing])?;
     let p = probabilities_with_sink(node, c, &scores, heads[0])?;
     let p = c.cast(&p, values.dtype())?;
-    let y = product(c, &p, &values)?;
+    let y = product(c, &p, &seen_values)?;
     Ok(vec![without_heads(c, &y)?, keys, values])
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod compose;
 pub(crate) mod constants;
 pub(crate) mod contraction;
 pub(crate) mod dynamic;
+pub(crate) mod experts;
 pub(crate) mod features;
 pub(crate) mod grouped;
 pub(crate) mod indexed;

@@ -14,7 +14,7 @@ use super::check::demand;
 use super::compose::Compose;
 use super::one;
 use super::value::{moved, reshape_to, scalar, transpose_by};
-use crate::build::Builder;
+use crate::build::{Blocked, Builder};
 use crate::extents::{check_extents, check_rank, checked_dims};
 use crate::fold::{self, View, row_major};
 use crate::graphs::NeedsMany;
@@ -162,7 +162,11 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
         Some(list) => axes(&list, rank)?,
     };
-    one(transpose_by(b, x, &order)?)
+    let uses = b.products;
+    let Some(weights) = b.blocked_of(x) else { return one(transpose_by(b, x, &order)?) };
+    b.note_product(x);
+    let turned = if order == [1, 0] { weights.swapped(uses) } else { Blocked { uses, ..weights } };
+    one(b.blocked(turned))
 }
 
 pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -5,7 +5,7 @@ use tilewright_ops::blocks::{self, Rows, Weights};
 
 use super::compose::{Compose, int};
 use super::one;
-use crate::build::Builder;
+use crate::build::{Blocked, Builder};
 use crate::data::Element;
 use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
@@ -60,39 +60,64 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     }
     let w = held(c, w, &[n, groups, block / weights.per_byte()], "weights")?;
     let scales = held(c, scales, &[n, groups], "scales")?;
-    let rows = dim::product(x.shape()[..x.rank() - 1].iter().copied());
+    let given: Vec<Imported> = [w, scales].into_iter().chain(zero).collect();
+    one(product_of_rows(c, x, &weights, &given, level == 4, node.optional(5))?)
+}
+
+/// The product of rows along the last axis with packed weights and their tables, and a bias added to it, in the type
+/// of the rows: of their integers by blocks, or of numbers.
+pub(super) fn product_of_rows(
+    c: &mut Compose,
+    x: &Imported,
+    weights: &Weights,
+    given: &[Imported],
+    in_integers: bool,
+    bias: Option<&Imported>,
+) -> Result<Imported> {
+    let Weights { n, k, block, .. } = *weights;
+    let shape = x.shape();
+    let outer = &shape[..x.rank() - 1];
+    let rows = dim::product(outer.iter().copied());
     let flat = c.reshape(x, &[rows, k.into()])?;
-    let given = [&w, &scales].into_iter().chain(&zero);
-    let y = match level {
-        4 => {
-            let x = operand(&flat);
-            let quantized = c.b.call_many("quantize_blocks", &(&x, block), [&flat], || {
-                blocks::quantize(&x, block)
-            })?;
-            let key = (rows, &weights);
-            c.b.call("integer_product_of_blocks", &key, quantized.iter().chain(given), || {
-                blocks::integer_product(rows, &weights)
-            })?
-        }
-        _ => {
-            let x = operand(&flat);
-            c.b.call(
-                "product_of_blocks",
-                &(&x, &weights),
-                [&flat].into_iter().chain(given),
-                || blocks::product(&x, &weights),
-            )?
-        }
+    let of = operand(&flat);
+    let y = if in_integers {
+        let quantized = c.b.call_many("quantize_blocks", &(&of, block), [&flat], || {
+            blocks::quantize(&of, block)
+        })?;
+        let (key, args) = ((rows, weights), quantized.iter().chain(given));
+        c.b.call("integer_product_of_blocks", &key, args, || {
+            blocks::integer_product(rows, weights)
+        })?
+    } else {
+        let args = [&flat].into_iter().chain(given);
+        c.b.call("product_of_blocks", &(&of, weights), args, || blocks::product(&of, weights))?
     };
-    let bias = node.optional(5).map(|bias| c.cast(bias, DType::F32)).transpose()?;
+    let bias = bias.map(|bias| c.cast(bias, DType::F32)).transpose()?;
     let y = bias.map_or(Ok(y.clone()), |bias| c.op("Add", &[&y, &bias]))?;
     let y = c.cast(&y, x.dtype())?;
-    let shape: Vec<Dim> = x.shape()[..x.rank() - 1].iter().copied().chain([Dim::from(n)]).collect();
-    one(c.reshape(&y, &shape)?)
+    let shape: Vec<Dim> = outer.iter().copied().chain([Dim::from(n)]).collect();
+    c.reshape(&y, &shape)
+}
+
+/// A product with weights in blocks, which stay packed; `None` where blocks do not lie along the axis that is summed
+/// up, or the operands do not fit each other.
+pub(super) fn product_with_blocked(
+    node: &Node,
+    b: &mut Builder,
+    x: &Imported,
+    weights: &Blocked,
+) -> Result<Option<Imported>> {
+    let Some((packed, tensors)) = weights.packed()? else { return Ok(None) };
+    if x.dtype() != weights.dtype() || x.shape().last() != Some(&Dim::from(packed.k)) {
+        return Ok(None);
+    }
+    let given: Vec<Imported> = tensors.into_iter().map(Imported::Const).collect();
+    let c = &mut Compose::new(node, b);
+    product_of_rows(c, x, &packed, &given, false, None).map(Some)
 }
 
 /// A tensor of a packed product in the shape that it has there.
-fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -> Result<Imported> {
+pub(super) fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -> Result<Imported> {
     let count: usize = shape.iter().product();
     if dim::product(x.shape()) == count {
         c.reshape(x, shape)

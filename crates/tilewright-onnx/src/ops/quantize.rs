@@ -5,8 +5,9 @@ use tilewright_ops::quantize::{self, Quantization};
 
 use super::narrow;
 use super::{indexed, one, quantized, value};
-use crate::build::Builder;
+use crate::build::{Blocked, Builder};
 use crate::data::Element;
+use crate::fold::{self, View};
 use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
 use crate::node::{Node, axis};
@@ -84,24 +85,41 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
             scale.shape()
         )));
     }
+    let zero = zero.cloned();
+    one_pair_an_element(b, Pairs { x: x.clone(), scale: scale.clone(), zero, at, block: size })
+}
+
+/// Data with a scale and a zero point for each block along an axis.
+pub(super) struct Pairs {
+    pub(super) x: Imported,
+    pub(super) scale: Imported,
+    pub(super) zero: Option<Imported>,
+    pub(super) at: usize,
+    pub(super) block: usize,
+}
+
+/// Flattened data with a scale and a zero point for each element.
+fn one_pair_an_element(b: &mut Builder, pairs: Pairs) -> Result<Inputs> {
+    let Pairs { x, scale, zero, at, block } = pairs;
+    let shape = x.shape();
+    let quantization = Quantization {
+        scale: scale.dtype(),
+        axis: Some(0),
+        zero_point: zero.is_some(),
+        bits: None,
+    };
     let count = dim::product(shape.iter().copied());
-    let extent = shape[at].fixed(node.op())?;
-    let indices: Vec<i64> = (0..extent).map(|i| (i / size) as i64).collect();
+    let extent = shape[at].fixed("blocks")?;
+    let indices: Vec<i64> = (0..extent).map(|i| (i / block) as i64).collect();
     let indices = Imported::Const(Tensor::from_slice(&[extent], &indices)?);
     let mut repeated = |value: &Imported| {
         let all = indexed::gather_along(b, value, &indices, at)?;
         value::reshape_to(b, &all, &[count])
     };
-    let scale = repeated(scale)?;
-    let zero = zero.map(&mut repeated).transpose()?;
-    let x = value::reshape_to(b, x, &[count])?;
-    Ok(Inputs {
-        x,
-        scale,
-        zero,
-        quantization: Quantization { axis: Some(0), ..quantization(None) },
-        shape,
-    })
+    let scale = repeated(&scale)?;
+    let zero = zero.as_ref().map(&mut repeated).transpose()?;
+    let x = value::reshape_to(b, &x, &[count])?;
+    Ok(Inputs { x, scale, zero, quantization, shape })
 }
 
 fn is_one_pair(v: &Imported) -> bool {
@@ -180,7 +198,89 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
     one(value::reshape_to(b, &y, &p.shape)?)
 }
 
+/// Integers in a block where the model has none.
+const BLOCK: usize = 64;
+
+/// Constants that products alone read, as their integers in blocks.
+fn weights_in_blocks(node: &Node, b: &Builder) -> Result<Option<Blocked>> {
+    let (x, scales) = (node.input(0)?.constant(), node.input(1)?.constant());
+    let (Some(x), Some(scales), 1..) = (x, scales, b.products) else { return Ok(None) };
+    let zeros = match node.optional(2) {
+        Some(zeros) if zeros.constant().is_none() => return Ok(None),
+        zeros => zeros.and_then(Imported::constant),
+    };
+    let bits = match b.input_type(node, 0)? {
+        Element::Narrow(Narrow::Int { bits, .. }) => bits,
+        Element::Plain(DType::I8 | DType::U8) => 8,
+        _ => return Ok(None),
+    };
+    let stated = node.opset < 23 || named_type(node, "output_dtype")?.is_none();
+    let block = if node.opset < 21 { 0 } else { node.int_or("block_size", 0)? };
+    let (Ok(block), &[_, _], true) = (usize::try_from(block), x.shape(), stated) else {
+        return Ok(None);
+    };
+    let along = axis(node.int_or("axis", 1)?, 2)?;
+    let same = zeros.is_none_or(|z| z.dtype() == x.dtype() && z.shape() == scales.shape());
+    if !same || !scales.dtype().is_float() || x.is_empty() {
+        return Ok(None);
+    }
+    let mut of = Blocked {
+        integers: x.clone(),
+        scales: scales.clone(),
+        zeros: zeros.cloned(),
+        bits,
+        axis: along,
+        block,
+        transposed: false,
+        uses: b.products,
+    };
+    let mut blocks = x.shape().to_vec();
+    match scales.shape() {
+        _ if block > 0 => {
+            blocks[along] = blocks[along].div_ceil(block);
+            return Ok((scales.shape() == blocks).then_some(of));
+        }
+        // Those of a column, or of all, are those of each of its blocks.
+        [count] if b.of_numbers && *count == x.shape()[along] => of.axis = 1 - along,
+        shape if b.of_numbers && shape.iter().all(|n| *n == 1) => of.axis = 0,
+        _ => return Ok(None),
+    }
+    of.block = BLOCK;
+    blocks[of.axis] = blocks[of.axis].div_ceil(BLOCK);
+    let steps = (0..2).map(|k| i64::from(k != of.axis && scales.len() > 1)).collect();
+    let view = View { offset: 0, shape: blocks, steps };
+    of.scales = fold::materialize(scales, &view)?;
+    of.zeros = zeros.map(|zeros| fold::materialize(zeros, &view)).transpose()?;
+    Ok(Some(of))
+}
+
+/// The numbers of weights in blocks, as a constant.
+pub(super) fn numbers_of(b: &mut Builder, of: Blocked) -> Result<Imported> {
+    let (transposed, [x, scale]) = (of.transposed, [of.integers, of.scales].map(Imported::Const));
+    let zero = of.zeros.map(Imported::Const);
+    let pairs = Pairs { x, scale, zero, at: of.axis, block: of.block };
+    let p = one_pair_an_element(b, pairs)?;
+    let shape = p.shape.clone();
+    let y = dequantized(b, p)?;
+    let y = value::reshape_to(b, &y, &shape)?;
+    if transposed { value::transpose_by(b, &y, &[1, 0]) } else { Ok(y) }
+}
+
+/// The numbers that integers stand for.
+fn dequantized(b: &mut Builder, p: Inputs) -> Result<Imported> {
+    let of = operand(&p.x);
+    let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
+    let (name, key) = ("dequantize_linear", (&of, &p.quantization));
+    let y = b.call(name, &key, &args, || quantize::dequantize_linear(&of, &p.quantization))?;
+    // Products with weights are those of their integers.
+    b.keep_origin(&y, name, &key, &args, || quantize::dequantize_linear(&of, &p.quantization))?;
+    Ok(y)
+}
+
 pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    if let Some(weights) = weights_in_blocks(node, b)? {
+        return one(b.blocked(weights));
+    }
     let p = inputs(node, b)?;
     let from = b.input_type(node, 0)?;
     if let Some(zero) = zero_type(node, b)?.filter(|zero| *zero != from) {
@@ -201,19 +301,23 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Impo
             })?
         }
         _ => {
-            let of = operand(&p.x);
-            let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
-            let (name, key) = ("dequantize_linear", (&of, &p.quantization));
-            let y =
-                b.call(name, &key, &args, || quantize::dequantize_linear(&of, &p.quantization))?;
-            // Products with weights are those of their integers.
-            b.keep_origin(&y, name, &key, &args, || {
-                quantize::dequantize_linear(&of, &p.quantization)
-            })?;
-            y
+            let shape = p.shape.clone();
+            let y = dequantized(b, p)?;
+            return numbers_as(node, b, &y, &shape, to);
         }
     };
-    let y = value::reshape_to(b, &y, &p.shape)?;
+    numbers_as(node, b, &y, &p.shape, to)
+}
+
+/// Numbers in a shape, and in the type that is asked for.
+fn numbers_as(
+    node: &Node,
+    b: &mut Builder,
+    y: &Imported,
+    shape: &[Dim],
+    to: Option<Element>,
+) -> Result<Vec<Imported>> {
+    let y = value::reshape_to(b, y, shape)?;
     let from = Element::Plain(y.dtype());
     one(narrow::cast(node, b, &y, from, to.unwrap_or(from))?)
 }

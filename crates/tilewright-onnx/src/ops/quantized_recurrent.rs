@@ -11,7 +11,6 @@ use tilewright_ops::recurrent::{Cell, Direction, Recurrent, recurrent};
 use super::compose::{Compose, int};
 use super::quantized::dynamic_product;
 use super::recurrent::Network;
-use super::value;
 use crate::graphs::{Graphs, Stop};
 use crate::imported::Imported;
 use crate::node::Node;
@@ -61,8 +60,6 @@ struct OneDirection {
     /// What the inputs give to the gates of each step: `[steps, batch, gates]`.
     sums: Imported,
     weights: [Imported; 3],
-    /// The inputs' weights of an LSTM to which sums are given.
-    none: Imported,
     peepholes: Option<Imported>,
     lengths: Option<Imported>,
     step: Recurrent,
@@ -118,13 +115,11 @@ impl<'n> Quantized<'n> {
         let all = &self.network;
         let carried =
             vec![self.state(&mut c, all.initial, at)?, self.state(&mut c, all.initial_cell, at)?];
-        let (hidden, width) = (all.hidden, all.width);
         let one = OneDirection {
             backward: all.backward[at],
             sums,
             peepholes: all.peepholes.map(|p| c.slice(p, 0, at, at + 1)).transpose()?,
             weights: self.of_state.direction(&mut c, at)?,
-            none: value::constant(DType::F32, &[1, hidden, width], &vec![0.0; hidden * width])?,
             lengths: all.lengths.map(|l| c.cast(l, DType::I64)).transpose()?,
             step: self.one_step(at),
         };
@@ -177,7 +172,8 @@ impl<'n> Quantized<'n> {
         Recurrent {
             steps: 1.into(),
             directions: vec![direction],
-            initial: true,
+            fed_back: false,
+            initial: false,
             initial_cell: true,
             lengths: None,
             ..all
@@ -204,7 +200,7 @@ impl<'n> Quantized<'n> {
         let before = c.reshape(h, &[self.network.batch, self.network.hidden.into()])?;
         let fed_back = product(c, &before, &one.weights)?;
         let gates = c.op("Add", &[&own, &fed_back])?;
-        let mut args = vec![gates, one.none.clone(), h.clone(), cell.clone()];
+        let mut args = vec![gates, cell.clone()];
         args.extend(one.peepholes.clone());
         let next = c.b.call_many("lstm", &one.step, &args, || recurrent(&one.step))?;
         let [_, next_h, next_cell] = &next[..] else {

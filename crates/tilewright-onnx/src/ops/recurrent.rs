@@ -244,6 +244,7 @@ impl<'n> Network<'n> {
             batch_first: self.batch_first,
             clip: self.clip,
             reset_bias,
+            fed_back: true,
             initial: self.initial.is_some(),
             initial_cell: self.initial_cell.is_some(),
             peepholes: self.peepholes.is_some(),

@@ -571,3 +571,62 @@ fn other_names_of_operators() {
         &[&[-0.01123, -0.9029]],
     );
 }
+
+#[test]
+fn rows_go_through_the_experts_that_they_choose() {
+    let scores = || whole(&[2, 2], &[1.0f32, 0.0, 0.0, 1.0]);
+    let layers = [
+        whole(&[2, 1, 2], &[1.0f32, 1.0, 2.0, 1.0]),
+        whole(&[2, 1], &[0.0f32, 0.5]),
+        whole(&[2, 2, 1], &[1.0f32, 2.0, -1.0, 0.5]),
+    ];
+    let [first, bias, second] = layers;
+    let x = || whole(&[2, 2], &[1.0f32, 2.0, 3.0, -1.0]);
+    // One expert a row, and both with the weights of a softmax.
+    let normal = int("normalize_routing_weights", 1);
+    check(
+        "MoE",
+        &[x(), scores(), first.clone(), bias.clone(), second.clone()],
+        &["y0"],
+        [int("k", 1), normal.clone()],
+        &[&[3.0, 6.0, -5.5, 2.75]],
+    );
+    check(
+        "MoE",
+        &[x(), scores(), first, bias, second],
+        &["y0"],
+        [int("k", 2), normal.clone(), text("activation_type", "identity")],
+        &[&[0.9829, 4.991, -3.483, 3.086]],
+    );
+    // Weights of ones and twos, by a sixteenth.
+    let integers = || {
+        let bytes: Vec<u8> = [0x99u8, 0xaa].iter().flat_map(|b| [*b; 16 * 8]).collect();
+        whole(&[2, 16, 8], &bytes)
+    };
+    let scales = || whole(&[2, 16, 1], &[1.0f32 / 16.0; 32]);
+    let rows: Vec<f32> = [1.0, 2.0].iter().flat_map(|v| [*v; 16]).collect();
+    let expected: Vec<f64> = [1.0, 8.0].iter().flat_map(|v| [*v; 16]).collect();
+    for level in [0, 4] {
+        check(
+            "QMoE",
+            &[
+                whole(&[1, 2, 16], &rows),
+                scores(),
+                integers(),
+                scales(),
+                none(),
+                integers(),
+                scales(),
+            ],
+            &["y0"],
+            [
+                int("k", 1),
+                normal.clone(),
+                int("block_size", 16),
+                int("weights_prepacked", 0),
+                int("accuracy_level", level),
+            ],
+            &[&expected],
+        );
+    }
+}

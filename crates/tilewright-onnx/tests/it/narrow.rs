@@ -46,6 +46,88 @@ fn weights_of_four_bits_are_moved_and_dequantised_by_blocks() {
     assert_eq!(floats(&run(&m, &[x])), [-79.5, -6.5, 124.0]);
 }
 
+/// Weights in blocks along what a product sums up are not expanded, whichever way they come to it.
+#[test]
+fn products_with_weights_in_blocks_read_them_packed() {
+    // [[1, -8], [7, -1], [2, 3]] less [[1, -1], [0, 1]], in blocks of two rows.
+    let base = || {
+        let x = Tensor::from_slice(&[1, 3], &[1.0f32, 10.0, 100.0]).expect("a tensor");
+        let m = model()
+            .opset(21)
+            .input("x", [1, 3])
+            .constant(packed("w", DataType::Int4, &[3, 2], &[0x81, 0xf7, 0x32]))
+            .constant(packed("z", DataType::Int4, &[2, 2], &[0xf1, 0x10]))
+            .floats("s", &[2, 2], &[0.5, 2.0, 1.0, 4.0]);
+        (m, x)
+    };
+    let turned = |m: M| {
+        m.node("Transpose", &["w"], &["wt"]).node("Transpose", &["s"], &["st"]).node(
+            "Transpose",
+            &["z"],
+            &["zt"],
+        )
+    };
+    let by_rows = [int("axis", 0), int("block_size", 2)];
+    let by_columns = [int("axis", 1), int("block_size", 2)];
+    // Columns [0, 3, 2] and [-14, 0, 8].
+    let expected = [230.0, 786.0];
+    let plain = |m: M| {
+        m.node_with("DequantizeLinear", &["w", "s", "z"], &["f"], by_rows.clone()).node(
+            "MatMul",
+            &["x", "f"],
+            &["y"],
+        )
+    };
+    let transposed = |m: M| {
+        turned(m)
+            .node_with("DequantizeLinear", &["wt", "st", "zt"], &["t"], by_columns.clone())
+            .node("Transpose", &["t"], &["f"])
+            .node("MatMul", &["x", "f"], &["y"])
+    };
+    let gemm = |m: M| {
+        turned(m)
+            .node_with("DequantizeLinear", &["wt", "st", "zt"], &["t"], by_columns.clone())
+            .node_with("Gemm", &["x", "t"], &["y"], [int("transB", 1)])
+    };
+    let ways: [&dyn Fn(M) -> M; 3] = [&plain, &transposed, &gemm];
+    for (at, way) in ways.into_iter().enumerate() {
+        let (m, x) = base();
+        let m = way(m).output("y");
+        assert_eq!(floats(&run(&m, &[x])), expected, "{at}");
+        let module = m.import().expect("a module");
+        assert!(module.tensor("product_of_blocks").is_ok(), "{at}");
+    }
+    // Scales of columns and of all are those of blocks, unless something is quantised in a run.
+    let of_columns = |quantised: bool| {
+        let (m, x) = base();
+        let m = m.floats("c", &[2], &[0.5, 2.0]).floats("one", &[], &[1.0]);
+        let m = m.node_with("DequantizeLinear", &["w", "c"], &["f"], [int("axis", 1)]);
+        let m = if quantised {
+            m.node("QuantizeLinear", &["x", "one"], &["q"])
+                .node("DequantizeLinear", &["q", "one"], &["r"])
+                .node("MatMul", &["r", "f"], &["y"])
+        } else {
+            m.node("MatMul", &["x", "f"], &["y"])
+        };
+        let m = m.output("y");
+        // Columns [0.5, 3.5, 1] and [-16, -2, 6].
+        assert_eq!(floats(&run(&m, &[x])), [135.5, 564.0]);
+        m.import().expect("a module").tensor("product_of_blocks").is_ok()
+    };
+    assert_eq!([false, true].map(of_columns), [true, false]);
+    // What something else reads as well, and factors that are no weights for a product, are numbers.
+    let (m, x) = base();
+    let m = plain(m).node("Neg", &["f"], &["g"]).output("y").output("g");
+    assert_eq!(floats(&run(&m, &[x])), expected);
+    let (m, x) = base();
+    let scaled = [int("transB", 0), float("alpha", 2.0)];
+    let m = m
+        .node_with("DequantizeLinear", &["w", "s", "z"], &["f"], by_rows.clone())
+        .node_with("Gemm", &["x", "f"], &["y"], scaled)
+        .output("y");
+    assert_eq!(floats(&run(&m, &[x])), [460.0, 1572.0]);
+}
+
 #[test]
 fn values_are_quantised_to_the_range_of_few_bits() {
     for (of, expected) in [

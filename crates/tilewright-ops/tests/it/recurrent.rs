@@ -21,6 +21,7 @@ fn activate(a: Activation, x: f64) -> f64 {
 /// The operands of a network, as the function takes them.
 struct Operands {
     x: Nd,
+    /// Zeros where the function has none.
     r: Nd,
     reset_bias: Option<Nd>,
     h: Option<Nd>,
@@ -42,7 +43,7 @@ impl Operands {
         let small = |shape: &[usize], seed| Nd::random(shape, seed).map(|v| v / 4.0);
         Operands {
             x: small(&[steps * batch, d * width], 1),
-            r: small(&[d, p.hidden, width], 2),
+            r: small(&[d, p.hidden, width], 2).map(|v| if p.fed_back { v } else { 0.0 }),
             reset_bias: p.reset_bias.then(|| small(&[d, p.hidden], 3)),
             h: p.initial.then(|| small(&state, 4)),
             c: p.initial_cell.then(|| small(&state, 5)),
@@ -54,7 +55,8 @@ impl Operands {
 
     fn tensors(&self, p: &Recurrent) -> Vec<Tensor> {
         let floats = [&self.reset_bias, &self.h, &self.c, &self.p].into_iter().flatten();
-        let floats = [&self.x, &self.r].into_iter().chain(floats).map(|v| v.tensor(p.dtype));
+        let weights = p.fed_back.then_some(&self.r);
+        let floats = [&self.x].into_iter().chain(weights).chain(floats).map(|v| v.tensor(p.dtype));
         let lengths = self.lengths.iter().zip(p.lengths).map(|(v, dtype)| v.tensor(dtype));
         floats.chain(lengths).collect()
     }
@@ -166,6 +168,7 @@ fn plain(cell: Cell, steps: usize, batch: usize, hidden: usize) -> Recurrent {
         batch_first: false,
         clip: None,
         reset_bias: false,
+        fed_back: true,
         initial: false,
         initial_cell: false,
         peepholes: false,
@@ -218,6 +221,7 @@ fn every_option_counts() {
                 });
             }
         }
+        compare(&Recurrent { fed_back: false, initial: true, initial_cell: lstm, ..full.clone() });
         compare(&Recurrent { lengths: Some(DType::I64), dtype: DType::F32, ..full });
     }
 }

@@ -34,6 +34,7 @@ fn network(cell: Cell, hidden: usize, full: bool) -> Recurrent {
         batch_first: full,
         clip: full.then_some(1.5),
         reset_bias: full && cell == Cell::Gru { reset_after: true },
+        fed_back: true,
         initial: full,
         initial_cell: full && lstm,
         peepholes: full && lstm,
