@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::Stage;
+use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::{Dim, Expr, ExprKind, IterKind, Range, Var};
 use tilewright_schedule::decompose_padding::box_of;
@@ -21,13 +22,15 @@ pub type Box = HashMap<Var, (i64, Dim)>;
 /// The values of variables, and of the sizes that their extents depend on.
 pub(crate) fn ranges(iters: &Iters) -> Ranges {
     let mut ranges = Ranges::default();
+    iters.iter().flat_map(|i| i.1.vars()).for_each(|size| ranges.bind_size(&size));
+    for (size, most) in iters.iter().flat_map(|i| i.1.limits(MAX_CELLS)) {
+        let known = ranges.interval(&size.expr());
+        ranges.bind(&size, known.meet(Interval::new(0, most as i128)));
+    }
     for (v, extent, _) in iters {
         match extent.known() {
             Some(n) => ranges.bind(v, Interval::new(0, (n as i128 - 1).max(0))),
-            None => {
-                extent.vars().iter().for_each(|size| ranges.bind_size(size));
-                ranges.bind_loop(v, &Range::upto(extent.typed(v.dtype())));
-            }
+            None => ranges.bind_loop(v, &Range::upto(extent.typed(v.dtype()))),
         }
     }
     ranges

@@ -1,9 +1,12 @@
 //! Which loops around the tiles of a contraction run in parallel: as many of them, from outside, as it
-//! takes to have enough iterations to share.
+//! takes to have enough iterations to share. An open number of iterations counts as the least one
+//! ([`crate::share`]).
 //!
 //! Loops that were taken apart on the way, where the last tile of columns or of rows is smaller
 //! ([`crate::generate`]), become one loop again (`join_loops`), with a branch for each tile: so all
 //! tiles of a kernel are shared at once, and none of them waits for others.
+
+use std::ops::Range;
 
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Result, StmtKind};
@@ -13,7 +16,7 @@ use tilewright_transform::cursor::{as_loop, find};
 use crate::contraction::Contraction;
 use crate::order::{Order, Outer};
 use crate::parts::loop_at;
-use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK, fused};
+use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK, SOME_ITERATIONS, fused, least};
 use crate::tile::Tile;
 
 /// The tiles whose loops are shared.
@@ -45,10 +48,13 @@ impl Parallel<'_> {
         let nested = self.nested.min(self.order.outer.len() - usize::from(open));
         let (wanted, whole) = (self.wanted(nested), self.first_part().min(nested));
         let mut trial = sch.clone();
-        match self.share(&mut trial, wanted) {
+        match self.share(&mut trial, &wanted) {
             Ok(()) => *sch = trial,
             // What cannot be joined stays inside.
-            Err(_) => self.share(sch, wanted.min(whole))?,
+            Err(_) if wanted.start < whole => {
+                self.share(sch, &(wanted.start..wanted.end.min(whole)))?;
+            }
+            Err(_) => self.share(sch, &(0..whole))?,
         }
         Ok(())
     }
@@ -59,57 +65,75 @@ impl Parallel<'_> {
         self.cut.unwrap_or(rows).min(rows)
     }
 
-    /// How many tiles a loop has, and whether that is open.
-    fn count(&self, o: &Outer) -> (i64, bool) {
+    /// How many tiles a loop has at least, as an estimate, and whether that is open.
+    fn count(&self, o: &Outer) -> (i64, i64, bool) {
         match o {
             Outer::Axis(k) => self.tiles_along(*k, 1),
             Outer::Columns => self.tiles_along(self.tile.vector_axis, self.tile.width),
             Outer::Rows => {
-                self.tile.row_axis.map_or((1, false), |r| self.tiles_along(r, self.tile.rows))
+                self.tile.row_axis.map_or((1, 1, false), |r| self.tiles_along(r, self.tile.rows))
             }
         }
     }
 
-    fn tiles_along(&self, axis: usize, size: i64) -> (i64, bool) {
+    fn tiles_along(&self, axis: usize, size: i64) -> (i64, i64, bool) {
         let a = &self.c.axes[axis];
-        ((a.extent as u64).div_ceil(size as u64) as i64, a.is_open())
+        let [few, many] = [least(a.dim), a.extent].map(|n| (n as u64).div_ceil(size as u64) as i64);
+        (few, many, a.is_open())
     }
 
-    /// How many loops it takes, of so many.
-    fn wanted(&self, most: usize) -> usize {
-        let (mut total, mut count) = (1i64, 0);
+    /// Which loops it takes, of the first so many.
+    fn wanted(&self, most: usize) -> Range<usize> {
+        let all: Vec<usize> = (0..self.c.axes.len()).collect();
+        let (mut work, mut from, mut end, mut inside) = (self.c.count(&all), 0, 0, 1i64);
+        let mut total = 1i64;
         for (k, o) in self.order.outer[..most].iter().enumerate() {
-            let (tiles, open) = self.count(o);
-            // Quotients by open sizes are not linear: only the outermost may be open.
-            if total >= PARALLEL_ITERATIONS || (open && total > 1) {
+            let (tiles, estimate, open) = self.count(o);
+            if total >= PARALLEL_ITERATIONS {
                 break;
             }
+            // Quotients by open sizes are not linear: only the outermost may be open.
+            if open && end > from {
+                work /= inside.max(1);
+                if total >= SOME_ITERATIONS || work < PARALLEL_WORK {
+                    break;
+                }
+                (from, total, inside) = (k, 1, 1);
+            }
             if tiles > 1 || open {
-                count = k + 1;
+                end = k + 1;
             }
             total = total.saturating_mul(tiles);
+            inside = inside.saturating_mul(estimate);
         }
-        count
+        from..end
     }
 
-    /// Shares the iterations of so many loops.
-    fn share(&self, sch: &mut Schedule, wanted: usize) -> Result<()> {
-        let Some((first, depth)) = self.heads.first().zip(wanted.checked_sub(1)) else {
+    /// Shares the iterations of some loops.
+    fn share(&self, sch: &mut Schedule, wanted: &Range<usize>) -> Result<()> {
+        let Some((first, depth)) = self.heads.first().zip(wanted.end.checked_sub(1)) else {
             return Ok(());
         };
-        let mut end = wanted;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut end = wanted.end;
         if self.ragged && end == self.order.outer.len() {
             self.heads.iter().try_for_each(|head| self.join(sch, head, depth).map(drop))?;
         }
-        if let Some(cut) = self.cut.filter(|cut| *cut < wanted) {
+        let around = self.cut.is_some_and(|cut| cut < wanted.start);
+        if let Some(cut) = self.cut.filter(|cut| wanted.contains(cut)) {
             for head in self.heads {
-                self.one(sch, head, cut, wanted)?;
+                self.one(sch, head, cut, wanted.end)?;
             }
             self.join(sch, first, cut)?;
             end = cut + 1;
         }
-        let l = self.one(sch, first, 0, end)?;
-        sch.parallel(&l)
+        for head in &self.heads[..if around { self.heads.len() } else { 1 }] {
+            let l = self.one(sch, head, wanted.start, end)?;
+            sch.parallel(&l)?;
+        }
+        Ok(())
     }
 
     /// Fuses the loops around a block between two depths.

@@ -73,8 +73,15 @@ pub(crate) fn vectors(
 /// short one, single.
 pub(crate) fn row_of_vectors(sch: &mut Schedule, block: &BlockRef, lanes: i64) -> Result<()> {
     let row = innermost(sch, block)?;
-    let [_, lane] = split(sch, &row, None, lanes)?;
+    let [vectors, lane] = split(sch, &row, None, lanes)?;
+    no_unroll(sch, &vectors)?;
     sch.vectorize(&lane)
+}
+
+/// Has LLVM leave a loop of a few iterations, whose number is open, as it is.
+pub(crate) fn few_iterations(sch: &mut Schedule, l: &LoopRef) -> Result<()> {
+    no_unroll(sch, l)?;
+    sch.annotate(l, "pragma_vectorize", Attr::Int(0))
 }
 
 /// Has LLVM leave a loop as it is.

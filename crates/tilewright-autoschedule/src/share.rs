@@ -1,5 +1,8 @@
 //! Which loops around a statement are shared by threads: as many, from outside, as it takes to have
-//! enough iterations.
+//! enough iterations. An open extent, a batch most often, may be one, and counts as that; a loop over it stays
+//! around the shared ones where those inside may be more.
+
+use std::ops::Range;
 
 use tilewright_ir::{Dim, Result};
 use tilewright_schedule::{LoopRef, Schedule};
@@ -10,6 +13,34 @@ pub const PARALLEL_WORK: i64 = 16 * 1024;
 /// Enough parallel iterations that chunks of them balance over a few threads.
 pub const PARALLEL_ITERATIONS: i64 = 32;
 
+/// Enough parallel iterations that loops around them need not be looked at.
+pub const SOME_ITERATIONS: i64 = 8;
+
+/// Which loops of those with such extents make up one parallel loop: the first ones as [`shared`] says, or, where
+/// an open extent ends these too early, those from it on, if each of their runs is worth it.
+pub(crate) fn shared_inside(extents: &[Dim], fusible: usize, work: i64) -> Range<usize> {
+    let limit = extents.len().min(fusible);
+    let (mut from, mut work) = (0, work);
+    loop {
+        let here = &extents[from..];
+        let count = shared(here, limit - from, work);
+        let iterations = least(here[..count].iter().fold(Dim::from(1), |n, e| n * *e));
+        let next = from + count;
+        let around = here[..count].iter().fold(Dim::from(1), |n, e| n * *e).estimate().max(1);
+        let inside = work / around;
+        let is_open = next < limit && extents[next].known().is_none();
+        if count == 0 || !is_open || iterations >= SOME_ITERATIONS || inside < PARALLEL_WORK {
+            return from..next;
+        }
+        (from, work) = (next, inside);
+    }
+}
+
+/// The least that a number of iterations is where there are any.
+pub(crate) fn least(extent: Dim) -> i64 {
+    i64::try_from(extent.range().least().max(1)).unwrap_or(i64::MAX)
+}
+
 /// How many loops, from outside, of those with such extents make up one parallel loop: as many of the
 /// first `fusible` ones as it takes to have enough iterations to share, and none where `work`
 /// (innermost iterations in all) is not worth it.
@@ -19,7 +50,7 @@ pub(crate) fn shared(extents: &[Dim], fusible: usize, work: i64) -> usize {
     if work < PARALLEL_WORK {
         return 0;
     }
-    while fused < extents.len().min(fusible) && total.estimate() < PARALLEL_ITERATIONS {
+    while fused < extents.len().min(fusible) && least(total) < PARALLEL_ITERATIONS {
         let more = total * extents[fused];
         // Quotients by open sizes are not linear: only the outermost may be open.
         let linear = total == 1 || extents[fused].known().is_some();
@@ -32,7 +63,7 @@ pub(crate) fn shared(extents: &[Dim], fusible: usize, work: i64) -> usize {
     if total == 1 { 0 } else { fused }
 }
 
-/// Shares the first ones of some loops, of those with such extents, as [`shared`] says.
+/// Shares some of the first loops, of those with such extents, as [`shared_inside`] says.
 pub(crate) fn share_outer(
     sch: &mut Schedule,
     loops: &[LoopRef],
@@ -40,7 +71,7 @@ pub(crate) fn share_outer(
     fusible: usize,
     work: Dim,
 ) -> Result<()> {
-    share(sch, &loops[..shared(extents, fusible, work.estimate())])
+    share(sch, &loops[shared_inside(extents, fusible, work.estimate())])
 }
 
 /// Loops that are directly inside one another as one.

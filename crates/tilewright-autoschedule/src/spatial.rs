@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::axes::{Access, FusedAxis, Move, fuse, loose_vars, widest};
 use crate::padding::{Iters, iters, padding};
-use crate::share::{share, shared};
+use crate::share::{share, shared_inside};
 use crate::subdomains::subdomains;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -207,14 +207,15 @@ impl Spatial<'_> {
         // one around it where LLVM unrolls the innermost and interleaves vectors.
         let short = extents.last().is_some_and(|n| n.known().is_some_and(|n| n <= INTERLEAVED));
         let fusible = extents.len().saturating_sub(1 + usize::from(short)).max(1);
-        let count = shared(&extents, fusible, work);
-        for (k, own) in own.iter().enumerate().skip(count) {
+        let shared = shared_inside(&extents, fusible, work);
+        for (k, own) in own.iter().enumerate().filter(|(k, _)| !shared.contains(k)) {
             if of_axes.iter().filter(|axis| **axis == Some(k)).count() > 1 {
                 sch.fuse(own)?;
             }
         }
-        let around: usize = own[..count].iter().map(|own| own.len()).sum();
-        share(sch, &loops[..around])?;
+        let [from, to] =
+            [shared.start, shared.end].map(|k| own[..k].iter().map(|own| own.len()).sum::<usize>());
+        share(sch, &loops[from..to])?;
         match self.lanes_of_rows(&axes, &accesses, &value).filter(|_| self.cut) {
             Some(lanes) => row_of_vectors(sch, block, lanes),
             None => Ok(()),

@@ -44,7 +44,7 @@ pub struct Subdomains {
 /// and where a condition that needs another variable as well is decided, such as that of padding in
 /// blocks: of `i * 16 + j < 65`, with `j < 16`, only `i = 4` leaves something open. The innermost one is cut
 /// where minima and maxima of it change sides, too, as those of mirrored padding do. A variable of open extent is cut
-/// where the condition of a choice of values begins and ceases to hold.
+/// where the condition of a choice of values begins and ceases to hold, or behind its last whole quotient.
 pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
     let extents: HashMap<&Var, i64> = iters
         .iter()
@@ -56,18 +56,21 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
             cuts.entry(v.clone()).or_default().insert(at);
         }
     };
+    let mut quotients: HashMap<Var, BTreeSet<i64>> = HashMap::new();
     let innermost = iters.last().and_then(|(v, ..)| Some((v, *extents.get(v)?)));
     for e in [value].into_iter().chain(indices) {
         e.any(|e| {
             let ExprKind::Binary(op, x, y) = e.kind() else { return false };
             match op {
                 BinOp::FloorDiv | BinOp::FloorMod => {
-                    if let (Some((v, shift)), Some(c @ 2..)) = (Linear::shifted(x), y.as_int())
-                        && let Some(n) = extents.get(&v)
-                    {
+                    if let (Some((v, shift)), Some(c @ 2..)) = (Linear::shifted(x), y.as_int()) {
                         let first = (c - shift.rem_euclid(c)) % c;
-                        cut(&v, first);
-                        cut(&v, first + (n - first).max(0) / c * c);
+                        if let Some(n) = extents.get(&v) {
+                            cut(&v, first);
+                            cut(&v, first + (n - first).max(0) / c * c);
+                        } else if first == 0 {
+                            quotients.entry(v).or_default().insert(c);
+                        }
                     }
                 }
                 BinOp::Lt | BinOp::Ge => decided(x, y, &extents, &mut cut),
@@ -94,7 +97,9 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
         let places: Vec<Dim> = match (cuts.get(v), chosen.get(v)) {
             (Some(places), _) => places.iter().map(|at| at.dim()).collect(),
             (None, Some(ends)) => ends.iter().copied().filter(|at| *at != *extent).collect(),
-            (None, None) => Vec::new(),
+            (None, None) => {
+                quotients.get(v).and_then(|all| whole(*extent, all)).into_iter().collect()
+            }
         };
         let places = Some(places).filter(|all| (all.len() + 1) * subdomains.len() <= MOST);
         let places = places.unwrap_or_default();
@@ -110,6 +115,13 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
         all.push(pieces);
     }
     Subdomains { pieces: all, all: subdomains }
+}
+
+/// Where the last whole quotient by divisors of one another ends; `None` where nothing is left behind it.
+fn whole(extent: Dim, divisors: &BTreeSet<i64>) -> Option<Dim> {
+    let last = divisors.last().filter(|last| divisors.iter().all(|c| *last % c == 0))?;
+    let rest = extent.modulo(last.dim());
+    (rest != 0).then(|| extent - rest)
 }
 
 fn with_part(

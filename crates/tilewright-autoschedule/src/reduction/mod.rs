@@ -35,15 +35,19 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{Dim, Error, IterKind, Result, Var};
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::{DType, Dim, Error, Expr, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
-use tilewright_schedule::{BlockRef, Schedule};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::{Stages, follows, refusal};
+use crate::padding::{iters, padding};
 use crate::parallel::behind;
-use crate::parts::{self, computed_at, no_unroll, row_of_vectors, written};
+use crate::parts::{
+    self, computed_at, cut, few_iterations, innermost, no_unroll, row_of_vectors, written,
+};
 use crate::share::{share, shared};
 
 use self::choice::{Level, Tiling};
@@ -124,31 +128,64 @@ impl<'a> Reduction<'a> {
         Ok(true)
     }
 
-    /// Computes what makes the image right before it is read: in the loops over the images that it has.
+    /// Computes what makes the image right before it is read: in the loops over the images that it has. What is
+    /// beside the image along an axis has loops of its own.
     fn pad(&self, sch: &mut Schedule, places: &Places, tiling: &Tiling, pad: &Stage) -> Result<()> {
-        let Some(images) =
-            tiling.order.iter().take_while(|l| self.is_image(l, pad)).count().checked_sub(1)
-        else {
-            return Ok(());
-        };
-        let depth = places.units + images;
+        let images: Vec<&Level> =
+            tiling.order.iter().take_while(|l| self.is_image(l, pad)).collect();
+        let Some(last) = images.len().checked_sub(1) else { return Ok(()) };
+        let depth = places.units + last;
         let head = sch.latest(places.block.clone());
         let Some(around) = sch.get_loops(&head)?.into_iter().nth(depth) else { return Ok(()) };
         let block = sch.get_block(pad.name(), &places.block.func)?;
-        let mut trial = sch.clone();
-        let Some(blocks) = computed_at(&mut trial, &block, &around, depth)? else { return Ok(()) };
-        *sch = trial;
         let bytes = pad.buffer.dtype().bytes();
-        if !self.target.vectors.masks || ![4, 8].contains(&bytes) {
+        let masks = self.target.vectors.masks && [4, 8].contains(&bytes);
+        let lanes = self.target.vectors.lanes(bytes);
+        let mut trial = sch.clone();
+        let edges = self.edges(&images, pad);
+        let rows = match edges.and_then(|e| padded_at(&mut trial, &block, &around, depth, &e)) {
+            Some(rows) => rows,
+            None => {
+                trial = sch.clone();
+                let Some(all) = computed_at(&mut trial, &block, &around, depth)? else {
+                    return Ok(());
+                };
+                all
+            }
+        };
+        *sch = trial;
+        if !masks {
             return Ok(());
         }
         // Rows of an image are short, and their length is open.
         let mut trial = sch.clone();
-        let lanes = self.target.vectors.lanes(bytes);
-        if blocks.iter().try_for_each(|b| row_of_vectors(&mut trial, b, lanes)).is_ok() {
+        if rows.iter().try_for_each(|b| row_of_vectors(&mut trial, b, lanes)).is_ok() {
             *sch = trial;
         }
         Ok(())
+    }
+
+    /// The cells before, in and behind the image along each axis of a stage that pads, but for those along which
+    /// the loops over images go; `None` where it does not pad so.
+    fn edges(&self, images: &[&Level], pad: &Stage) -> Option<Vec<Edges>> {
+        let (inside, ..) = padding(&iters(pad), &pad.value)?;
+        let load = self.loads.iter().find(|l| l.buffer == pad.buffer)?;
+        let goes = |index: &Expr| {
+            images.iter().any(|l| match l {
+                Level::Axis(k) => {
+                    self.axes[*k].parts.iter().any(|(v, _)| index.as_var() == Some(v))
+                }
+                Level::Vectors | Level::Rows => false,
+            })
+        };
+        let axes = pad.covers_buffer()?.into_iter().zip(&load.indices);
+        let own = axes.filter_map(|(v, index)| v.filter(|_| !goes(index)));
+        own.map(|v| {
+            let extent = pad.dims().find(|d| *d.0 == v)?.1;
+            let (first, end) = *inside.get(&v)?;
+            Some(Edges { first: first.dim(), inside: end - first.dim(), behind: extent - end })
+        })
+        .collect()
     }
 
     fn is_image(&self, l: &&Level, pad: &Stage) -> bool {
@@ -158,9 +195,17 @@ impl<'a> Reduction<'a> {
         }
     }
 
+    /// Whether a variable is an axis of an image, and in no other axis of it. What a loop over another variable
+    /// computes of the image is the same each time.
     fn is_alone(&self, v: &Var, pad: &Stage) -> bool {
         let loads = self.loads.iter().filter(|l| l.buffer == pad.buffer);
-        loads.flat_map(|l| &l.indices).all(|i| i.as_var() == Some(v) || !i.mentions(v))
+        let (mut own, mut others) = (false, false);
+        for index in loads.flat_map(|l| &l.indices) {
+            let is_it = index.as_var() == Some(v);
+            own |= is_it;
+            others |= !is_it && index.mentions(v);
+        }
+        own && !others
     }
 
     /// Results in vectors of partial ones along an axis of the reduction, or one by one.
@@ -211,6 +256,49 @@ impl<'a> Reduction<'a> {
         }
         share_loops(sch, whole, &head, units)
     }
+}
+
+/// Along an axis of a padded image: how many cells are before the image, in it, and behind it.
+struct Edges {
+    first: Dim,
+    inside: Dim,
+    behind: Dim,
+}
+
+/// Computes a stage that pads in a loop at a depth, with loops of their own for what is before and behind the image
+/// along each of its axes. Returns the blocks that have whole rows, of the image and of what is beside it; `None`
+/// where that is refused.
+fn padded_at(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    around: &LoopRef,
+    depth: usize,
+    edges: &[Edges],
+) -> Option<Vec<BlockRef>> {
+    sch.compute_at(block, around, false, Position::default()).ok()?;
+    if sch.get_loops(block).ok()?.len() != depth + 1 + edges.len() {
+        return None;
+    }
+    let (mut inside, mut rows) = (block.clone(), Vec::new());
+    for (k, axis) in edges.iter().enumerate() {
+        let all = [axis.first, axis.inside, axis.behind];
+        let all: Vec<Dim> = all.into_iter().filter(|n| *n != 0).collect();
+        let mut sizes: Vec<Option<Expr>> = all.iter().map(|n| Some(n.typed(DType::I32))).collect();
+        sizes.iter_mut().rev().take(1).for_each(|n| *n = None);
+        let mut parts = cut(sch, &inside, depth + 1 + k, &sizes).ok()?;
+        inside = parts.remove(usize::from(axis.first != 0));
+        if k + 1 < edges.len() {
+            rows.extend(parts);
+            continue;
+        }
+        let ends = all.iter().filter(|n| **n != axis.inside).zip(&parts);
+        for (_, end) in ends.filter(|(n, _)| n.known().is_none()) {
+            let cells = innermost(sch, end).ok()?;
+            few_iterations(sch, &cells).ok()?;
+        }
+    }
+    rows.push(inside);
+    Some(rows)
 }
 
 fn share_loops(sch: &mut Schedule, count: usize, head: &BlockRef, units: usize) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tilewright_autoschedule::integer::expand;
+use tilewright_autoschedule::integer::{expand, expand_products};
 use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others};
 use tilewright_codegen::emit;
 use tilewright_codegen::entry::{self, Planned};
@@ -11,12 +11,15 @@ use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_driver::random::Random;
 use tilewright_driver::{OptLevel, Options, Session, Target};
 use tilewright_ir::control::NEEDS_ELEMENTS;
-use tilewright_ir::{Attr, DType, Dim, Module, Remarks, TensorFunc, Var};
+use tilewright_ir::{Attr, DType, Dim, Expr, ExprKind, Module, Remarks, TensorFunc, Var};
 use tilewright_layout::marks::FREE_LAYOUT;
 use tilewright_ops::Operand;
 use tilewright_ops::blocks;
-use tilewright_ops::contraction::{Conv, ConvTranspose, conv, conv_transpose, matmul};
+use tilewright_ops::contraction::{
+    Conv, ConvInteger, ConvTranspose, conv, conv_integer, conv_transpose, matmul,
+};
 use tilewright_ops::pool::{Pool, max_pool};
+use tilewright_ops::quantize::matmul_integer;
 use tilewright_transform::lower::{self, IN_MEMORY};
 use tilewright_transform::products::with_products_as_sizes;
 
@@ -188,6 +191,7 @@ fn lowered(func: &TensorFunc, target: &Target) -> TensorFunc {
     let made = with_products_as_sizes(&func, |f| {
         let mut module = Module::new();
         module.insert("main", f.clone());
+        let module = expand_products(&module, target);
         let (tiled, _) = contractions(&module, target, TileCheck::Lower, &mut why)?;
         Ok((**tiled.tensor("main")?).clone())
     });
@@ -204,6 +208,14 @@ fn multiplies_one(line: &str) -> bool {
     multiplies && ["ss", "sd", "sh"].iter().any(|one| op.ends_with(one))
 }
 
+/// The assembly of a lowered function.
+fn assembly_of(func: &TensorFunc, target: &Target) -> String {
+    let ir = emit::module(&[(Arc::from("main"), func)], target).expect("IR");
+    let llvm = Llvm::get().expect("an LLVM");
+    let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly).expect("assembly");
+    String::from_utf8(bytes).expect("text")
+}
+
 /// What is wrong with the code of a function: loops that go through products one by one, unless some may be left
 /// over, sums in memory, no vectors.
 fn faults(func: &TensorFunc, machine: &Machine, left_over: bool) -> Vec<String> {
@@ -211,10 +223,7 @@ fn faults(func: &TensorFunc, machine: &Machine, left_over: bool) -> Vec<String> 
     let func = lowered(func, target);
     let said = [UNTILED, IN_MEMORY].into_iter().filter_map(|key| func.attrs.get(key));
     let mut faults: Vec<String> = said.map(|said| format!("{said:?}")).collect();
-    let ir = emit::module(&[(Arc::from("main"), &func)], target).expect("IR");
-    let llvm = Llvm::get().expect("an LLVM");
-    let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly).expect("assembly");
-    let text = String::from_utf8(bytes).expect("text");
+    let text = assembly_of(&func, target);
     let single = |lines: &Vec<&str>| lines.iter().any(|line| multiplies_one(line));
     if let Some(lines) = innermost_loops(&text).into_iter().find(single).filter(|_| !left_over) {
         faults.push(format!("a loop over single products: {lines:?}"));
@@ -245,6 +254,73 @@ fn no_contraction_runs_element_by_element() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
+/// Contractions of 8-bit integers by name, of fixed or of open sizes.
+fn integer_operators(open: bool) -> Vec<(&'static str, TensorFunc)> {
+    let size = |name: &str, n: usize| if open { Dim::open(&Var::index(name)) } else { n.into() };
+    let product = |(rows, reduced, columns): (Dim, usize, usize), zero: Option<&[Dim]>| {
+        let a = Operand::new(&[rows, reduced.into()], DType::U8);
+        let b = Operand::new(&[Dim::from(reduced), columns.into()], DType::I8);
+        matmul_integer(&a, &b, zero, None).expect("a product")
+    };
+    let conv = |channels: usize, results: usize, window: usize, stride: usize| {
+        let image = [size("b", 1), channels.into(), size("h", 17), size("w", 35)];
+        let weights = [results, channels, window, window];
+        let conv = Conv {
+            strides: vec![stride; 2],
+            pads_begin: vec![window / 2; 2],
+            pads_end: vec![window / 2; 2],
+            ..Conv::new(Operand::new(&image, DType::U8), Operand::new(&weights, DType::I8))
+        };
+        let p = ConvInteger { conv, x_zero: Some(Vec::new()), w_zero: None };
+        conv_integer(&p).expect("a convolution")
+    };
+    let rows = size("n", 21);
+    vec![
+        ("product", product((rows, 64, 48), None)),
+        ("product less a zero point", product((rows, 64, 48), Some(&[]))),
+        ("ragged product", product((rows, 67, 51), Some(&[]))),
+        ("wide product", product((rows, 192, 624), None)),
+        ("one pixel", conv(32, 48, 1, 1)),
+        ("window", conv(16, 32, 3, 1)),
+        ("stride 2", conv(16, 32, 3, 2)),
+    ]
+}
+
+/// Whether a loop multiplies bytes one by one.
+fn multiplies_bytes(lines: &[&str]) -> bool {
+    let has = |ops: &[&str]| lines.iter().any(|line| ops.iter().any(|op| line.starts_with(op)));
+    has(&["movsb", "movzb"]) && has(&["imul"])
+}
+
+#[test]
+fn no_contraction_of_integers_runs_element_by_element() {
+    let target = |cpu| Target::new("x86_64-unknown-linux-gnu", cpu, "");
+    let machines = [("x86-64-v3", "%ymm"), ("alderlake", "%ymm"), ("znver4", "%zmm")];
+    let mut all = Vec::new();
+    for (target, vector) in machines.map(|(cpu, vector)| (target(cpu), vector)) {
+        for open in [false, true] {
+            for (name, func) in integer_operators(open) {
+                let func = lowered(&func, &target);
+                let said = [UNTILED, IN_MEMORY].into_iter().filter_map(|key| func.attrs.get(key));
+                let mut faults: Vec<String> = said.map(|said| format!("{said:?}")).collect();
+                let text = assembly_of(&func, &target);
+                let single = innermost_loops(&text).into_iter().find(|l| multiplies_bytes(l));
+                faults
+                    .extend(single.map(|lines| format!("a loop over single products: {lines:?}")));
+                let dots = ["vpmaddwd", "vpdpbusd", "vpmaddubsw"];
+                let is_dot = |line: &str| dots.iter().any(|op| line.contains(op));
+                if !text.lines().any(|line| is_dot(line) && line.contains(vector)) {
+                    faults.push("no dot products of vectors".to_owned());
+                }
+                let sizes = if open { "open" } else { "fixed" };
+                let what = format!("{name}, {sizes}, {}", target.cpu);
+                all.extend(faults.into_iter().map(|fault| format!("{what}: {fault}")));
+            }
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
 /// Pools as they are once images and channels are one axis.
 #[test]
 fn maxima_of_open_windows_are_in_registers() {
@@ -261,6 +337,9 @@ fn maxima_of_open_windows_are_in_registers() {
             let said: Vec<String> = said.map(|said| format!("{said:?}")).collect();
             let what = format!("window {window}, stride {stride}, {}", machine.target.cpu);
             assert!(said.is_empty(), "{what}: {said:?}");
+            // What is beside an image has loops of its own, so that rows of it are copied as vectors.
+            let is_choice = |e: &Expr| matches!(e.kind(), ExprKind::IfThenElse(..));
+            assert!(!func.body.any_expr(is_choice), "{what}: a choice is left");
         }
     }
 }

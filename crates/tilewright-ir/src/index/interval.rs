@@ -10,7 +10,7 @@
 //! Code generation asks which divisions are plain unsigned ones and which loads may be done early,
 //! schedules ask which index arithmetic needs 64 bits.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 
 use rustc_hash::FxHashMap;
 
@@ -18,6 +18,7 @@ use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
 use crate::equal::same_expr;
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
+use crate::index::Linear;
 use crate::stmt::Range;
 
 /// `lo..=hi`; empty where `lo > hi`.
@@ -143,6 +144,8 @@ struct VarRanges {
     extents: Vec<(Expr, Interval)>,
     /// The ranges of loops whose ends depend on sizes.
     loops: FxHashMap<Var, Range>,
+    /// What is not negative by the conditions around ([`Ranges::under`]).
+    guards: Vec<Linear>,
     /// By the address of the node, which the node beside it keeps alive, and whether the values are
     /// those of [`Ranges::exact`].
     memo: FxHashMap<(usize, bool), (Expr, Option<Interval>)>,
@@ -184,6 +187,19 @@ impl Ranges {
     pub(super) fn ends(&self, var: &Var) -> Option<Range> {
         let known = self.0.borrow();
         known.loops.get(var).cloned()
+    }
+
+    /// What is not negative by the conditions around.
+    pub(super) fn guards(&self) -> Ref<'_, Vec<Linear>> {
+        Ref::map(self.0.borrow(), |known| &known.guards)
+    }
+
+    pub(super) fn push_guard(&self, form: Linear) {
+        self.0.borrow_mut().guards.push(form);
+    }
+
+    pub(super) fn truncate_guards(&self, count: usize) {
+        self.0.borrow_mut().guards.truncate(count);
     }
 
     /// Says what values an extent has that is no variable, wherever it is computed.

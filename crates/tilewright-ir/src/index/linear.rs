@@ -136,6 +136,11 @@ impl Linear {
 
     /// The values of the form as an integer; `None` beyond `i128`.
     pub fn values(&self, ranges: &Ranges) -> Option<Interval> {
+        self.unguarded(ranges).map(|all| self.under_guards(all, ranges))
+    }
+
+    /// The values whatever the conditions around.
+    pub(super) fn unguarded(&self, ranges: &Ranges) -> Option<Interval> {
         let all = self.whatever_loops(ranges)?;
         Some(self.within_loops(ranges).map_or(all, |i| i.meet(all)))
     }

@@ -4,7 +4,7 @@
 //! not divide, and leave local buffers their full extent. That ends here, where blocks are gone and
 //! buffers still have their axes:
 //! 0. loops that become statements, and alone decide conditions, become them (`lower::unroll`);
-//! 1. intervals simplify indices and decide conditions;
+//! 1. intervals, and the conditions around a place, simplify indices and decide conditions;
 //! 2. the guards that splits left go where running without them changes nothing
 //!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), and loops run only where the
 //!    others let something happen ([`extents`]);
@@ -17,6 +17,7 @@
 //! divisions: most functions need neither. What memory holds is not looked into, which takes long
 //! and is left to passes of a schedule.
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{self, Ranges, is_index};
 use tilewright_ir::prune::prune;
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_expr, walk_stmt};
@@ -60,10 +61,11 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 }
 
 /// Simplifies the indices of a function with flat memory, where divisions are left in it: places that
-/// only together make one index, as `x // 28 * 28 + x % 28` makes `x`, are one there.
+/// only together make one index, as `x // 28 * 28 + x % 28` makes `x`, are one there. A loop of at most one
+/// iteration, as the rest behind whole tiles has, becomes a condition.
 pub(super) fn simplify_flat(func: &TensorFunc) -> TensorFunc {
     if func.body.any_expr(is_division) {
-        fold_func(&mut Settle::new(func), func)
+        fold_func(&mut Settle { once: true, ..Settle::new(func) }, func)
     } else {
         func.clone()
     }
@@ -92,17 +94,31 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 /// Simplifies indices, and drops branches that are decided, by the values of loops.
 struct Settle {
     ranges: Ranges,
+    /// Whether loops of at most one iteration become conditions.
+    once: bool,
 }
 
 impl Settle {
     fn new(func: &TensorFunc) -> Settle {
         let mut ranges = Ranges::default();
         ranges.bind_sizes(func);
-        Settle { ranges }
+        Settle { ranges, once: false }
     }
 
     fn index(&mut self, e: &Expr) -> Expr {
         index::simplify(e, &self.ranges)
+    }
+
+    fn is_at_most_one(&self, extent: &Expr) -> bool {
+        let values = index::linear(extent, &self.ranges).and_then(|n| n.fits(&self.ranges));
+        values.is_some_and(|i| i.hi <= 1)
+    }
+
+    fn under(&mut self, cond: &Expr, holds: bool, s: &Stmt) -> Stmt {
+        let outside = self.ranges.enter_guard(cond, holds);
+        let new = self.stmt(s);
+        self.ranges.leave_guard(outside);
+        new
     }
 }
 
@@ -130,6 +146,13 @@ impl Fold for Settle {
                     // One iteration is no loop, and places in memory do not vary with it.
                     return self.stmt(&Subst::vars([(var.clone(), new.min)]).stmt(body));
                 }
+                if self.once && *kind == ForKind::Serial && self.is_at_most_one(&new.extent) {
+                    let some = Expr::int(0, new.extent.dtype()).less(new.extent.clone());
+                    let body = Subst::vars([(var.clone(), new.min)]).stmt(body);
+                    let body = self.under(&some, true, &body);
+                    let kind = StmtKind::If { cond: some, then: body, otherwise: None };
+                    return Stmt::spanned(kind, s.span());
+                }
                 self.ranges.bind_loop(var, &new);
                 let inside = self.stmt(body);
                 let same = new.min.ptr_eq(&range.min) && new.extent.ptr_eq(&range.extent);
@@ -147,7 +170,20 @@ impl Fold for Settle {
                     (Some(0), None) => Stmt::nop(),
                     (Some(0), Some(otherwise)) => self.stmt(otherwise),
                     (Some(_), _) => self.stmt(then),
-                    (None, _) => fold_stmt_children(self, s),
+                    (None, _) => {
+                        let new =
+                            if same_expr(&decided, cond) { cond.clone() } else { decided.clone() };
+                        let yes = self.under(&decided, true, then);
+                        let no = otherwise.as_ref().map(|o| self.under(&decided, false, o));
+                        let same = new.ptr_eq(cond) && yes.ptr_eq(then);
+                        if same
+                            && no.as_ref().zip(otherwise.as_ref()).is_none_or(|(a, b)| a.ptr_eq(b))
+                        {
+                            return s.clone();
+                        }
+                        let kind = StmtKind::If { cond: new, then: yes, otherwise: no };
+                        Stmt::spanned(kind, s.span())
+                    }
                 }
             }
             _ => fold_stmt_children(self, s),
