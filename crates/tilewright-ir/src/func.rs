@@ -102,12 +102,14 @@ impl TensorFunc {
     }
 
     /// Adds a scalar parameter for each of these sizes that no parameter gives: neither as an
-    /// extent nor as a number.
+    /// extent nor as a number. Scratch memory gives none, and stays last.
     pub fn pass_sizes(&mut self, sizes: impl IntoIterator<Item = Var>) {
         for v in sizes {
-            let extents = self.buffers().flat_map(|b| &b.shape).filter_map(Expr::as_var);
-            if !extents.chain(self.scalars()).any(|given| *given == v) {
-                self.params.push(Param::Scalar(v));
+            let (given, scratch) = self.split_params();
+            let at = self.params.len() - scratch.len();
+            let extents = given.iter().filter_map(Param::buffer).flat_map(|b| &b.shape);
+            if !extents.filter_map(Expr::as_var).chain(self.scalars()).any(|given| *given == v) {
+                self.params.insert(at, Param::Scalar(v));
             }
         }
     }

@@ -289,7 +289,7 @@ fn integer_operators(open: bool) -> Vec<(&'static str, TensorFunc)> {
 /// Whether a loop multiplies bytes one by one.
 fn multiplies_bytes(lines: &[&str]) -> bool {
     let has = |ops: &[&str]| lines.iter().any(|line| ops.iter().any(|op| line.starts_with(op)));
-    has(&["movsb", "movzb"]) && has(&["imul"])
+    has(&["movsb", "movzb"]) && has(&["imull"])
 }
 
 #[test]

@@ -317,7 +317,10 @@ impl Ranges {
                 _ => return None,
             },
             ExprKind::Binary(op, a, b) if a.dtype().is_int() => {
-                return Interval::binary(*op, self.child(a, exact)?, self.child(b, exact)?);
+                // A remainder has bounds of its own; a variable is what it is, whatever that may be.
+                let is_bounded = matches!(op, BinOp::FloorMod) && a.as_var().is_some();
+                let values = self.child(a, exact && !is_bounded)?;
+                return Interval::binary(*op, values, self.child(b, exact)?);
             }
             _ => return None,
         })
@@ -362,6 +365,10 @@ mod tests {
         assert_eq!((ranges.leaves(&(far.clone() + &i)), ranges.exact(&far)), (None, None));
         let wide = i.expr().cast(DType::I64) * 65536;
         assert_eq!(ranges.exact(&wide), Some(reached));
+        // Nothing is known of `m`, and of its remainder all there is to know.
+        let m = Var::index("m");
+        assert_eq!(ranges.exact(&m.expr().floormod(6)), Some(Interval { lo: 0, hi: 5 }));
+        assert_eq!(ranges.exact(&(m.expr() + 1).floormod(6)), None);
     }
 
     fn op() -> impl Strategy<Value = BinOp> {

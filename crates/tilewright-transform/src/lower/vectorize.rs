@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind,
-    TensorFunc, Var,
+    TensorFunc, Var, extent,
 };
 
 use crate::pass::{Pass, Run};
@@ -195,8 +195,8 @@ impl Widen {
             ExprKind::Var(v) => self.values.get(v).cloned().unwrap_or_else(|| e.clone()),
             ExprKind::Cast(a) => {
                 let x = self.expr(a)?;
-                let lanes = x.dtype().lanes;
-                Expr::cast_node(x, e.dtype().with_lanes(lanes))
+                let to = e.dtype().with_lanes(x.dtype().lanes);
+                wider_ramp(&x, to).unwrap_or_else(|| Expr::cast_node(x, to))
             }
             ExprKind::Not(a) => Expr::not_node(self.expr(a)?),
             ExprKind::Binary(op, a, b) => {
@@ -323,6 +323,27 @@ fn ramp_arithmetic(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
         }
         (BinOp::Mul, ExprKind::Ramp(x, s), ExprKind::Broadcast(y)) => ramp_of(x * y, s * y, lanes),
         (BinOp::Mul, ExprKind::Broadcast(y), ExprKind::Ramp(x, s)) => ramp_of(y * x, y * s, lanes),
+        _ => None,
+    }
+}
+
+/// A ramp of constants, and a broadcast scalar, in a wider type of integers.
+fn wider_ramp(x: &Expr, to: DType) -> Option<Expr> {
+    let from = x.dtype();
+    if !(from.is_int() && to.is_int() && to.bits > from.bits && to.kind == from.kind) {
+        return None;
+    }
+    match x.kind() {
+        ExprKind::Broadcast(y) => Some(Expr::broadcast(y.clone().cast(to.scalar()), to.lanes)),
+        ExprKind::Ramp(base, stride) => {
+            let (base, stride) = (base.as_int()?, stride.as_int()?);
+            let last = stride.checked_mul(i64::from(to.lanes) - 1)?.checked_add(base)?;
+            if !extent::holds(from.scalar(), last.into()) {
+                return None;
+            }
+            let [base, stride] = [base, stride].map(|n| Expr::int(n, to.scalar()));
+            Some(Expr::ramp(base, stride, to.lanes))
+        }
         _ => None,
     }
 }
