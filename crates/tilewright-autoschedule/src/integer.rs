@@ -57,7 +57,7 @@ pub fn expand_products(module: &Module, target: &Target) -> Module {
 }
 
 /// The function with its products of 8-bit integers expanded, or one with weights in blocks
-/// ([`blocks::expand`]), or with factors of products of halves widened ([`halves`]); `None` where there are none, or
+/// ([`blocks::expand`]), or with factors of products of halves widened (`halves`); `None` where there are none, or
 /// nothing is to be done for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
     let of_blocks = blocks::expand(func, target);

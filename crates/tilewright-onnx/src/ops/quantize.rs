@@ -3,8 +3,9 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
 
+use super::compose::Compose;
 use super::narrow;
-use super::{indexed, one, quantized, value};
+use super::{indexed, one, value};
 use crate::build::{Blocked, Builder};
 use crate::data::Element;
 use crate::fold::{self, View};
@@ -324,8 +325,8 @@ fn numbers_as(
 
 pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
-    let x_zero = quantized::zero_point(b, node, x, node.optional(2))?;
-    let y_zero = quantized::zero_point(b, node, y, node.optional(3))?;
+    let x_zero = zero_point(b, node, x, node.optional(2))?;
+    let y_zero = zero_point(b, node, y, node.optional(3))?;
     let (of, with) = (operand(x), operand(y));
     let of_zero = x_zero.as_ref().map(Imported::shape);
     let with_zero = y_zero.as_ref().map(Imported::shape);
@@ -333,4 +334,37 @@ pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     one(b.call("matmul_integer", &(&of, &with, &of_zero, &with_zero), args, || {
         quantize::matmul_integer(&of, &with, of_zero.as_deref(), with_zero.as_deref())
     })?)
+}
+
+/// A zero point as an argument of an operator: of the type of the data, one number or a list; nothing
+/// where it is zero.
+pub(super) fn zero_point(
+    b: &mut Builder,
+    node: &Node,
+    x: &Imported,
+    zero: Option<&Imported>,
+) -> Result<Option<Imported>> {
+    let Some(zero) = nonzero(x, zero)? else { return Ok(None) };
+    if zero.rank() > 1 && dim::product(zero.shape()) == 1 {
+        Compose::new(node, b).reshape::<Dim>(zero, &[]).map(Some)
+    } else {
+        Ok(Some(zero.clone()))
+    }
+}
+
+/// A zero point of some data, which has their type; `None` where it is zero.
+pub(super) fn nonzero<'a>(
+    x: &Imported,
+    zero: Option<&'a Imported>,
+) -> Result<Option<&'a Imported>> {
+    let Some(zero) = zero else { return Ok(None) };
+    if zero.dtype() != x.dtype() {
+        return Err(Error::model(format!(
+            "the data are {}, the zero point is {}",
+            x.dtype(),
+            zero.dtype()
+        )));
+    }
+    Ok(Some(zero)
+        .filter(|zero| !zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0))))
 }

@@ -4,6 +4,7 @@ use tilewright_ir::{DType, Dim, Error, Result, dim};
 use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;
+use super::quantize::{nonzero, zero_point};
 use super::{contraction, one, window};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
@@ -37,20 +38,6 @@ fn centred(
     c.op("Sub", &[&wide, &zero])
 }
 
-/// A zero point of some data, which has their type; `None` where it is zero.
-fn nonzero<'a>(x: &Imported, zero: Option<&'a Imported>) -> Result<Option<&'a Imported>> {
-    let Some(zero) = zero else { return Ok(None) };
-    if zero.dtype() != x.dtype() {
-        return Err(Error::model(format!(
-            "the data are {}, the zero point is {}",
-            x.dtype(),
-            zero.dtype()
-        )));
-    }
-    Ok(Some(zero)
-        .filter(|zero| !zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0))))
-}
-
 /// A parameter of a quantisation in a shape that broadcasts to the data: one number, or one for each
 /// position along an axis.
 fn along(c: &mut Compose, x: &Imported, value: &Imported, axis: usize) -> Result<Imported> {
@@ -67,22 +54,6 @@ fn along(c: &mut Compose, x: &Imported, value: &Imported, axis: usize) -> Result
             value.shape(),
             operand(x)
         ))),
-    }
-}
-
-/// A zero point as an argument of an operator: of the type of the data, one number or a list; nothing
-/// where it is zero.
-pub(super) fn zero_point(
-    b: &mut Builder,
-    node: &Node,
-    x: &Imported,
-    zero: Option<&Imported>,
-) -> Result<Option<Imported>> {
-    let Some(zero) = nonzero(x, zero)? else { return Ok(None) };
-    if zero.rank() > 1 && dim::product(zero.shape()) == 1 {
-        Compose::new(node, b).reshape::<Dim>(zero, &[]).map(Some)
-    } else {
-        Ok(Some(zero.clone()))
     }
 }
 
