@@ -66,11 +66,24 @@ pub fn positions(
 
 /// The distance of neighbours along each axis of a compact row-major tensor, in elements.
 pub fn row_major(shape: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1usize; shape.len()];
+    let times = |stride: &usize, extent: &usize| Ok(stride.saturating_mul(*extent));
+    row_major_with(shape, 1, times).unwrap_or_default()
+}
+
+/// The same for extents of any kind, of which `one` is the number one and `times` multiplies a stride and an extent.
+///
+/// # Errors
+/// Those of `times`.
+pub fn row_major_with<T: Clone>(
+    shape: &[T],
+    one: T,
+    times: impl Fn(&T, &T) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut strides = vec![one; shape.len()];
     for k in (1..shape.len()).rev() {
-        strides[k - 1] = strides[k].saturating_mul(shape[k]);
+        strides[k - 1] = times(&strides[k], &shape[k])?;
     }
-    strides
+    Ok(strides)
 }
 
 /// The index of the element of this number in row-major order.

@@ -6,7 +6,9 @@
 
 use tilewright_analysis::footprint::by_indices_alone;
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Buffer, Dim, Error, Expr, Fold, Param, Result, TensorFunc, TensorType, dim};
+use tilewright_ir::{
+    Buffer, Dim, Error, Expr, Fold, Param, Result, TensorFunc, TensorType, dim, tensor,
+};
 
 use tilewright_graph::view::is_compact;
 
@@ -15,15 +17,9 @@ pub(crate) type Strides = Vec<Dim>;
 
 /// The strides of a compact tensor.
 pub(crate) fn row_major(shape: &[Dim]) -> Strides {
-    let mut strides = vec![Dim::from(0); shape.len()];
-    let mut inner = Dim::from(1);
-    for (stride, extent) in strides.iter_mut().zip(shape).rev() {
-        if *extent != 1 {
-            *stride = inner;
-        }
-        inner = inner * *extent;
-    }
-    strides
+    let all = tensor::row_major_with(shape, Dim::from(1), |stride, extent| Ok(*stride * *extent));
+    let all = all.unwrap_or_default().into_iter().zip(shape);
+    all.map(|(stride, extent)| if *extent == 1 { Dim::from(0) } else { stride }).collect()
 }
 
 /// How a parameter lies: its strides where it has some that are not those of a compact tensor, in the

@@ -17,7 +17,7 @@ use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Attr, Block, Buffer, DType, Error, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc, Var,
-    extent,
+    extent, tensor,
 };
 
 use crate::pass::{Number, Pass, Run};
@@ -99,11 +99,7 @@ fn flatten_legacy(func: &TensorFunc) -> Result<TensorFunc> {
 /// # Errors
 /// `Refused` where one is beyond 64 bits.
 fn row_major_strides(shape: &[Expr]) -> Result<Vec<Expr>> {
-    let mut strides = vec![Expr::i32(1); shape.len()];
-    for k in (0..shape.len().saturating_sub(1)).rev() {
-        strides[k] = extent::times(&strides[k + 1], &shape[k + 1])?;
-    }
-    Ok(strides)
+    tensor::row_major_with(shape, Expr::i32(1), extent::times)
 }
 
 /// The axes of each physical axis of a buffer, as half-open ranges.
