@@ -8,7 +8,8 @@ use tilewright_analysis::Stage;
 use tilewright_analysis::stage::stage;
 use tilewright_ir::visit::{Subst, accessed};
 use tilewright_ir::{
-    Attr, Block, Buffer, Dim, Error, Expr, Fold, IterKind, Stmt, StmtKind, TensorFunc, Var,
+    Attr, Block, Buffer, DType, Dim, Error, Expr, Fold, IterKind, Stmt, StmtKind, TensorFunc, Var,
+    dim,
 };
 use tilewright_layout::marks::PRE;
 
@@ -17,6 +18,27 @@ pub(crate) fn refusal(stage: &str, e: &Error) -> String {
     let d = e.diagnostic();
     let parts = [d.message.as_str()].into_iter().chain(d.notes.iter().map(String::as_str));
     format!("`{stage}`: {}", parts.collect::<Vec<_>>().join("; "))
+}
+
+/// A buffer `NAME_suffix` of another type, and the stage that makes each of its elements of that of a buffer, and of
+/// where it stands; `None` where an extent is no size.
+pub(crate) fn mapped(
+    from: &Buffer,
+    suffix: &str,
+    dtype: DType,
+    value: impl FnOnce(Expr, &[Expr]) -> Expr,
+) -> Option<(Buffer, Stage)> {
+    let name: Arc<str> = format!("{}_{suffix}", from.name).into();
+    let like = Buffer::with_extents(name.clone(), &[], dtype);
+    let to = like.derive_storage(|b| b.shape = from.shape.clone());
+    let iters: Vec<(Var, Dim, IterKind)> = (0..)
+        .zip(dim::of_shape(&from.shape)?)
+        .map(|(d, n)| (Var::new(format!("v{d}"), DType::I32), n, IterKind::Spatial))
+        .collect();
+    let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
+    let value = value(from.load(at.clone()), &at).cast(dtype);
+    let stage = Stage::build(name, &iters, &to, at, value, None);
+    Some((to, stage))
 }
 
 /// The statements of a function, and which of them are stages.

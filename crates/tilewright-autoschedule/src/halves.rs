@@ -10,11 +10,11 @@
 //!                                                          for i, j, k: c[i, j] += a_wide[i, k] * f32(w[k, j])
 //! ```
 
-use std::sync::Arc;
-
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Stmt, TensorFunc, Var, dim};
+use tilewright_ir::{Buffer, DType, Expr, ExprKind, IterKind, Stmt, TensorFunc};
 use tilewright_target::Target;
+
+use crate::canonical::mapped;
 
 /// Places of the result for each of which a factor is used from which on it is widened before.
 const OFTEN: usize = 8;
@@ -37,7 +37,7 @@ pub(crate) fn widen(
     for stage in &stages {
         let mut stage = stage.clone();
         for from in often_used(&stage, target, is_free) {
-            let (wide, made) = widened(&from)?;
+            let (wide, made) = mapped(&from, "wide", DType::F32, |x, _| x)?;
             let value = stage.value.replace(|e| match e.kind() {
                 ExprKind::Cast(x) => match x.kind() {
                     ExprKind::Load(b, at) if *b == from => Some(wide.load(at.clone())),
@@ -46,7 +46,7 @@ pub(crate) fn widen(
                 _ => None,
             });
             stage = stage.with_value(value);
-            stmts.push(made);
+            stmts.push(made.stmt);
             allocs.push(wide);
             changed = true;
         }
@@ -89,19 +89,4 @@ fn multiplies(target: &Target, dtype: DType) -> bool {
         let fits = i.is_dot() && i.c.dtype == DType::F32;
         fits && (i.a.dtype, i.b.dtype) == (dtype, dtype) && i.implementation().is_some()
     })
-}
-
-/// A buffer for the numbers of another one, and the stage that writes them there.
-fn widened(from: &Buffer) -> Option<(Buffer, Stmt)> {
-    let name: Arc<str> = format!("{}_wide", from.name).into();
-    let like = Buffer::with_extents(name.clone(), &[], DType::F32);
-    let wide = like.derive_storage(|b| b.shape = from.shape.clone());
-    let iters: Vec<(Var, Dim, IterKind)> = (0..)
-        .zip(dim::of_shape(&from.shape)?)
-        .map(|(d, n)| (Var::new(format!("v{d}"), DType::I32), n, IterKind::Spatial))
-        .collect();
-    let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
-    let value = from.load(at.clone()).cast(DType::F32);
-    let stage = Stage::build(name, &iters, &wide, at, value, None);
-    Some((wide, stage.stmt))
 }

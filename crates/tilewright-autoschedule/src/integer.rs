@@ -30,7 +30,7 @@ use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::blocks;
-use crate::canonical::{pre, sole_reader};
+use crate::canonical::{mapped, pre, sole_reader};
 use crate::contraction::is_free;
 use crate::{halves, padding};
 
@@ -319,16 +319,9 @@ impl SumOfIntegers {
         dtype: DType,
         value: impl FnOnce(Expr, &[Expr]) -> Expr,
     ) -> Option<Buffer> {
-        let name = format!("{}_{suffix}", f.buffer.name);
-        let to = self.alloc(&name, &f.buffer.shape, dtype);
-        let shape = dim::of_shape(&f.buffer.shape)?;
-        let iters: Vec<(Var, Dim, IterKind)> = (0..)
-            .zip(shape)
-            .map(|(d, n)| (Var::new(format!("v{d}"), DType::I32), n, IterKind::Spatial))
-            .collect();
-        let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
-        let value = value(f.buffer.load(at.clone()).cast(DType::I32), &at).cast(dtype);
-        self.before.push(pre(&Stage::build(name, &iters, &to, at, value, None)));
+        let (to, stage) = mapped(&f.buffer, suffix, dtype, |x, at| value(x.cast(DType::I32), at))?;
+        self.allocs.push(to.clone());
+        self.before.push(pre(&stage));
         Some(to)
     }
 

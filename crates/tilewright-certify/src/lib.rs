@@ -2,7 +2,7 @@
 //!
 //! Nothing here is believed: the last writers (`flow`) and the pairs of equal loads (`claims`) are found with the
 //! engine of sets, the proofs of what the checker asks (`search`) by linear programs, and the checker
-//! verifies all of it. The functions are read by the checker, too, so that both speak of the same statements.
+//! verifies all of it. The checker's own reader reads the functions, so that both number statements alike.
 
 mod claims;
 mod flow;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use tilewright_driver::certificate::layout_maps;
 use tilewright_driver::passes::{self, Config};
 use tilewright_driver::schedule_script::apply;
 use tilewright_driver::{Module, print};
@@ -90,7 +91,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             }
             Ok(())
         })?;
-        maps = certificate::maps(schedule.trace());
+        maps = layout_maps(schedule.trace());
         module = schedule.module().clone();
     }
     for pass in &passes {

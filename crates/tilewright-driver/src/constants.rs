@@ -31,27 +31,27 @@ pub(super) fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>
 ///
 /// # Errors
 /// None of its own.
-pub(super) fn settle(module: &Module) -> Result<Module> {
-    let mut settled = module.clone();
-    let mut fold = Settle::default();
+pub(super) fn copy_mapped_constants(module: &Module) -> Result<Module> {
+    let mut copied = module.clone();
+    let mut fold = CopyMapped::default();
     for (name, func) in module.graphs() {
         let blocks = fold_blocks(&mut fold, &func.blocks)?;
         let ret = fold.expr(&func.ret)?;
-        settled.insert(name.clone(), GraphFunc { blocks, ret, ..(**func).clone() });
+        copied.insert(name.clone(), GraphFunc { blocks, ret, ..(**func).clone() });
     }
-    Ok(settled)
+    Ok(copied)
 }
 
 /// Puts constants of their own in the place of others; what shares memory does so afterwards.
 #[derive(Default)]
-struct Settle {
+struct CopyMapped {
     done: HashMap<(*const u8, Vec<usize>), Tensor>,
 }
 
-impl GraphFold for Settle {
+impl GraphFold for CopyMapped {
     fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
         let GraphExpr::Const(t) = e else { return fold_children(self, e) };
         let key = (t.bytes().as_ptr(), t.shape().to_vec());
-        Ok(GraphExpr::Const(self.done.entry(key).or_insert_with(|| t.settled()).clone()))
+        Ok(GraphExpr::Const(self.done.entry(key).or_insert_with(|| t.copied_from_file()).clone()))
     }
 }

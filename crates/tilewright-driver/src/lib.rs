@@ -20,6 +20,7 @@
 pub mod assume;
 pub mod calibrate;
 pub mod calibrated;
+pub mod certificate;
 mod checked;
 pub mod compare;
 mod congruence;

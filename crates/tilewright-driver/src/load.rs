@@ -11,8 +11,8 @@ use tilewright_layout::fold::moving_directly;
 use tilewright_onnx::{DataFile, Dim, ImportOptions, Model, ValueKind, ValueType};
 use tilewright_runtime::file;
 
+use super::constants::copy_mapped_constants;
 use super::constants::evaluate;
-use super::constants::settle;
 use super::model_file::ModelFile;
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
@@ -173,7 +173,7 @@ impl Draft {
     /// # Errors
     /// As [`load`].
     pub fn module(&self, sizes: &Sizes) -> Result<Module> {
-        settle(&self.mapped_module(sizes)?)
+        copy_mapped_constants(&self.mapped_module(sizes)?)
     }
 
     /// Whether the constants of [`Draft::mapped_module`] may lie in the file.
@@ -182,7 +182,7 @@ impl Draft {
     }
 
     /// The module, with these sizes, whose constants may lie in the file: what outlasts a compilation has to be
-    /// settled ([`settle`]).
+    /// copied ([`copy_mapped_constants`]).
     ///
     /// # Errors
     /// As [`load`].

@@ -50,7 +50,7 @@ impl ModelFile {
     }
 
     /// The model. Constants of its modules may lie in the file, which another program may change: what is kept of
-    /// them has to be settled.
+    /// them has to be copied.
     ///
     /// # Errors
     /// [`Error::Io`] if the file has changed since it was opened.

@@ -17,7 +17,7 @@ use tilewright_layout::Left;
 use tilewright_onnx::{ValueKind, ValueType};
 use tilewright_runtime::{Executable, file};
 
-use super::constants::settle;
+use super::constants::copy_mapped_constants;
 use super::kept::{DataFiles, Entry, KeptKind, Record, hash};
 use super::load::{Draft, fixed_inputs, is_onnx};
 use super::options::{Message, Notice, Options};
@@ -234,7 +234,7 @@ impl Session {
             }
             Ok(())
         })?;
-        let program = Program::plan(Lowered::new(settle(&staged.module)?)?)?;
+        let program = Program::plan(Lowered::new(copy_mapped_constants(&staged.module)?)?)?;
         Ok(Lowering { program, left: staged.left, laid_out })
     }
 
@@ -285,7 +285,7 @@ impl Session {
     /// As [`load`](super::load::load), and those of the inputs.
     pub fn read(&self, request: &Request<'_>) -> Result<Loaded> {
         let loaded = self.read_for(request, None)?;
-        Ok(Loaded { module: settle(&loaded.module)?, ..loaded })
+        Ok(Loaded { module: copy_mapped_constants(&loaded.module)?, ..loaded })
     }
 
     /// A model as something that runs: what was kept of it, or it is compiled now.

@@ -160,7 +160,7 @@ impl Tensor {
     /// copies them first. `None` where they are not as many as it has, at an address that is no multiple of the size
     /// of an element, or booleans, of which a file may say more than 0 and 1.
     ///
-    /// Where `stays` is false, the file may change later: what is kept of it has to be [`settled`](Tensor::settled).
+    /// Where `stays` is false, the file may change later: what is kept of it has to be [copied](Tensor::copied_from_file).
     pub fn from_mapped(
         dtype: DType,
         shape: &[usize],
@@ -183,7 +183,7 @@ impl Tensor {
     }
 
     /// The tensor, in memory of its own where it is bytes of a file that may change; their pages are let go of.
-    pub fn settled(&self) -> Self {
+    pub fn copied_from_file(&self) -> Self {
         if !matches!(&*self.memory, Memory::Mapped(mapped) if !mapped.stays) {
             return self.clone();
         }
@@ -398,14 +398,14 @@ mod tests {
         assert_eq!((t.get_i128(0), t.get_i128(9_999), inside(&t)), (1, 10_000, true));
         t.release();
         assert_eq!((t.get_i128(0), t.get_i128(9_999)), (1, 10_000));
-        let own = t.settled();
-        assert!(!inside(&own) && own.same(&t) && own.settled().same(&t));
+        let own = t.copied_from_file();
+        assert!(!inside(&own) && own.same(&t) && own.copied_from_file().same(&t));
         assert_eq!(own.bytes().as_ptr() as usize % ALIGN, 0);
         let mut written = t.clone();
         written.as_mut_slice::<u32>().expect("integers")[0] = 7;
         assert_eq!((t.get_i128(0), written.get_i128(0), inside(&written)), (1, 7, false));
         let stays = Tensor::from_mapped(DType::U8, &[9], &map, 3..12, true).expect("bytes");
-        assert!(inside(&stays) && inside(&stays.settled()));
+        assert!(inside(&stays) && inside(&stays.copied_from_file()));
         let part = t.part(2_500, &[2, 50]).expect("a part");
         assert_eq!((part.get_i128(0), part.get_i128(99), inside(&part)), (2_501, 2_600, true));
         let copied = own.part(2_500, &[2, 50]).expect("a part");

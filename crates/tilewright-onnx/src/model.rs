@@ -223,7 +223,7 @@ impl Model {
 
     /// Decodes a model from an open file that is mapped: what it says of its inputs and nodes is read now, and
     /// weights where something asks for their elements. The constants of its modules lie in the file, as far as they
-    /// can: what is to outlast a change of the file has to be settled ([`Tensor::settled`](tilewright_ir::Tensor::settled)).
+    /// can: what is to outlast a change of the file has to be copied ([`Tensor::copied_from_file`](tilewright_ir::Tensor::copied_from_file)).
     pub fn map_file(file: &File, path: &Path) -> Result<Model> {
         checked_length(file, path)?;
         let map = Arc::new(data::mapped(file).map_err(|e| file::unreadable(path, &e))?);
