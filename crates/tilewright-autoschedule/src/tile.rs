@@ -51,7 +51,7 @@ use crate::contraction::{Contraction, Operand};
 /// How many steps of a reduction run between two of its branches, where that many do.
 const UNROLL: i64 = 4;
 /// Statements between two branches above which more of them gain nothing, and LLVM takes long for the addresses.
-const STRAIGHT: i64 = 64;
+const STRAIGHT: i64 = 30;
 /// Steps of an innermost loop from which on a core does not foresee its end.
 const FORESEEN: i64 = 5;
 /// Rows that lie far from one another whose next lines a core reads ahead.

@@ -74,6 +74,26 @@ pub unsafe fn open(path: &Path) -> Result<Library, String> {
     })
 }
 
+/// Whether a library is in the process already; true where that cannot be asked.
+///
+/// Another part of the process may use what is loaded, so global settings of such a library are better left alone.
+pub fn is_loaded(path: &Path) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use libloading::os::unix::{Library, RTLD_LAZY};
+        /// `RTLD_NOLOAD`: opens nothing that is not open.
+        const ONLY_LOADED: std::ffi::c_int = if cfg!(target_os = "macos") { 0x10 } else { 4 };
+        // SAFETY: nothing is loaded, so no constructor runs; of what is loaded one more handle is taken and given
+        // back.
+        unsafe { Library::open(Some(path), RTLD_LAZY | ONLY_LOADED) }.is_ok()
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = path;
+        true
+    }
+}
+
 /// `struct Functions` of the functions of a library, under their own names and with the types that
 /// its headers give them, and `Functions::resolve`, which looks all of them up.
 ///

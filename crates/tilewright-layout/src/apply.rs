@@ -4,8 +4,6 @@
 //! every layout of digits, and which cells take one is read from a table over those axes that the
 //! condition looks at. All else is left to running the function.
 
-use std::sync::{Mutex, PoisonError};
-
 use tilewright_ir::index::{Affine, Ranges, simplify};
 use tilewright_ir::tensor::index_of;
 use tilewright_ir::visit::{Subst, free_vars};
@@ -98,11 +96,8 @@ impl Gather {
         let (to, _) = to.as_chunks_mut::<N>();
         let width = self.extents.last().copied().unwrap_or(1).max(1);
         let rows = (PART_BYTES / (N * width)).max(1);
-        let parts: Vec<Mutex<&mut [[u8; N]]>> =
-            to.chunks_mut(rows * width).map(Mutex::new).collect();
-        let filled = parallel::map(parts.len(), |k| {
-            let mut part = parts[k].lock().unwrap_or_else(PoisonError::into_inner);
-            self.fill(from, &mut part, k * rows, pad)
+        let filled = parallel::map_parts(to, rows * width, |before, part| {
+            self.fill(from, part, before / width, pad)
         });
         filled.into_iter().collect()
     }

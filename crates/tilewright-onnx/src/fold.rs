@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use tilewright_interp::{Arg, Mode, Output, Program, RunOptions};
 use tilewright_ir::{DType, Error, Result, Tensor, TensorFunc, TypeKind, dim, tensor};
 use tilewright_ops::Operand;
+use tilewright_runtime::parallel;
 
 /// Makes a function ready to run on constants: `inputs` of them come before the results. `name`
 /// is for messages.
@@ -138,10 +139,10 @@ pub(crate) fn full(dtype: DType, shape: &[usize], element: &[u8]) -> Result<Tens
         return Ok(t);
     }
     // A block of them, then blocks: a copy of one element costs as much as one of many.
-    let block = bytes.len().min(element.len() << 10);
-    let (first, rest) = bytes.split_at_mut(block);
-    first.chunks_exact_mut(element.len()).for_each(|c| c.copy_from_slice(element));
-    rest.chunks_mut(block).for_each(|c| c.copy_from_slice(&first[..c.len()]));
+    let block = element.repeat(1 << 10);
+    parallel::map_parts(bytes, block.len() << 10, |_, part| {
+        part.chunks_mut(block.len()).for_each(|c| c.copy_from_slice(&block[..c.len()]));
+    });
     Ok(t)
 }
 

@@ -8,8 +8,9 @@
 //! **Limits.** Arithmetic over open sizes and loaded values is not judged. A program that wraps on
 //! purpose says so before the step; then nothing is known of what the step added.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::visit::{walk_block, walk_expr, walk_func, walk_stmt};
 use tilewright_ir::{
@@ -19,17 +20,72 @@ use tilewright_ir::{
 
 /// Refuses a step that leaves arithmetic beyond its type behind where there was none.
 pub(crate) fn check(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
-    match beyond(new) {
-        Some(e) if beyond(old).is_none() => Err(e),
+    match beyond(new, unchanged(old, new)) {
+        Some(e) if beyond(old, HashSet::new()).is_none() => Err(e),
         _ => Ok(()),
     }
 }
 
-/// The first index arithmetic, loop or buffer of a function that leaves its type.
-fn beyond(func: &TensorFunc) -> Option<Error> {
-    let mut widths = Widths::default();
+/// The first index arithmetic, loop or buffer of a function that leaves its type, but in some statements.
+fn beyond(func: &TensorFunc, unchanged: HashSet<usize>) -> Option<Error> {
+    let mut widths = Widths { unchanged, ..Widths::default() };
     walk_func(&mut widths, func);
     widths.found
+}
+
+/// The statements, by address, that a step left as they were; none where a variable has other values than before,
+/// since arithmetic with it may leave its type then.
+fn unchanged(old: &TensorFunc, new: &TensorFunc) -> HashSet<usize> {
+    let (mut before, mut after) = (Bindings::default(), Bindings::default());
+    walk_func(&mut before, old);
+    walk_func(&mut after, new);
+    let mut bound = after.values.iter();
+    let same = bound.all(|(var, now)| before.values.get(var).is_none_or(|was| are_same(was, now)));
+    if same && !before.differ && !after.differ { before.statements } else { HashSet::new() }
+}
+
+/// The first value of a variable and the number of values where it is that of a loop, the value twice otherwise.
+type Values = [Expr; 2];
+
+fn are_same(a: &Values, b: &Values) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.address() == b.address() || same_expr(a, b))
+}
+
+/// What variables are bound to, and the statements of a function.
+#[derive(Default)]
+struct Bindings {
+    values: HashMap<Var, Values>,
+    /// Whether a variable is bound to several values.
+    differ: bool,
+    statements: HashSet<usize>,
+}
+
+impl Bindings {
+    fn bind(&mut self, var: &Var, [a, b]: [&Expr; 2]) {
+        let now = [a.clone(), b.clone()];
+        self.differ |= self.values.get(var).is_some_and(|was| !are_same(was, &now));
+        self.values.insert(var.clone(), now);
+    }
+}
+
+impl Visit for Bindings {
+    fn stmt(&mut self, s: &Stmt) {
+        self.statements.insert(s.address());
+        match s.kind() {
+            StmtKind::For { var, range, .. } => self.bind(var, [&range.min, &range.extent]),
+            StmtKind::Let { var, value, .. } => self.bind(var, [value, value]),
+            _ => {}
+        }
+        walk_stmt(self, s);
+    }
+
+    fn block(&mut self, b: &Block) {
+        b.iters.iter().for_each(|i| self.bind(&i.var, [&i.domain.min, &i.domain.extent]));
+        walk_block(self, b);
+    }
+
+    /// Expressions bind what they contain themselves.
+    fn expr(&mut self, _: &Expr) {}
 }
 
 #[derive(Default)]
@@ -38,6 +94,8 @@ struct Widths {
     /// Nodes that were looked at, kept alive so that their addresses stay theirs.
     seen: HashSet<usize>,
     kept: Vec<Expr>,
+    /// Statements that need no look.
+    unchanged: HashSet<usize>,
     found: Option<Error>,
 }
 
@@ -81,7 +139,7 @@ impl Visit for Widths {
     }
 
     fn stmt(&mut self, s: &Stmt) {
-        if self.found.is_some() {
+        if self.found.is_some() || self.unchanged.contains(&s.address()) {
             return;
         }
         match s.kind() {
@@ -131,6 +189,18 @@ mod tests {
         assert_eq!(e.to_string(), "the int32 arithmetic `i * 65536` would reach 2147483648");
         // The program's own arithmetic wraps, and keeps doing so.
         assert!(check(&func(32769), &func(32769)).is_ok());
+    }
+
+    #[test]
+    fn a_statement_that_is_left_is_looked_at_where_its_loop_has_other_bounds() {
+        let near = func(4);
+        let StmtKind::For { var, body, .. } = near.body.kind() else { panic!("a loop") };
+        let longer = |n| {
+            let body = Stmt::serial(var, Expr::i32(n), body.clone());
+            TensorFunc { body, ..near.clone() }
+        };
+        assert!(check(&near, &longer(5)).is_ok());
+        assert!(check(&near, &longer(32769)).is_err());
     }
 
     #[test]

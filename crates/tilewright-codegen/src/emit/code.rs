@@ -387,6 +387,14 @@ impl<'m> Code<'m> {
         }
     }
 
+    /// A bound of a loop in 64 bits, with its sign.
+    pub fn widen_bound(&mut self, v: &Val) -> Val {
+        match v.text.parse() {
+            Ok(value) => Val::int(Ty::I64, value),
+            Err(_) => self.widen(v, true),
+        }
+    }
+
     /// Lanes of two vectors of one type, by their places in both.
     pub fn shuffle(&mut self, a: &Val, b: &Val, lanes: &[usize]) -> Val {
         let order: Vec<String> = lanes.iter().map(|l| format!("i32 {l}")).collect();
@@ -457,6 +465,14 @@ impl<'m> Code<'m> {
             () if stays => self.bin_of_numbers("mul nsw", a, b),
             () => self.bin_of_numbers("mul", a, b),
         }
+    }
+
+    /// The address of an element of a type, or of several; `inside` says that both this address and the pointer lie
+    /// within the same memory.
+    pub fn element_address(&mut self, pointer: &Val, element: Ty, at: &Val, inside: bool) -> Val {
+        let bounds = if inside { " inbounds" } else { "" };
+        let ty = Ty::PTR.with_lanes(at.lanes());
+        self.emit(ty, format_args!("getelementptr{bounds} {element}, {pointer}, {at}"))
     }
 
     /// A scalar in each lane.

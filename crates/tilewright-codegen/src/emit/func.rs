@@ -58,6 +58,10 @@ pub(super) struct Func<'m> {
     /// Bytes of stack memory so far.
     pub stack: usize,
     pub depth: usize,
+    /// How many loops are around.
+    pub nesting: usize,
+    /// Which of them variables change with: the depth of the innermost one, for those that do.
+    pub nests: HashMap<Var, usize>,
     /// Nodes so far.
     pub nodes: usize,
     /// Number of calls with effects so far.
@@ -96,6 +100,8 @@ impl<'m> Func<'m> {
             parallel: false,
             stack: 0,
             depth: 0,
+            nesting: 0,
+            nests: HashMap::new(),
             nodes: 0,
             effects: 0,
             outlined: Rc::default(),
@@ -117,6 +123,7 @@ impl<'m> Func<'m> {
     /// Gives a variable the value of an expression.
     pub fn bind_to(&mut self, var: &Var, value: &Expr) -> Result<()> {
         let range = self.ranges.interval(value);
+        self.nests.insert(var.clone(), self.nesting_of(value));
         let value = self.expr(value)?;
         self.ranges.bind(var, range);
         self.bind(var, value);

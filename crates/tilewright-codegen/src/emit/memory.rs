@@ -12,6 +12,7 @@
 
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TypeKind, scalar};
 
+use super::address::Base;
 use super::code::{Code, Scalar, Ty, Val};
 use super::func::Func;
 use super::half;
@@ -121,7 +122,7 @@ impl Func<'_> {
 
     /// Whether an index is of a type that is computed in 64 bits, and its value is that of exact
     /// arithmetic.
-    fn stays_in_index(&mut self, e: &Expr) -> bool {
+    pub(super) fn stays_in_index(&mut self, e: &Expr) -> bool {
         let scalar = e.dtype().scalar();
         (scalar == DType::I32 || scalar == DType::I64) && self.ranges.stays(e)
     }
@@ -284,20 +285,24 @@ impl Func<'_> {
         }
     }
 
-    /// The element at a place, or those at a vector of places.
-    pub(super) fn cells(&mut self, buffer: &Buffer, at: &Val) -> Result<Cells> {
-        let base = self.pointer(buffer)?;
+    /// The element at a place behind a base of the buffer, or those at a vector of places.
+    pub(super) fn cells(&mut self, buffer: &Buffer, base: &Base, at: &Val) -> Result<Cells> {
         let element = memory(buffer.dtype(), self.code.shared.machine.half)?;
-        let (ty, name) = (Ty::PTR.with_lanes(at.lanes()), Ty::I1.with_scalar(element));
-        let address =
-            self.code.emit(ty, format_args!("getelementptr inbounds {name}, {base}, {at}"));
+        let ty = Ty::I1.with_scalar(element);
+        let address = self.code.element_address(&base.pointer, ty, at, base.inside);
         Ok(Cells { address, element, alias: self.aliases.attributes(buffer).to_owned() })
     }
 
     /// The elements up to one, which is the last of so many lanes.
-    fn cells_before(&mut self, buffer: &Buffer, last: &Val, lanes: u16) -> Result<Cells> {
+    fn cells_before(
+        &mut self,
+        buffer: &Buffer,
+        base: &Base,
+        last: &Val,
+        lanes: u16,
+    ) -> Result<Cells> {
         let first = self.code.add_index(last, &Val::int(Ty::I64, 1 - i64::from(lanes)), true);
-        self.cells(buffer, &first)
+        self.cells(buffer, base, &first)
     }
 
     /// The place of one element of a flat buffer, in elements.
@@ -320,7 +325,8 @@ impl Func<'_> {
     pub(super) fn element_address(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Val> {
         match self.locate(buffer, indices)? {
             Addresses::One(at) | Addresses::Strided { base: at, .. } => {
-                Ok(self.cells(buffer, &at)?.address)
+                let base = self.beginning(buffer)?;
+                Ok(self.cells(buffer, &base, &at)?.address)
             }
             Addresses::Lanes { .. } | Addresses::Any(_) => {
                 Err(Error::unsupported("there is no single address of a vector of elements"))
@@ -328,7 +334,7 @@ impl Func<'_> {
         }
     }
 
-    fn pointer(&self, buffer: &Buffer) -> Result<Val> {
+    pub(super) fn pointer(&self, buffer: &Buffer) -> Result<Val> {
         self.env.get(&buffer.data).cloned().ok_or_else(|| {
             Error::malformed(format!("buffer `{}` is used where it has no memory", buffer.name))
         })
@@ -337,10 +343,11 @@ impl Func<'_> {
     /// The value of a load with the register type of `dtype`.
     pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr], dtype: DType) -> Result<Val> {
         let ty = register(dtype)?;
-        let place = self.locate(b, indices)?;
+        let (start, indices) = self.approach(b, indices)?;
+        let place = self.locate(b, &indices)?;
         let raw = match (place, self.mask.clone()) {
             (Addresses::One(at), mask) => {
-                let cells = self.cells(b, &at)?;
+                let cells = self.cells(b, &start, &at)?;
                 let one = Ty::I1.with_scalar(cells.element);
                 let v = match mask {
                     Some(mask) if mask.lanes() != 1 && !self.some_lane => {
@@ -353,7 +360,7 @@ impl Func<'_> {
                 return Ok(self.code.splat(&v, ty.lanes));
             }
             (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
-                let cells = self.cells(b, &base)?;
+                let cells = self.cells(b, &start, &base)?;
                 match self.lane_mask(mask, ty.lanes)? {
                     None => self.load_lanes(b, &cells, ty.lanes),
                     Some(_) if self.is_padded(b, ty.with_scalar(cells.element)) => {
@@ -366,7 +373,7 @@ impl Func<'_> {
                 }
             }
             (Addresses::Strided { base, stride }, None) if stride.is_int(-1) => {
-                let cells = self.cells_before(b, &base, ty.lanes)?;
+                let cells = self.cells_before(b, &start, &base, ty.lanes)?;
                 let v = self.code.load(ty.with_scalar(cells.element), &cells);
                 self.reverse(&v)
             }
@@ -374,14 +381,14 @@ impl Func<'_> {
                 if let Some(step) = shuffled_step(&stride) =>
             {
                 let mask = self.lane_mask(mask, ty.lanes)?;
-                self.every(b, &base, step, ty, mask.as_ref())?
+                self.every(b, &start, (&base, step), ty, mask.as_ref())?
             }
             (Addresses::Lanes { base, apart }, None) if let Some(runs) = runs::runs(&apart) => {
-                self.woven(b, (&base, &apart), &runs, ty)?
+                self.woven(b, &start, (&base, &apart), &runs, ty)?
             }
             (place, mask) => {
                 let at = spread(&mut self.code, place, ty.lanes);
-                let cells = self.cells(b, &at)?;
+                let cells = self.cells(b, &start, &at)?;
                 let (all, one) = (ty.with_scalar(cells.element), Ty::I1.with_scalar(cells.element));
                 match self.lane_mask(mask, ty.lanes)? {
                     Some(mask) => self.code.load_masked(&cells, &mask, &Val::zero(all)),
@@ -424,7 +431,8 @@ impl Func<'_> {
     /// The bytes from an element on as so many values of `int32`.
     pub(super) fn words(&mut self, b: &Buffer, at: &Expr, lanes: u16) -> Result<Val> {
         let at = self.element_place(b, at)?;
-        let cells = self.cells(b, &at)?;
+        let start = self.beginning(b)?;
+        let cells = self.cells(b, &start, &at)?;
         Ok(self.code.load(Ty::I32.with_lanes(lanes), &cells))
     }
 
@@ -439,16 +447,17 @@ impl Func<'_> {
                 b.name
             )));
         }
-        let place = self.locate(b, indices)?;
+        let (start, indices) = self.approach(b, indices)?;
+        let place = self.locate(b, &indices)?;
         let raw = self.in_memory(value, b.dtype());
         let mask = self.lane_mask(self.mask.clone(), lanes)?;
         match (place, mask) {
             (Addresses::One(at), None) if lanes == 1 => {
-                let cells = self.cells(b, &at)?;
+                let cells = self.cells(b, &start, &at)?;
                 self.code.store(&raw, &cells);
             }
             (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
-                let cells = self.cells(b, &base)?;
+                let cells = self.cells(b, &start, &base)?;
                 match (mask, self.covering(b, lanes, cells.element)) {
                     (Some(_), _)
                         if self.is_padded(b, raw.ty) && self.filling.as_ref() == Some(&b.data) =>
@@ -470,13 +479,13 @@ impl Func<'_> {
                 }
             }
             (Addresses::Strided { base, stride }, None) if stride.is_int(-1) => {
-                let cells = self.cells_before(b, &base, lanes)?;
+                let cells = self.cells_before(b, &start, &base, lanes)?;
                 let raw = self.reverse(&raw);
                 self.code.store(&raw, &cells);
             }
             (place, mask) => {
                 let at = spread(&mut self.code, place, lanes);
-                let cells = self.cells(b, &at)?;
+                let cells = self.cells(b, &start, &at)?;
                 if let Some(mask) = mask {
                     self.code.store_masked(&raw, &cells, &mask);
                     return Ok(());

@@ -44,6 +44,7 @@
 //!
 //! **Architecture invariant:** nothing here calls LLVM; text is all that leaves.
 
+mod address;
 mod aliases;
 mod arith;
 mod call;

@@ -182,7 +182,8 @@ impl Func<'_> {
 fn convert_bound(c: &mut Code<'_>, var: &Var, name: &str) -> Result<Val> {
     let ty = super::types::register(var.dtype())?;
     let v = Val::new(Ty::I64, name);
-    Ok(if ty == Ty::I64 { v } else { c.convert("trunc", &v, ty.scalar) })
+    let has_wide_counter = ty == Ty::I64 || var.dtype() == DType::I32;
+    Ok(if has_wide_counter { v } else { c.convert("trunc", &v, ty.scalar) })
 }
 
 /// The type of a closure: the code of a failed assertion, then the fields without gaps, and last the number

@@ -5,6 +5,7 @@
 
 use tilewright_ir::{Buffer, Error, Result};
 
+use super::address::Base;
 use super::code::{Ty, Val};
 use super::func::Func;
 
@@ -37,25 +38,26 @@ impl Func<'_> {
     pub(super) fn woven(
         &mut self,
         b: &Buffer,
-        (base, apart): (&Val, &[i64]),
+        start: &Base,
+        (at, apart): (&Val, &[i64]),
         runs: &[Run],
         ty: Ty,
     ) -> Result<Val> {
         let lanes = usize::from(ty.lanes);
-        let Some((&(start, _), others)) = runs.split_first() else {
+        let Some((&(lowest, _), others)) = runs.split_first() else {
             return Err(Error::internal("a vector of no runs"));
         };
-        let mut all = self.run(b, base, runs[0], ty)?;
+        let mut all = self.run(b, start, at, runs[0], ty)?;
         // Where each lane is in the vector; lanes of runs that are still to come are any.
         let mut places: Vec<usize> = apart
             .iter()
-            .map(|at| usize::try_from(at.wrapping_sub(start)).unwrap_or(0).min(lanes - 1))
+            .map(|at| usize::try_from(at.wrapping_sub(lowest)).unwrap_or(0).min(lanes - 1))
             .collect();
         if others.is_empty() {
             return Ok(self.code.shuffle(&all, &all, &places));
         }
         for &(first, count) in others {
-            let next = self.run(b, base, (first, count), ty)?;
+            let next = self.run(b, start, at, (first, count), ty)?;
             let order: Vec<usize> = apart
                 .iter()
                 .zip(places)
@@ -68,9 +70,16 @@ impl Func<'_> {
     }
 
     /// A run at a distance from a place, at the start of a vector.
-    fn run(&mut self, b: &Buffer, base: &Val, (first, count): Run, ty: Ty) -> Result<Val> {
-        let at = self.code.add_index(base, &Val::int(Ty::I64, first), true);
-        let cells = self.cells(b, &at)?;
+    fn run(
+        &mut self,
+        b: &Buffer,
+        start: &Base,
+        at: &Val,
+        (first, count): Run,
+        ty: Ty,
+    ) -> Result<Val> {
+        let at = self.code.add_index(at, &Val::int(Ty::I64, first), true);
+        let cells = self.cells(b, start, &at)?;
         let run = self.load_lanes(b, &cells, count);
         Ok(match count {
             1 => self.code.splat(&run, ty.lanes),

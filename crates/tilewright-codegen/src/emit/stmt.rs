@@ -21,10 +21,11 @@ use std::fmt::Write;
 use tilewright_ir::equal::{loads_cell, same_expr};
 use tilewright_ir::index::Linear;
 use tilewright_ir::{
-    Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
+    Attr, Attrs, BinOp, Buffer, DType, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
     tensor::ALIGN,
 };
 
+use super::address::UNROLLED;
 use super::code::{Scalar, Shared, Val};
 use super::func::{Assertion, Func, MAX_VALUES};
 use super::types::element_count;
@@ -308,6 +309,9 @@ impl Func<'_> {
     }
 
     /// A loop over `min..end`. `some` says whether there is an iteration, where that is not known.
+    ///
+    /// The counter of `int32` has 64 bits, as addresses have: widened in each iteration, it would be copied before
+    /// it is scaled, and what is scaled with it had to be read first.
     pub(super) fn counted(
         &mut self,
         l: &Loop<'_>,
@@ -315,8 +319,13 @@ impl Func<'_> {
         end: &Val,
         some: Option<Val>,
     ) -> Result<()> {
-        let ty = min.ty;
         let signed = is_signed(l.var.dtype());
+        let is_wide = l.var.dtype() == DType::I32;
+        let (min, end) = match is_wide {
+            true => (self.code.widen_bound(&min), self.code.widen_bound(end)),
+            false => (min, end.clone()),
+        };
+        let ty = min.ty;
         let [head, latch, exit] = ["loop", "next", "done"].map(|hint| self.code.new_label(hint));
         let from = self.code.label();
         match some {
@@ -328,18 +337,27 @@ impl Func<'_> {
         let next = self.code.name(ty);
         let ways = format!("[ {}, %{from} ], [ {}, %{latch} ]", min.text, next.text);
         self.code.define(&i, format_args!("phi {ty} {ways}"));
-        self.bind(l.var, i.clone());
+        if is_wide {
+            let narrow = self.code.convert("trunc", &i, Scalar::I32);
+            self.wide.insert(l.var.clone(), i.clone());
+            self.env.insert(l.var.clone(), narrow);
+        } else {
+            self.bind(l.var, i.clone());
+        }
+        self.nesting += 1;
+        self.nests.insert(l.var.clone(), if l.is_unrolled() { UNROLLED } else { self.nesting });
         self.forget();
         let reassoc = self.reassoc;
         self.reassoc |= is_set(l.annotations, "pragma_reassoc");
         self.scoped(|f| f.stmt(l.body))?;
         self.reassoc = reassoc;
+        self.nesting -= 1;
         self.code.jump(&latch);
         self.code.begin(&latch);
         // The last value is within the type, so counting to it does not wrap.
         let wrap = if signed { "nsw" } else { "nuw" };
         self.code.define(&next, format_args!("add {wrap} {i}, 1"));
-        let end = self.code.end_of_loop(end);
+        let end = self.code.end_of_loop(&end);
         let more = self.code.cmp(if signed { "icmp slt" } else { "icmp ult" }, &next, &end);
         let metadata = l.metadata(self.code.shared);
         self.code.line(format_args!("br {more}, label %{head}, label %{exit}{metadata}"));
@@ -389,6 +407,11 @@ pub(super) struct Loop<'s> {
 }
 
 impl Loop<'_> {
+    /// Whether nothing is left of the loop.
+    fn is_unrolled(&self) -> bool {
+        *self.kind == ForKind::Unrolled && self.range.extent.as_int().is_some()
+    }
+
     /// The text that follows the loop's last branch.
     fn metadata(&self, shared: &Shared) -> String {
         let mut hints = Vec::new();

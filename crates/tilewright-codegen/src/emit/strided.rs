@@ -6,6 +6,7 @@
 
 use tilewright_ir::{Buffer, Result};
 
+use super::address::Base;
 use super::code::{Ty, Val};
 use super::func::Func;
 use super::memory::Cells;
@@ -16,8 +17,8 @@ impl Func<'_> {
     pub(super) fn every(
         &mut self,
         b: &Buffer,
-        from: &Val,
-        step: usize,
+        start: &Base,
+        (from, step): (&Val, usize),
         ty: Ty,
         mask: Option<&Val>,
     ) -> Result<Val> {
@@ -27,18 +28,18 @@ impl Func<'_> {
         let mut done = 0;
         for k in 0..step {
             let is_last = mask.is_none() && k + 1 == step;
-            let start = if is_last { k * (lanes - 1) } else { k * lanes };
-            let at = self.code.add_index(from, &Val::int(Ty::I64, start as i64), true);
-            let cells = self.cells(b, &at)?;
+            let first = if is_last { k * (lanes - 1) } else { k * lanes };
+            let at = self.code.add_index(from, &Val::int(Ty::I64, first as i64), true);
+            let cells = self.cells(b, start, &at)?;
             let next = match mask {
-                Some(mask) => self.load_cells_of(&cells, mask, step, start),
+                Some(mask) => self.load_cells_of(&cells, mask, step, first),
                 None => self.load_lanes(b, &cells, ty.lanes),
             };
-            let here = |lane: usize| (start..start + lanes).contains(&(lane * step));
+            let here = |lane: usize| (first..first + lanes).contains(&(lane * step));
             let order: Vec<usize> = (0..lanes)
                 .map(|lane| match &all {
                     None if here(lane) => lane * step,
-                    Some(_) if lane >= done && here(lane) => lanes + lane * step - start,
+                    Some(_) if lane >= done && here(lane) => lanes + lane * step - first,
                     _ => lane,
                 })
                 .collect();

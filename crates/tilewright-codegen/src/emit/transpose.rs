@@ -72,11 +72,12 @@ impl Func<'_> {
         let Some((first, step)) = self.even_places(load.buffer, load.at)? else {
             return Ok(None);
         };
+        let start = self.beginning(load.buffer)?;
         let mut rows = Vec::new();
         for row in 0..i64::from(ty.lanes) {
             let from_first = self.code.mul_index(&step, &Val::int(Ty::I64, row), true);
             let at = self.code.add_index(&first, &from_first, true);
-            let cells = self.cells(load.buffer, &at)?;
+            let cells = self.cells(load.buffer, &start, &at)?;
             rows.push(self.code.load(ty, &cells));
         }
         let lanes = usize::from(ty.lanes);

@@ -5,6 +5,7 @@ use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
 use tilewright_ops::subpixel::{Subpixel, subpixel};
 use tilewright_ops::window::Same;
 use tilewright_ops::{Operand, einsum};
+use tilewright_runtime::parallel;
 
 use super::compose::Compose;
 use super::packed::product_with_blocked;
@@ -164,6 +165,9 @@ pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     one(result)
 }
 
+/// About as many weights are multiplied by one core at a time.
+const PART: usize = 1 << 18;
+
 /// The convolution that computes `x`, changed so that its result is multiplied by `scale` and
 /// moved by `shift`, one number a channel. Nothing where there is none, or others read its result.
 pub(crate) fn rescale(
@@ -178,17 +182,22 @@ pub(crate) fn rescale(
     }
     let Some(conv) = b.convolutions.remove(&var.id()) else { return Ok(None) };
     b.budget.charge(&conv.params.w)?;
-    let mut weights = conv.weights;
-    let count = weights.len() / scale.len().max(1);
+    let count = conv.weights.len() / scale.len().max(1);
+    let rows = (PART / count.max(1)).max(1);
+    let mut weights = Tensor::zeros(conv.weights.dtype(), conv.weights.shape())?;
     let zero = Tensor::zeros(weights.dtype(), &[scale.len()])?;
     let mut bias = conv.bias.unwrap_or(zero);
     // In double precision, rounded once.
     macro_rules! multiply {
         ($t:ty) => {{
+            let old = conv.weights.as_slice::<$t>().unwrap_or_default();
             let cells = weights.as_mut_slice::<$t>().unwrap_or_default();
-            for (row, &s) in cells.chunks_mut(count.max(1)).zip(scale) {
-                row.iter_mut().for_each(|w| *w = (f64::from(*w) * s) as $t);
-            }
+            parallel::map_parts(cells, count * rows, |before, part| {
+                let (old, scale) = (&old[before..], &scale[before / count..]);
+                for ((new, old), s) in part.chunks_mut(count).zip(old.chunks(count)).zip(scale) {
+                    new.iter_mut().zip(old).for_each(|(w, old)| *w = (f64::from(*old) * s) as $t);
+                }
+            });
             let cells = bias.as_mut_slice::<$t>().unwrap_or_default();
             for ((cell, &s), &t) in cells.iter_mut().zip(scale).zip(shift) {
                 *cell = (f64::from(*cell) * s + t) as $t;

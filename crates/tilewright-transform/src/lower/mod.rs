@@ -13,12 +13,14 @@
 //!    so that running the function allocates nothing.
 //! 8. [`use_border`]: guards of reads from textures that the border makes needless.
 //! 9. `sizes::bind_sizes`: what is computed of open sizes alone is computed once.
+//! 10. `carry::carry_values`: what the iteration before wrote is kept in a register.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
 
 pub mod blocks;
 pub mod bounds;
+mod carry;
 pub mod flatten;
 pub mod opaque;
 pub mod refine;
@@ -34,6 +36,7 @@ use crate::pass::{Flag, Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
 use crate::products::with_products_as_sizes;
 
+use self::carry::carry_values;
 use self::sizes::hoist_sizes;
 
 /// Whether accesses that are not proved to be in range go without an assertion.
@@ -76,7 +79,7 @@ fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<Tens
         lowered.attrs.insert(IN_MEMORY.into(), Attr::List(in_memory));
     }
     why.extend(remarks);
-    Ok(hoist_sizes(&lowered))
+    Ok(carry_values(&hoist_sizes(&lowered)))
 }
 
 /// The buffers of open size that were to be registers and became parameters, with what was said of them. LLVM

@@ -1,0 +1,135 @@
+//! Addresses loop by loop: a pointer that moves with the outer loops, and an offset behind it.
+//!
+//! An index is a sum whose terms change with different loops. The terms of each loop move the pointer once, in the
+//! order of the nest, so that LLVM's loop-invariant code motion leaves each step in its own loop. The terms of the
+//! innermost loop stay as the offset, with the constants and the terms of unrolled loops: these become
+//! displacements of one pointer. Added in the order of the axes instead, each unrolled access would keep an
+//! address of its own, which costs registers and half of the time that LLVM takes for a tile.
+
+use tilewright_ir::visit::free_vars;
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result};
+
+use super::code::{Ty, Val};
+use super::func::Func;
+use super::memory::touches_memory;
+use super::types::memory;
+
+/// Nesting depth of unrolled loops: their variables become constants, whatever is around them.
+pub(super) const UNROLLED: usize = usize::MAX;
+
+/// Where the elements of a buffer begin, or a place among them.
+pub(super) struct Base {
+    pub pointer: Val,
+    /// Whether the pointer lies within the buffer for certain, so that addresses behind it may say so, too.
+    pub inside: bool,
+}
+
+/// A term of a sum.
+struct Term {
+    value: Expr,
+    negative: bool,
+    /// The depth of the innermost loop that it changes with.
+    depth: usize,
+}
+
+impl Func<'_> {
+    /// The beginning of a buffer.
+    pub(super) fn beginning(&self, buffer: &Buffer) -> Result<Base> {
+        Ok(Base { pointer: self.pointer(buffer)?, inside: true })
+    }
+
+    /// How deep the innermost loop is that an expression changes with. What reads memory may change anywhere.
+    pub(super) fn nesting_of(&self, e: &Expr) -> usize {
+        if touches_memory(e) {
+            return self.nesting;
+        }
+        let depths = free_vars(e).into_iter().filter_map(|v| self.nests.get(&v).copied());
+        depths.max().unwrap_or(0)
+    }
+
+    /// A pointer and the indices that are left behind it, those of the innermost loop; the beginning of the buffer
+    /// and all of the indices where these are no sum of terms of several loops.
+    pub(super) fn approach(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[Expr],
+    ) -> Result<(Base, Vec<Expr>)> {
+        let start = self.beginning(buffer)?;
+        let flat = buffer.strides.is_empty()
+            && buffer.elem_offset.is_none()
+            && buffer.dtype().lanes == 1
+            && &*buffer.scope != "local";
+        let [index] = indices else { return Ok((start, indices.to_vec())) };
+        let first = match index.kind() {
+            ExprKind::Ramp(first, _) => first,
+            _ => index,
+        };
+        if !flat || first.dtype().lanes != 1 || !self.stays_in_index(first) {
+            return Ok((start, indices.to_vec()));
+        }
+        let mut terms = Vec::new();
+        self.collect_terms(first, false, &mut terms);
+        let exact = terms.iter().all(|t| self.stays_in_index(&t.value));
+        let Some(innermost) = terms.iter().filter(|t| t.value.as_int().is_none()).map(|t| t.depth).max()
+        else {
+            return Ok((start, indices.to_vec()));
+        };
+        if !exact || terms.iter().all(|t| t.depth == innermost || t.value.as_int().is_some()) {
+            return Ok((start, indices.to_vec()));
+        }
+        let (mut outer, inner): (Vec<Term>, Vec<Term>) = terms
+            .into_iter()
+            .partition(|t| t.depth != innermost && t.value.as_int().is_none());
+        outer.sort_by_key(|t| t.depth);
+        let inside = outer.iter().chain(&inner).all(|t| self.is_forward(t));
+        let mut pointer = start.pointer;
+        for terms in outer.chunk_by(|a, b| a.depth == b.depth) {
+            let mut by = Val::int(Ty::I64, 0);
+            for t in terms {
+                let value = self.index64(&t.value)?;
+                by = match t.negative {
+                    false => self.code.add_index(&by, &value, true),
+                    true => self.code.bin_of_numbers("sub nsw", &by, &value),
+                };
+            }
+            let element = Ty::I1.with_scalar(memory(buffer.dtype(), self.code.shared.machine.half)?);
+            pointer = self.code.element_address(&pointer, element, &by, inside);
+        }
+        let rest = sum_of(inner, first);
+        let index = match index.kind() {
+            ExprKind::Ramp(_, stride) => Expr::ramp(rest, stride.clone(), index.dtype().lanes),
+            _ => rest,
+        };
+        Ok((Base { pointer, inside }, vec![index]))
+    }
+
+    fn collect_terms(&self, e: &Expr, negative: bool, terms: &mut Vec<Term>) {
+        match e.kind() {
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                self.collect_terms(a, negative, terms);
+                self.collect_terms(b, negative, terms);
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) => {
+                self.collect_terms(a, negative, terms);
+                self.collect_terms(b, !negative, terms);
+            }
+            _ => terms.push(Term { value: e.clone(), negative, depth: self.nesting_of(e) }),
+        }
+    }
+
+    /// Whether a term never moves a pointer back.
+    fn is_forward(&self, t: &Term) -> bool {
+        let range = self.ranges.interval(&t.value);
+        if t.negative { range.hi <= 0 } else { range.lo >= 0 }
+    }
+}
+
+/// The sum of terms, of the type of `like`.
+fn sum_of(terms: Vec<Term>, like: &Expr) -> Expr {
+    let zero = Expr::int(0, like.dtype());
+    terms.into_iter().fold(zero, |sum, t| match t.negative {
+        false if sum.as_int() == Some(0) => t.value,
+        false => Expr::binary(BinOp::Add, sum, t.value),
+        true => Expr::binary(BinOp::Sub, sum, t.value),
+    })
+}
