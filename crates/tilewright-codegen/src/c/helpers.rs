@@ -53,6 +53,9 @@ fn limits(ty: &str) -> (&'static str, &'static str) {
 fn definition(kind: &str, ty: &str) -> String {
     let signed = !ty.starts_with('u');
     let body = match kind {
+        // Of vectors: a choice by lane.
+        "vmin" => "(a < b || a != a) ? a : b",
+        "vmax" => "(a > b || a != a) ? a : b",
         // Some value for a divisor of zero; the smallest integer for it divided by -1.
         "truncdiv" if signed => "b == 0 ? a : b == -1 ? (T)(0 - (ulong)a) : (T)(a / b)",
         "truncdiv" => "b == 0 ? a : (T)(a / b)",

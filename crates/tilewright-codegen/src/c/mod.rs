@@ -3,6 +3,7 @@
 //! * `steps`: a function becomes kernels, and the steps in which the host calls them; `host`: these steps
 //!   and the plan around them as C.
 //! * `writer`: the state while a kernel is written; `stmt`, `expr`: its parts; `threads`: groups of threads.
+//! * `vector`: values of several lanes.
 //! * `texture`: reads and writes of images.
 //! * `types`, `helpers`: what C has, and functions for what it does not have.
 //!
@@ -19,6 +20,7 @@ mod stmt;
 mod texture;
 mod threads;
 mod types;
+mod vector;
 mod writer;
 
 pub use helpers::Helpers;

@@ -426,9 +426,9 @@ impl Cut {
                     );
                     continue;
                 }
-                params.push(format!("__global uchar* {name}_base, ulong {name}_at"));
+                params.push(format!("__global uchar* restrict {name}_base, ulong {name}_at"));
                 heads.push(format!(
-                    "__global {ty}* {name} = (__global {ty}*)({name}_base + {name}_at);"
+                    "__global {ty}* restrict {name} = (__global {ty}*)({name}_base + {name}_at);"
                 ));
                 let place =
                     KernelMemory { name, space: "__global", dtype: buffer.dtype(), image: false };

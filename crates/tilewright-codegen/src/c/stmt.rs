@@ -158,6 +158,12 @@ impl Writer {
             self.line(format_args!("{cell} = {text};"));
             return Ok(());
         }
+        let contract = std::mem::replace(&mut self.contract, accumulates(buffer, indices, value));
+        let done = self.vector_store(buffer, indices, value);
+        self.contract = contract;
+        if done? {
+            return Ok(());
+        }
         // All lanes are read before one is written.
         let mut overlaps = false;
         value.for_each_load(|b, at| {
@@ -193,9 +199,7 @@ impl Writer {
         value: &Expr,
     ) -> Result<String> {
         let text = match value.kind() {
-            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b)
-                if [a, b].iter().any(|e| loads_cell(e, buffer, indices)) =>
-            {
+            ExprKind::Binary(op, a, b) if accumulates(buffer, indices, value) => {
                 let contract = std::mem::replace(&mut self.contract, true);
                 let text = self.binary(value, *op, a, b);
                 self.contract = contract;
@@ -422,6 +426,12 @@ impl Writer {
             Ok(())
         })
     }
+}
+
+/// Whether a sum that is stored is one with what stood in the cell before.
+fn accumulates(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
+    matches!(value.kind(), ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b)
+        if [a, b].iter().any(|e| loads_cell(e, buffer, indices)))
 }
 
 fn is_own_cell(b: &Buffer, at: &[Expr], indices: &[Expr], buffer: &Buffer) -> bool {

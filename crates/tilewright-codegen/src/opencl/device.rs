@@ -274,6 +274,8 @@ impl OpenDevice {
         global: [usize; 3],
         local: Option<[usize; 3]>,
     ) -> Result<()> {
+        // A processor gains nothing by groups, and drivers that choose their sizes leave cores without work.
+        let local = local.or(self.info.is_processor().then_some([1; 3]));
         let local = local.as_ref().map_or(null(), |l| l.as_ptr());
         let (kernel, global) = (kernel.object.0, global.as_ptr());
         // SAFETY: the kernel has its arguments; the lists have three numbers.

@@ -34,6 +34,8 @@ pub struct DeviceInfo {
     pub shared: u64,
     /// Threads of the largest group.
     pub threads: usize,
+    /// Floats of 32 bits that one thread computes at once.
+    pub floats: usize,
     /// Texels of the longest row of an image and its rows, where it has images.
     pub images: Option<(usize, usize)>,
     /// What it computes with.
@@ -125,6 +127,7 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
         memory: word(api::DEVICE_GLOBAL_MEM_SIZE),
         shared: word(api::DEVICE_LOCAL_MEM_SIZE),
         threads: word(api::DEVICE_MAX_WORK_GROUP_SIZE) as usize,
+        floats: word(api::DEVICE_NATIVE_FLOATS) as usize,
         images: (word(api::DEVICE_IMAGE_SUPPORT) & 1 != 0).then(|| {
             (word(api::DEVICE_IMAGE_WIDTH) as usize, word(api::DEVICE_IMAGE_HEIGHT) as usize)
         }),
@@ -137,11 +140,28 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// Whether it is a processor of this machine: a thread of a group is an iteration of a loop there.
+    pub(super) fn is_processor(&self) -> bool {
+        self.kind == "CPU"
+    }
+
     /// What it offers.
     pub fn target(&self) -> Target {
         let mut target = Target::new(FAMILY, self.name.clone(), self.arithmetic.features());
-        // A thread computes single values; threads together are the vector.
-        target.vectors.bytes = &[1];
+        // Where a thread computes single values, threads together are the vector.
+        target.vectors.bytes = match self.floats {
+            16.. => &[64, 32, 16],
+            8.. => &[32, 16],
+            4.. => &[16],
+            _ => &[1],
+        };
+        // Processors with wide vectors have many.
+        target.vectors.registers = if self.floats >= 16 { 32 } else { 16 };
+        target.vectors.broadcasts = self.floats >= 16;
+        target.vectors.masks = false;
+        if self.is_processor() {
+            target = target.with_host();
+        }
         target.cores = self.units.max(1);
         target = target.with_scope(MemoryScope::new("shared", [1]));
         let Some((width, height)) = self.images else { return target };

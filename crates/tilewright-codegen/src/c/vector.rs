@@ -1,0 +1,299 @@
+//! Vectors: expressions of several lanes as values of OpenCL C's vector types.
+//!
+//! `float16` and its siblings compute all lanes at once. What they do not have (lanes in another number,
+//! 16-bit floats, divisions of integers, choices that are lazy by lane) is written lane by lane in a loop,
+//! the whole statement together: a function here gives `None` for it.
+
+use tilewright_ir::{
+    BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin, Result, TypeKind,
+};
+
+use super::types;
+use super::writer::Writer;
+
+/// Text of a value, where vectors have it.
+type Text = Result<Option<String>>;
+
+/// The text behind `?`, or `None` for the whole.
+macro_rules! have {
+    ($text:expr) => {
+        match $text? {
+            Some(text) => text,
+            None => return Ok(None),
+        }
+    };
+}
+
+/// The name of a vector type; `None` where there is none of so many lanes, or of 16-bit floats and truths.
+fn vector_type(dtype: DType) -> Result<Option<String>> {
+    let scalar = dtype.scalar();
+    if !matches!(dtype.lanes, 2 | 4 | 8 | 16)
+        || types::narrow(scalar).is_some()
+        || scalar.is_bool()
+    {
+        return Ok(None);
+    }
+    Ok(Some(format!("{}{}", types::value(scalar)?, dtype.lanes)))
+}
+
+/// The integers of as many bits and lanes, which say where a comparison holds.
+fn mask_type(bits: u8, lanes: u16) -> String {
+    let name = match bits {
+        8 => "char",
+        16 => "short",
+        64 => "long",
+        _ => "int",
+    };
+    format!("{name}{lanes}")
+}
+
+impl Writer {
+    /// Stores a vector; whether vectors have all that it takes.
+    pub(super) fn vector_store(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[Expr],
+        value: &Expr,
+    ) -> Result<bool> {
+        if self.mask.is_some() || self.lane.is_some() || vector_type(value.dtype())?.is_none() {
+            return Ok(false);
+        }
+        let Some((first, step)) = cells_of_lanes(buffer, indices) else { return Ok(false) };
+        let lanes = value.dtype().lanes;
+        let (before, text) = self.captured(|w| {
+            let Some(text) = w.vector(value)? else { return Ok(None) };
+            Ok(Some((text, w.cell(buffer, &first)?)))
+        })?;
+        let Some((text, cell)) = text else { return Ok(false) };
+        self.braced("", |w| {
+            w.out += &before;
+            if step == 1 {
+                w.line(format_args!("vstore{lanes}({text}, 0, &{cell});"));
+                return Ok(());
+            }
+            let (name, ty) = (w.name("v"), types::value(value.dtype())?);
+            w.line(format_args!("const {ty}{lanes} {name} = {text};"));
+            for lane in 0..lanes {
+                let at = i64::from(lane) * step;
+                w.line(format_args!("(&{cell})[{at}] = {name}.s{lane:x};"));
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// Gives a variable of several lanes its value, in the array of them; whether vectors have it.
+    pub(super) fn vector_define(&mut self, name: &str, value: &Expr) -> Result<bool> {
+        if self.lane.is_some() || self.mask.is_some() {
+            return Ok(false);
+        }
+        let (before, text) = self.captured(|w| w.vector(value))?;
+        let Some(text) = text else { return Ok(false) };
+        self.braced("", |w| {
+            w.out += &before;
+            w.line(format_args!("vstore{}({text}, 0, {name});", value.dtype().lanes));
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// The value of an expression in all of its lanes.
+    fn vector(&mut self, e: &Expr) -> Text {
+        if let Some(known) = self.known_vector(e) {
+            return Ok(Some(known));
+        }
+        let ty = have!(vector_type(e.dtype()));
+        self.check_type(e.dtype(), None)?;
+        self.enter()?;
+        let text = self.vector_node(e, &ty);
+        self.leave();
+        let text = have!(text);
+        if e.is_shared() && !matches!(e.kind(), ExprKind::Broadcast(_)) {
+            Ok(Some(self.remember_vector(e, &ty, &text)))
+        } else {
+            Ok(Some(text))
+        }
+    }
+
+    fn vector_node(&mut self, e: &Expr, ty: &str) -> Text {
+        let dtype = e.dtype();
+        let lanes = dtype.lanes;
+        Ok(Some(match e.kind() {
+            ExprKind::Broadcast(a) if a.dtype().lanes == 1 => format!("({ty})({})", self.expr(a)?),
+            ExprKind::Undef => format!("({ty})(0)"),
+            ExprKind::Ramp(base, stride) => {
+                let wide = types::value(types::unsigned(dtype))?;
+                let (base, stride) = (self.expr(base)?, self.expr(stride)?);
+                let numbers: Vec<String> = (0..lanes).map(|k| k.to_string()).collect();
+                let numbers = numbers.join(", ");
+                format!(
+                    "as_{ty}(({wide}{lanes})({base}) + ({wide}{lanes})({numbers}) * ({wide}{lanes})({stride}))"
+                )
+            }
+            ExprKind::Var(v) => match self.vars.get(v) {
+                Some(name) => format!("vload{lanes}(0, {name})"),
+                None => return Ok(None),
+            },
+            ExprKind::Load(buffer, indices) => have!(self.vector_load(buffer, indices, ty)),
+            ExprKind::Binary(op, a, b) => have!(self.vector_binary(e, *op, a, b, ty)),
+            ExprKind::Cast(a) => have!(self.vector_cast(a, dtype, ty)),
+            ExprKind::Select(c, t, f) => {
+                let (t, f) = (have!(self.vector(t)), have!(self.vector(f)));
+                let mask = have!(self.vector_mask(c, dtype.bits, lanes));
+                format!("({mask} ? {t} : {f})")
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => {
+                have!(self.vector_intrinsic(*op, args, ty))
+            }
+            ExprKind::Let(var, value, body) => {
+                self.define(var, value)?;
+                have!(self.vector(body))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn vector_load(&mut self, buffer: &Buffer, indices: &[Expr], ty: &str) -> Text {
+        let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
+        if self.place(buffer)?.image {
+            return Ok(None);
+        }
+        let Some((first, step)) = cells_of_lanes(buffer, indices) else { return Ok(None) };
+        let cell = self.cell(buffer, &first)?;
+        Ok(Some(match step {
+            1 => format!("vload{lanes}(0, &{cell})"),
+            0 => format!("({ty})({cell})"),
+            _ => {
+                let (scalar, name) = (types::memory(buffer.dtype())?, self.name("from"));
+                let space = self.place(buffer)?.space;
+                self.line(format_args!("const {space} {scalar}* {name} = &{cell};"));
+                let all = (0..i64::from(lanes)).map(|k| format!("{name}[{}]", k * step));
+                format!("({ty})({})", all.collect::<Vec<_>>().join(", "))
+            }
+        }))
+    }
+
+    fn vector_binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr, ty: &str) -> Text {
+        let dtype = a.dtype();
+        if op.is_compare() || op.is_logic() {
+            return Ok(None);
+        }
+        if let Some((x, y, c)) = self.product_and_sum(op, a, b) {
+            let minus = if op == BinOp::Sub { "-" } else { "" };
+            let of_product = c.ptr_eq(a);
+            let (x, y, c) = (have!(self.vector(x)), have!(self.vector(y)), have!(self.vector(c)));
+            let (before, behind) = if of_product { (minus, "") } else { ("", minus) };
+            return Ok(Some(format!("fma({before}{x}, {y}, {behind}{c})")));
+        }
+        let (x, y) = (have!(self.vector(a)), have!(self.vector(b)));
+        let symbol = op.symbol();
+        Ok(Some(match (dtype.kind, op) {
+            (TypeKind::Float, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div) => {
+                format!("({x} {symbol} {y})")
+            }
+            (TypeKind::Float, BinOp::Min | BinOp::Max) => {
+                format!("{}({x}, {y})", self.helpers.name(&format!("v{symbol}"), ty))
+            }
+            (TypeKind::Int | TypeKind::UInt, BinOp::Add | BinOp::Sub | BinOp::Mul) => {
+                if dtype.kind == TypeKind::UInt || self.ranges.stays(e) {
+                    return Ok(Some(format!("({x} {symbol} {y})")));
+                }
+                let wide = format!("as_{}{}", types::value(types::unsigned(dtype))?, dtype.lanes);
+                format!("as_{ty}({wide}({x}) {symbol} {wide}({y}))")
+            }
+            (TypeKind::Int | TypeKind::UInt, BinOp::Min | BinOp::Max) => {
+                format!("{symbol}({x}, {y})")
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn vector_cast(&mut self, a: &Expr, to: DType, ty: &str) -> Text {
+        let from = a.dtype();
+        if from.is_bool() && to.kind != TypeKind::BFloat {
+            let mask = have!(self.vector_mask(a, to.bits, to.lanes));
+            return Ok(Some(format!("({mask} ? ({ty})(1) : ({ty})(0))")));
+        }
+        // Conversions to integers saturate.
+        if from.is_float() && to.is_int() {
+            return Ok(None);
+        }
+        let x = have!(self.vector(a));
+        Ok(Some(if from == to { x } else { format!("convert_{ty}({x})") }))
+    }
+
+    /// Where a truth holds: all bits of integers of a width, or none.
+    fn vector_mask(&mut self, e: &Expr, bits: u8, lanes: u16) -> Text {
+        let of = mask_type(bits, lanes);
+        Ok(Some(match e.kind() {
+            _ if e.dtype().lanes == 1 => format!("({of})(-(int)({}))", self.expr(e)?),
+            ExprKind::Broadcast(a) if a.dtype().lanes == 1 => {
+                format!("({of})(-(int)({}))", self.expr(a)?)
+            }
+            ExprKind::Not(a) => format!("(~{})", have!(self.vector_mask(a, bits, lanes))),
+            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                let x = have!(self.vector_mask(a, bits, lanes));
+                let y = have!(self.vector_mask(b, bits, lanes));
+                format!("({x} {} {y})", if *op == BinOp::And { "&" } else { "|" })
+            }
+            ExprKind::Binary(op, a, b) if op.is_compare() && !a.dtype().is_bool() => {
+                let (x, y) = (have!(self.vector(a)), have!(self.vector(b)));
+                let text = format!("({x} {} {y})", op.symbol());
+                if a.dtype().bits == bits { text } else { format!("convert_{of}({text})") }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn vector_intrinsic(&mut self, op: Intrin, args: &[Expr], ty: &str) -> Text {
+        let dtype = args.first().map_or(DType::VOID, Expr::dtype);
+        let mut x = Vec::new();
+        for a in args {
+            x.push(have!(self.vector(a)));
+        }
+        let Some(a) = x.first() else { return Ok(None) };
+        if !dtype.is_float() {
+            let symbol = match op {
+                Intrin::BitAnd => "&",
+                Intrin::BitOr => "|",
+                Intrin::BitXor => "^",
+                Intrin::Likely | Intrin::IgnoreLoopPartition => return Ok(Some(a.clone())),
+                _ => return Ok(None),
+            };
+            return Ok(Some(format!("({a} {symbol} {})", x[1])));
+        }
+        Ok(Some(match op {
+            Intrin::IsNan | Intrin::IsInf | Intrin::IsFinite => return Ok(None),
+            Intrin::Rsqrt => format!("(({ty})(1) / sqrt({a}))"),
+            Intrin::Sigmoid => format!("(({ty})(1) / (({ty})(1) + exp(-{a})))"),
+            Intrin::Abs => format!("fabs({a})"),
+            Intrin::NearbyInt => format!("rint({a})"),
+            _ => format!("{}({})", op.name(), x.join(", ")),
+        }))
+    }
+}
+
+/// The cell of the first lane of an access, and how many cells the next lane is behind; `None` where lanes
+/// do not lie evenly.
+fn cells_of_lanes(buffer: &Buffer, indices: &[Expr]) -> Option<(Vec<Expr>, i64)> {
+    let (mut first, mut step, mut weight) = (Vec::new(), 0i64, Some(1i64));
+    for (axis, index) in indices.iter().enumerate().rev() {
+        let weight_here = match buffer.strides.get(axis) {
+            Some(stride) => stride.as_int(),
+            None => weight,
+        };
+        first.push(match index.kind() {
+            _ if index.dtype().lanes == 1 => index.clone(),
+            ExprKind::Broadcast(a) if a.dtype().lanes == 1 => a.clone(),
+            ExprKind::Ramp(base, stride) => {
+                let far = stride.as_int()?.checked_mul(weight_here?)?;
+                step = step.checked_add(far)?;
+                base.clone()
+            }
+            _ => return None,
+        });
+        weight = weight.zip(buffer.shape[axis].as_int()).and_then(|(w, n)| w.checked_mul(n));
+    }
+    first.reverse();
+    Some((first, step))
+}
