@@ -228,7 +228,8 @@ impl Writer {
         b: &'e Expr,
     ) -> Option<(&'e Expr, &'e Expr, &'e Expr)> {
         let wide = a.dtype().is_float() && a.dtype().bits >= 32;
-        if !(self.contract && wide && self.arithmetic.fma && matches!(op, BinOp::Add | BinOp::Sub)) {
+        if !(self.contract && wide && self.arithmetic.fma && matches!(op, BinOp::Add | BinOp::Sub))
+        {
             return None;
         }
         match (a.kind(), b.kind()) {

@@ -1,4 +1,4 @@
-//! Lowered tensor functions to C text for devices: OpenCL C.
+//! Lowered tensor functions to C text for devices: OpenCL C and CUDA C++.
 //!
 //! * `steps`: a function becomes kernels, and the steps in which the host calls them; `host`: these steps
 //!   and the plan around them as C.
@@ -28,5 +28,29 @@ pub use steps::{Argument, HostStep, Image, Kernel, Kernels, Memory, Over, kernel
 pub use threads::Extents;
 pub use writer::Arithmetic;
 
-/// What stands before the kernels of a program.
-pub const PRELUDE: &str = "#pragma OPENCL FP_CONTRACT OFF\n\n";
+/// The language of a text. Both have the same kernels, behind what gives their names a meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// OpenCL C.
+    OpenCl,
+    /// CUDA C++.
+    Cuda,
+}
+
+impl Language {
+    /// What stands before the kernels of a program: the meaning of names, and the helpers that they use.
+    fn head(self, helpers: &Helpers) -> String {
+        match self {
+            Language::OpenCl => [OPENCL_PRELUDE, &helpers.text()].concat(),
+            Language::Cuda => {
+                let helpers = helpers.text().replace("static ", "static __device__ ");
+                [include_str!("prelude.cuh"), &helpers].concat()
+            }
+        }
+    }
+}
+
+const OPENCL_PRELUDE: &str = "#pragma OPENCL FP_CONTRACT OFF
+#define GROUP_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
+
+";

@@ -375,7 +375,9 @@ impl Writer {
                 ))
                 .help("allocate large buffers outside of the loops"));
             }
-            self.line(format_args!("{ty} {name}[{count}];"));
+            // Vectors of it are vectors of C, of 64 bytes at most.
+            let aligned = if count > 1 { " __attribute__((aligned(64)))" } else { "" };
+            self.line(format_args!("{ty} {name}[{count}]{aligned};"));
         } else {
             self.shared.push(format!("{space} {ty} {name}[{count}];"));
         }

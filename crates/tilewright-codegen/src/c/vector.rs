@@ -4,9 +4,8 @@
 //! 16-bit floats, divisions of integers, choices that are lazy by lane) is written lane by lane in a loop,
 //! the whole statement together: a function here gives `None` for it.
 
-use tilewright_ir::{
-    BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin, Result, TypeKind,
-};
+use tilewright_ir::index::Linear;
+use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin, Result, TypeKind};
 
 use super::types;
 use super::writer::Writer;
@@ -27,9 +26,7 @@ macro_rules! have {
 /// The name of a vector type; `None` where there is none of so many lanes, or of 16-bit floats and truths.
 fn vector_type(dtype: DType) -> Result<Option<String>> {
     let scalar = dtype.scalar();
-    if !matches!(dtype.lanes, 2 | 4 | 8 | 16)
-        || types::narrow(scalar).is_some()
-        || scalar.is_bool()
+    if !matches!(dtype.lanes, 2 | 4 | 8 | 16) || types::narrow(scalar).is_some() || scalar.is_bool()
     {
         return Ok(None);
     }
@@ -55,7 +52,7 @@ impl Writer {
         indices: &[Expr],
         value: &Expr,
     ) -> Result<bool> {
-        if self.mask.is_some() || self.lane.is_some() || vector_type(value.dtype())?.is_none() {
+        if !self.has_vectors() || vector_type(value.dtype())?.is_none() {
             return Ok(false);
         }
         let Some((first, step)) = cells_of_lanes(buffer, indices) else { return Ok(false) };
@@ -67,11 +64,16 @@ impl Writer {
         let Some((text, cell)) = text else { return Ok(false) };
         self.braced("", |w| {
             w.out += &before;
+            let ty = types::value(value.dtype())?;
+            if w.is_own_vector(buffer, &first, step, lanes)? {
+                w.line(format_args!("*({ty}{lanes}*)&{cell} = {text};"));
+                return Ok(());
+            }
             if step == 1 {
                 w.line(format_args!("vstore{lanes}({text}, 0, &{cell});"));
                 return Ok(());
             }
-            let (name, ty) = (w.name("v"), types::value(value.dtype())?);
+            let name = w.name("v");
             w.line(format_args!("const {ty}{lanes} {name} = {text};"));
             for lane in 0..lanes {
                 let at = i64::from(lane) * step;
@@ -82,9 +84,14 @@ impl Writer {
         Ok(true)
     }
 
+    /// Whether all lanes are computed here, and by vectors.
+    fn has_vectors(&self) -> bool {
+        self.arithmetic.vectors && self.mask.is_none() && self.lane.is_none()
+    }
+
     /// Gives a variable of several lanes its value, in the array of them; whether vectors have it.
     pub(super) fn vector_define(&mut self, name: &str, value: &Expr) -> Result<bool> {
-        if self.lane.is_some() || self.mask.is_some() {
+        if !self.has_vectors() {
             return Ok(false);
         }
         let (before, text) = self.captured(|w| w.vector(value))?;
@@ -160,7 +167,9 @@ impl Writer {
         }
         let Some((first, step)) = cells_of_lanes(buffer, indices) else { return Ok(None) };
         let cell = self.cell(buffer, &first)?;
+        let is_own = self.is_own_vector(buffer, &first, step, lanes)?;
         Ok(Some(match step {
+            1 if is_own => format!("(*({ty}*)&{cell})"),
             1 => format!("vload{lanes}(0, &{cell})"),
             0 => format!("({ty})({cell})"),
             _ => {
@@ -171,6 +180,21 @@ impl Writer {
                 format!("({ty})({})", all.collect::<Vec<_>>().join(", "))
             }
         }))
+    }
+
+    /// Whether cells are one of the vectors that memory of a thread, which is aligned, is made of. Compilers
+    /// keep such vectors in registers; `vload16` may take them in parts.
+    fn is_own_vector(
+        &self,
+        buffer: &Buffer,
+        first: &[Expr],
+        step: i64,
+        lanes: u16,
+    ) -> Result<bool> {
+        let place = self.place(buffer)?;
+        let own =
+            place.space.is_empty() && !place.image && step == 1 && place.dtype == buffer.dtype();
+        Ok(own && is_multiple(buffer, first, i128::from(lanes)))
     }
 
     fn vector_binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr, ty: &str) -> Text {
@@ -273,27 +297,75 @@ impl Writer {
     }
 }
 
+/// The value of an index in the first lane, and how much more it is in the next; `None` where lanes do not
+/// differ evenly.
+fn lanes_of_index(e: &Expr) -> Option<(Expr, i64)> {
+    if e.dtype().lanes == 1 {
+        return Some((e.clone(), 0));
+    }
+    match e.kind() {
+        ExprKind::Broadcast(a) if a.dtype().lanes == 1 => Some((a.clone(), 0)),
+        ExprKind::Ramp(base, stride) => Some((base.clone(), stride.as_int()?)),
+        // Indices are in range of their type, whatever lane.
+        ExprKind::Cast(a) if a.dtype().is_int() && a.dtype().bits < e.dtype().bits => {
+            let (first, step) = lanes_of_index(a)?;
+            Some((first.cast(e.dtype().scalar()), step))
+        }
+        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
+            let ((a, by), (b, behind)) = (lanes_of_index(a)?, lanes_of_index(b)?);
+            let minus = *op == BinOp::Sub;
+            let step = if minus { by.checked_sub(behind)? } else { by.checked_add(behind)? };
+            Some((Expr::binary(*op, a, b), step))
+        }
+        ExprKind::Binary(BinOp::Mul, a, b) => {
+            let ((a, by), (b, behind)) = (lanes_of_index(a)?, lanes_of_index(b)?);
+            let step = match (by, behind) {
+                (0, 0) => 0,
+                (by, 0) => by.checked_mul(b.as_int()?)?,
+                (0, behind) => behind.checked_mul(a.as_int()?)?,
+                _ => return None,
+            };
+            Some((Expr::binary(BinOp::Mul, a, b), step))
+        }
+        _ => None,
+    }
+}
+
+/// The weight of each axis in the offset of a cell, where it is known.
+fn weights(buffer: &Buffer) -> Vec<Option<i64>> {
+    if !buffer.strides.is_empty() {
+        return buffer.strides.iter().map(Expr::as_int).collect();
+    }
+    let mut weight = Some(1i64);
+    let mut all = Vec::new();
+    for extent in buffer.shape.iter().rev() {
+        all.push(weight);
+        weight = weight.zip(extent.as_int()).and_then(|(w, n)| w.checked_mul(n));
+    }
+    all.reverse();
+    all
+}
+
 /// The cell of the first lane of an access, and how many cells the next lane is behind; `None` where lanes
 /// do not lie evenly.
 fn cells_of_lanes(buffer: &Buffer, indices: &[Expr]) -> Option<(Vec<Expr>, i64)> {
-    let (mut first, mut step, mut weight) = (Vec::new(), 0i64, Some(1i64));
-    for (axis, index) in indices.iter().enumerate().rev() {
-        let weight_here = match buffer.strides.get(axis) {
-            Some(stride) => stride.as_int(),
-            None => weight,
-        };
-        first.push(match index.kind() {
-            _ if index.dtype().lanes == 1 => index.clone(),
-            ExprKind::Broadcast(a) if a.dtype().lanes == 1 => a.clone(),
-            ExprKind::Ramp(base, stride) => {
-                let far = stride.as_int()?.checked_mul(weight_here?)?;
-                step = step.checked_add(far)?;
-                base.clone()
-            }
-            _ => return None,
-        });
-        weight = weight.zip(buffer.shape[axis].as_int()).and_then(|(w, n)| w.checked_mul(n));
+    let (mut all, mut step) = (Vec::new(), 0i64);
+    for (index, weight) in indices.iter().zip(weights(buffer)) {
+        let (first, by) = lanes_of_index(index)?;
+        if by != 0 {
+            step = step.checked_add(by.checked_mul(weight?)?)?;
+        }
+        all.push(first);
     }
-    first.reverse();
-    Some((first, step))
+    Some((all, step))
+}
+
+/// Whether a cell has an offset that a number divides.
+fn is_multiple(buffer: &Buffer, indices: &[Expr], of: i128) -> bool {
+    let begins = buffer.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0));
+    let divides = |(index, weight): (&Expr, Option<i64>)| {
+        let all = weight.and_then(|w| Linear::from_expr(index)?.times(i128::from(w)));
+        all.is_some_and(|l| l.constant % of == 0 && l.terms.iter().all(|(_, k)| k % of == 0))
+    };
+    begins && indices.iter().zip(weights(buffer)).all(divides)
 }

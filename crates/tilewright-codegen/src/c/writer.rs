@@ -24,20 +24,22 @@ pub struct Arithmetic {
     pub doubles: bool,
     /// A product and a sum that round once, as fast as one of them.
     pub fma: bool,
+    /// Types of several lanes.
+    pub vectors: bool,
 }
 
 impl Arithmetic {
     /// The features by which a target says so, in the order of the fields.
-    const FEATURES: [&'static str; 2] = ["fp64", "fma"];
+    const FEATURES: [&'static str; 3] = ["fp64", "fma", "vectors"];
 
     pub fn from_target(target: &Target) -> Arithmetic {
-        let [doubles, fma] = Self::FEATURES.map(|name| target.known_features().has(name));
-        Arithmetic { doubles, fma }
+        let [doubles, fma, vectors] = Self::FEATURES.map(|name| target.known_features().has(name));
+        Arithmetic { doubles, fma, vectors }
     }
 
     /// What [`Target::features`] is for it.
     pub fn features(self) -> String {
-        let all = Self::FEATURES.iter().zip([self.doubles, self.fma]);
+        let all = Self::FEATURES.iter().zip([self.doubles, self.fma, self.vectors]);
         let there = all.filter(|(_, is_there)| *is_there).map(|(name, _)| format!("+{name}"));
         there.collect::<Vec<_>>().join(",")
     }

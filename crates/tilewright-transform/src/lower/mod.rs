@@ -20,6 +20,7 @@
 pub mod blocks;
 pub mod bounds;
 pub mod flatten;
+mod join_phases;
 pub mod opaque;
 pub mod refine;
 pub mod scratch;
