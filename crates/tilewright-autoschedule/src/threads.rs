@@ -248,14 +248,12 @@ impl Threads<'_> {
         sch.reverse_compute_at(&finish, &thread_v, false, Position::default())?;
         let first = steps.first().cloned().unwrap_or_else(|| row.clone());
         let init = sch.decompose_reduction(block, &first)?;
-        for block in [&init, block, &finish] {
-            let loops = sch.get_loops(block)?;
-            for l in &loops[loops.len().saturating_sub(2)..] {
-                if ![&thread_v].contains(&l) {
-                    sch.unroll(l)?;
-                }
-            }
+        let mut inside = vec![row, column];
+        for made in [&init, &finish] {
+            let loops = sch.get_loops(made)?;
+            inside.extend(loops.into_iter().skip_while(|l| *l != thread_v).skip(1));
         }
+        inside.iter().try_for_each(|l| sch.unroll(l))?;
         Grid { bound, inner: thread_v }.bind(sch)
     }
 

@@ -107,6 +107,11 @@ fn other(kind: &str, ty: &str) -> String {
                 "static {ty} tw_{kind}_{ty}({from} x)\n{{\n    return x != x ? ({ty})0 : x >= {end}{suffix} ? ({ty}){most} : x <= ({from}){least} ? ({ty}){least} : ({ty})x;\n}}"
             )
         }
+        // A vector that begins at any element.
+        "lanes" => {
+            let element = ty.trim_end_matches(|c: char| c.is_ascii_digit());
+            format!("typedef {ty} tw_{ty} __attribute__((aligned(sizeof({element}))));")
+        }
         "channel" => "__constant sampler_t tw_border =
     CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 

@@ -50,7 +50,4 @@ impl Language {
     }
 }
 
-const OPENCL_PRELUDE: &str = "#pragma OPENCL FP_CONTRACT OFF
-#define GROUP_SIZE(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
-
-";
+const OPENCL_PRELUDE: &str = include_str!("prelude.clh");

@@ -70,7 +70,9 @@ impl Writer {
                 return Ok(());
             }
             if step == 1 {
-                w.line(format_args!("vstore{lanes}({text}, 0, &{cell});"));
+                let space = w.place(buffer)?.space;
+                let text = w.vector_stored(ty, lanes, space, &text, &format!("&{cell}"));
+                w.line(text);
                 return Ok(());
             }
             let name = w.name("v");
@@ -98,7 +100,9 @@ impl Writer {
         let Some(text) = text else { return Ok(false) };
         self.braced("", |w| {
             w.out += &before;
-            w.line(format_args!("vstore{}({text}, 0, {name});", value.dtype().lanes));
+            let ty = types::value(value.dtype())?;
+            let text = w.vector_stored(ty, value.dtype().lanes, "", &text, name);
+            w.line(text);
             Ok(())
         })?;
         Ok(true)
@@ -137,10 +141,10 @@ impl Writer {
                     "as_{ty}(({wide}{lanes})({base}) + ({wide}{lanes})({numbers}) * ({wide}{lanes})({stride}))"
                 )
             }
-            ExprKind::Var(v) => match self.vars.get(v) {
-                Some(name) => format!("vload{lanes}(0, {name})"),
-                None => return Ok(None),
-            },
+            ExprKind::Var(v) => {
+                let Some(name) = self.vars.get(v).cloned() else { return Ok(None) };
+                self.vector_loaded(types::value(dtype)?, lanes, "", &name)
+            }
             ExprKind::Load(buffer, indices) => have!(self.vector_load(buffer, indices, ty)),
             ExprKind::Binary(op, a, b) => have!(self.vector_binary(e, *op, a, b, ty)),
             ExprKind::Cast(a) => have!(self.vector_cast(a, dtype, ty)),
@@ -160,6 +164,25 @@ impl Writer {
         }))
     }
 
+    /// A vector at any element of memory.
+    fn vector_loaded(&mut self, ty: &str, lanes: u16, space: &str, from: &str) -> String {
+        self.helpers.name("lanes", &format!("{ty}{lanes}"));
+        format!("VLOAD({lanes}, {ty}, {space}, {from})")
+    }
+
+    /// What writes one there.
+    fn vector_stored(
+        &mut self,
+        ty: &str,
+        lanes: u16,
+        space: &str,
+        value: &str,
+        to: &str,
+    ) -> String {
+        self.helpers.name("lanes", &format!("{ty}{lanes}"));
+        format!("VSTORE({lanes}, {ty}, {space}, ({value}), {to});")
+    }
+
     fn vector_load(&mut self, buffer: &Buffer, indices: &[Expr], ty: &str) -> Text {
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
         if self.place(buffer)?.image {
@@ -170,7 +193,10 @@ impl Writer {
         let is_own = self.is_own_vector(buffer, &first, step, lanes)?;
         Ok(Some(match step {
             1 if is_own => format!("(*({ty}*)&{cell})"),
-            1 => format!("vload{lanes}(0, &{cell})"),
+            1 => {
+                let space = self.place(buffer)?.space;
+                self.vector_loaded(types::value(buffer.dtype())?, lanes, space, &format!("&{cell}"))
+            }
             0 => format!("({ty})({cell})"),
             _ => {
                 let (scalar, name) = (types::memory(buffer.dtype())?, self.name("from"));
