@@ -5,7 +5,7 @@ use tilewright_autoschedule::auto_schedule;
 use tilewright_driver::random::Random;
 use tilewright_driver::{Module, Options, Sizes, Target, Tensor, compile, parse, print};
 use tilewright_interp::{Arg, RunOptions, run_func};
-use tilewright_ir::{DType, Function, Remarks};
+use tilewright_ir::{DType, Remarks};
 
 /// A function, with the shapes of its arguments; the last one is written.
 struct Case {
@@ -104,7 +104,7 @@ impl Case {
 
     /// What the interpreter makes of a module.
     fn interpreted(&self, module: &Module) -> Vec<f32> {
-        let Some(Function::Tensor(f)) = module.get("main") else { panic!("no function") };
+        let f = module.tensor("main").expect("a function");
         let mut args: Vec<Arg> = self.inputs().into_iter().map(Arg::Tensor).collect();
         args.push(Arg::Fresh(self.shapes.last().map(|s| s.to_vec())));
         let outcome = run_func(f, &args, &RunOptions::default());
