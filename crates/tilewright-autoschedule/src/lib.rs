@@ -26,6 +26,7 @@
 //! * `spatial`: stages without reduction.
 //! * `padding`: what pads, as a box and a constant.
 //! * `share`: how many loops threads share.
+//! * `threads`: stages on machines with groups of threads.
 //! * [`shared`]: layouts of shared memory without bank conflicts.
 //! * `digits`: variables taken apart where quotients and remainders of them are.
 //! * `transpose`: tiles of what is copied across.
@@ -59,6 +60,7 @@ mod share;
 pub mod shared;
 mod spatial;
 mod subdomains;
+mod threads;
 pub mod tile;
 mod transforms;
 mod transpose;
@@ -118,6 +120,13 @@ pub fn auto_schedule(
     target: &Target,
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
+    if let Some(groups) = &target.groups {
+        return each(module, why, |name, func| {
+            let mut sch = alone(name, func);
+            let remarks = threads::schedule(&mut sch, name, groups);
+            Tiled { schedule: Some(sch), remarks, untiled: Vec::new() }
+        });
+    }
     each(module, why, |name, func| {
         let Tiled { schedule, mut remarks, .. } = function(name, func, target, TileCheck::Lower);
         let mut sch = schedule.unwrap_or_else(|| alone(name, func));
@@ -151,6 +160,10 @@ pub fn contractions(
     check: TileCheck,
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
+    // Threads compute tiles where all other loops are made.
+    if target.groups.is_some() {
+        return Ok((module.clone(), Trace::default()));
+    }
     each(module, why, |name, func| function(name, func, target, check))
 }
 
@@ -164,6 +177,10 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let name: Arc<str> = "f".into();
     // Primitives find blocks by their names.
     let mut sch = alone(&name, &unique_blocks(func));
+    if let Some(groups) = &target.groups {
+        why.extend(threads::schedule(&mut sch, &name, groups));
+        return Ok((**sch.func(&name)?).clone());
+    }
     let (remarks, plain) = reduction::schedule(&mut sch, &name, target);
     why.extend(remarks);
     why.extend(spatial::schedule(&mut sch, &name, true, target));

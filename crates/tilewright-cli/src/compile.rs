@@ -29,7 +29,7 @@ pub struct Arguments {
     /// beside it, with the ending `.h`.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What to write; by the ending of OUT unless said: .so, .a, .o, .ll, .s, .cl, .py.
+    /// What to write; by the ending of OUT unless said: .so, .a, .o, .ll, .s, .cl, .cu, .ptx, .py.
     #[arg(long, value_enum)]
     emit: Option<OutputKind>,
     /// Prefix of the symbols of a library or object, a C identifier; from the name of OUT unless
@@ -66,6 +66,10 @@ enum OutputKind {
     /// OpenCL C for a device (--target opencl); into a file, with the C code that runs it, its header and
     /// the constants beside it.
     Cl,
+    /// CUDA C++ of the kernels (--target cuda:sm_80).
+    Cu,
+    /// PTX of the kernels (--target cuda:sm_80), by NVIDIA's compiler NVRTC.
+    Ptx,
     /// The module as text.
     Tvmscript,
 }
@@ -83,6 +87,8 @@ impl OutputKind {
             "ll" => Some(OutputKind::LlvmIr),
             "s" | "asm" => Some(OutputKind::Asm),
             "cl" => Some(OutputKind::Cl),
+            "cu" => Some(OutputKind::Cu),
+            "ptx" => Some(OutputKind::Ptx),
             "py" => Some(OutputKind::Tvmscript),
             _ => None,
         }
@@ -101,7 +107,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let form =
         arguments.emit.or_else(|| output.and_then(OutputKind::of_ending)).ok_or_else(|| {
             Error::input("what to write is not said").help(
-                "give --emit, or --output with one of the endings .so, .a, .o, .ll, .s, .cl, .py",
+                "give --emit, or --output with one of the endings .so, .a, .o, .ll, .s, .cl, .cu, .ptx, .py",
             )
         })?;
     if arguments.after.is_some() && form != OutputKind::Tvmscript {
@@ -133,9 +139,15 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let model = Source::from_path(&arguments.model)?;
     let request = arguments.given.request(&model, OpenSizes::AsGiven);
     let is_for_device = arguments.native.is_for_device();
-    if !matches!(form, OutputKind::Cl | OutputKind::Tvmscript) && is_for_device {
-        return Err(Error::input("for a device, OpenCL C can be written, and TVMScript")
-            .help("give an output with the ending .cl")
+    let is_kernels = matches!(form, OutputKind::Cl | OutputKind::Cu | OutputKind::Ptx);
+    if !is_kernels && form != OutputKind::Tvmscript && is_for_device {
+        return Err(Error::input("for a device, kernels can be written, and TVMScript")
+            .help("give an output with the ending .cl for OpenCL, .cu or .ptx for CUDA")
+            .into());
+    }
+    if is_kernels && !is_for_device {
+        return Err(Error::input("kernels are made for a device")
+            .help("give --target opencl or --target cuda:sm_80")
             .into());
     }
     let text = match form {
@@ -163,10 +175,6 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             script(&module)
         }
         OutputKind::Cl => {
-            if !is_for_device {
-                let error = Error::input("OpenCL C is made for a device");
-                return Err(error.help("give --target opencl").into());
-            }
             let program = session.program(&request)?.program;
             let Some(path) = output else {
                 let text = library::kernels(&program, session.options())?;
@@ -181,6 +189,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             write_for_device(path, &files)?;
             return Ok(Answer::Yes);
         }
+        OutputKind::Cu => library::cuda(&session.program(&request)?.program, session.options())?,
+        OutputKind::Ptx => library::ptx(&session.program(&request)?.program, session.options())?,
         OutputKind::LlvmIr | OutputKind::Asm => {
             let name = name(arguments, output)?;
             let program = session.program(&request)?.program;

@@ -8,12 +8,14 @@
 //! * [`registry`]: the backends by their names; [`files`]: what they make of whole programs.
 //! * [`packed`]: kernels as a library that this crate loads again, without LLVM.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
-//! * [`c`]: lowered tensor functions to C text for devices; [`opencl`]: devices that run it.
+//! * [`c`]: lowered tensor functions to C text for devices; [`opencl`]: devices that run it; [`cuda`]: GPUs that
+//!   it is written for.
 //! * [`cache`]: compiled objects on disk, by content.
 
 pub mod backend;
 pub mod c;
 pub mod cache;
+pub mod cuda;
 pub mod emit;
 pub mod entry;
 pub mod files;

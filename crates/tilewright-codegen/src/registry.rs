@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::{Backend, Target};
+use tilewright_target::{Backend, CUDA, Target};
 
 use crate::backend::LlvmBackend;
-use crate::c::Arithmetic;
+use crate::c::{Arithmetic, Language};
+use crate::cuda::{self, CudaBackend};
 use crate::files::FileBackend;
-use crate::opencl::{FAMILY, OpenClBackend};
+use crate::opencl::{self, OpenClBackend};
 
 /// The backend for the processor of this machine, and for others of which it knows the triple.
 pub fn native() -> Arc<dyn Backend> {
@@ -16,7 +17,8 @@ pub fn native() -> Arc<dyn Backend> {
 }
 
 /// The backend that a target asks for: `native`, `opencl` for the first device that OpenCL lists,
-/// `opencl:1` for one by its number, `opencl:NAME` for one by a part of its name or its driver's.
+/// `opencl:1` for one by its number, `opencl:NAME` for one by a part of its name or its driver's, `cuda` and
+/// `cuda:sm_90` for GPUs of an architecture, of which code is written.
 ///
 /// # Errors
 /// [`Error::Input`] for other names and devices that are not there, [`Error::Toolchain`] where there is no
@@ -25,21 +27,35 @@ pub fn named(target: &str) -> Result<Arc<dyn Backend>> {
     match target.split_once(':').unwrap_or((target, "")) {
         ("native", "") => Ok(native()),
         ("opencl", which) => Ok(Arc::new(OpenClBackend::new(which)?)),
+        ("cuda", which) => Ok(Arc::new(CudaBackend::new(which)?)),
         _ => Err(Error::input(format!("there is no target `{target}`")).help(
-            "targets are `native`, `opencl`, `opencl:NUMBER` and `opencl:NAME`; to compile, the triple of another machine, too",
+            "targets are `native`, `opencl`, `opencl:NUMBER`, `opencl:NAME` and `cuda:sm_80`; to compile, the triple of another machine, too",
         )),
     }
 }
 
-/// What arithmetic a device has, for which C text is made.
+/// What arithmetic a device has, for which C text is made, and the language of that.
 ///
 /// # Errors
 /// [`Error::Input`] for a target that is no device.
-pub fn device_arithmetic(target: &Target) -> Result<Arithmetic> {
-    if target.triple == FAMILY {
-        return Ok(Arithmetic::from_target(target));
-    }
-    Err(Error::input("OpenCL C is made for a device").help("give --target opencl"))
+pub fn device_arithmetic(target: &Target) -> Result<(Arithmetic, Language)> {
+    let language = match &*target.triple {
+        opencl::FAMILY => Language::OpenCl,
+        CUDA => Language::Cuda,
+        _ => {
+            return Err(Error::input("C text of kernels is made for a device")
+                .help("give --target opencl or --target cuda:sm_80"));
+        }
+    };
+    Ok((Arithmetic::from_target(target), language))
+}
+
+/// PTX of the text of kernels in CUDA C++, for a target that is a GPU of NVIDIA.
+///
+/// # Errors
+/// [`Error::Toolchain`] where NVIDIA's compiler is missing or fails.
+pub fn ptx(text: &str, target: &Target) -> Result<String> {
+    cuda::ptx(text, &target.cpu)
 }
 
 /// What writes files of code for a backend.

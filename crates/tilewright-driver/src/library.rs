@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 
-use tilewright_codegen::c::Arithmetic;
 pub use tilewright_codegen::c::host::Files;
 use tilewright_codegen::c::host::{self, Model};
+use tilewright_codegen::c::{Arithmetic, Language};
 use tilewright_codegen::entry::Planned;
 use tilewright_codegen::files::FileBackend;
 pub use tilewright_codegen::files::Text;
@@ -116,7 +116,11 @@ fn build_with(
 /// Those of [`plan`] and of [`Model::files`]; [`Error::Input`] for a target that is no device;
 /// [`Error::Unsupported`] where there is control flow.
 pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> Result<Files> {
-    let (target, arithmetic) = device_target(program, options)?;
+    let (target, arithmetic, language) = device_target(program, options)?;
+    if language != Language::OpenCl {
+        return Err(Error::unsupported("C code of the host is made for OpenCL")
+            .help("an output with the ending .cu or .ptx has the kernels"));
+    }
     if program.control.is_some() {
         return Err(Error::unsupported(
             "the model has control flow, or sizes that data decide, which C code for a device does not run",
@@ -127,21 +131,49 @@ pub fn device(name: &str, stem: &str, program: &Program, options: &Options) -> R
     Model { name, stem, device: &target.cpu, arithmetic, plan: &plan, funcs: &funcs }.files()
 }
 
-/// The kernels of a program for a device.
+/// The kernels of a program for a device of OpenCL.
 ///
 /// # Errors
 /// As [`device`]; control flow runs on the host, and is none of them.
 pub fn kernels(program: &Program, options: &Options) -> Result<String> {
-    let (_, arithmetic) = device_target(program, options)?;
-    host::kernel_text(&program.functions()?, arithmetic)
+    in_language(program, options, Language::OpenCl)
 }
 
-/// The device that kernels are for, which has the memory that they use, and its arithmetic.
-fn device_target(program: &Program, options: &Options) -> Result<(Target, Arithmetic)> {
+/// The same in CUDA C++, for a GPU of NVIDIA.
+///
+/// # Errors
+/// As [`kernels`].
+pub fn cuda(program: &Program, options: &Options) -> Result<String> {
+    in_language(program, options, Language::Cuda)
+}
+
+/// The same as PTX.
+///
+/// # Errors
+/// As [`cuda`], and those of [`registry::ptx`].
+pub fn ptx(program: &Program, options: &Options) -> Result<String> {
+    registry::ptx(&cuda(program, options)?, &options.resolve_target()?)
+}
+
+fn in_language(program: &Program, options: &Options, wanted: Language) -> Result<String> {
+    let (_, arithmetic, language) = device_target(program, options)?;
+    if language != wanted {
+        let (what, target) = match wanted {
+            Language::OpenCl => ("OpenCL C is", "opencl"),
+            Language::Cuda => ("CUDA C++ and PTX are", "cuda:sm_80"),
+        };
+        let error = Error::input(format!("{what} made for another device"));
+        return Err(error.help(format!("give --target {target}")));
+    }
+    host::kernel_text(&program.functions()?, arithmetic, language)
+}
+
+/// The device that kernels are for, which has the memory that they use, its arithmetic and language.
+fn device_target(program: &Program, options: &Options) -> Result<(Target, Arithmetic, Language)> {
     let target = options.resolve_target()?;
-    let arithmetic = registry::device_arithmetic(&target)?;
+    let (arithmetic, language) = registry::device_arithmetic(&target)?;
     options.backend.check(&program.module, &program.called(), &target)?;
-    Ok((target, arithmetic))
+    Ok((target, arithmetic, language))
 }
 
 /// A whole program as text, with symbols that begin with `name`.

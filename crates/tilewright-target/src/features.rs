@@ -6,6 +6,7 @@ use tilewright_ir::suggest::closest;
 use tilewright_ir::{Error, Result};
 
 use crate::cpus::{self, Cpu};
+use crate::threads::{CUDA, check_architecture};
 
 /// A family of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +176,9 @@ impl Features {
 /// # Errors
 /// [`Error::Input`] with the nearest name that there is, and for a list that is none.
 pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>) -> Result<()> {
+    if triple == CUDA {
+        return check_architecture(cpu);
+    }
     let arch = Arch::from_triple(triple);
     let known_cpus = arch.cpus().iter().filter(|c| c.since <= llvm);
     let names: Vec<&str> = known_cpus.flat_map(Cpu::names).collect();

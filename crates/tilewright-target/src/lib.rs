@@ -36,6 +36,7 @@ pub mod features;
 pub mod memory;
 pub mod target;
 pub mod tensor;
+mod threads;
 
 pub use backend::{Backend, Code, CodeOptions, OptLevel};
 pub use caches::Caches;
@@ -45,6 +46,7 @@ pub use features::{Arch, Features, check};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};
 pub use tensor::{TensorInstruction, Tile, instruction};
+pub use threads::{CUDA, ThreadGroups, check_architecture};
 
 /// Cores that this process may use.
 pub fn cores() -> usize {

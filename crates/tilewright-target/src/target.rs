@@ -11,6 +11,7 @@ use crate::costs::Costs;
 use crate::features::{Arch, Features};
 use crate::memory::{self, MemoryScope};
 use crate::tensor::{INSTRUCTIONS, TensorInstruction};
+use crate::threads::ThreadGroups;
 
 /// The vector registers of one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub struct Target {
     /// Cores; 1 where it is not known.
     pub cores: usize,
     pub scopes: Vec<MemoryScope>,
+    /// Its groups of threads, where threads together are its vectors.
+    pub groups: Option<ThreadGroups>,
 }
 
 impl Target {
@@ -83,11 +86,17 @@ impl Target {
     ) -> Target {
         let (triple, cpu, features) = (triple.into(), cpu.into(), features.into());
         let known = Features::parse(&triple, &cpu, &features);
-        let vectors = Vectors::from_features(&known);
+        let mut vectors = Vectors::from_features(&known);
         let caches = Caches::detect(&known, &cpu);
         let costs = Costs::written(&known);
-        let scopes = MemoryScope::flat();
-        Target { triple, cpu, features, known, vectors, caches, costs, cores: 1, scopes }
+        let mut scopes = MemoryScope::flat();
+        let groups = ThreadGroups::of_family(&triple);
+        if groups.is_some() {
+            // A thread computes single values.
+            vectors.bytes = &[1];
+            scopes.push(MemoryScope::new("shared", [1]));
+        }
+        Target { triple, cpu, features, known, vectors, caches, costs, cores: 1, scopes, groups }
     }
 
     /// The machine that this process runs on, whose names are these: with its own caches, where the

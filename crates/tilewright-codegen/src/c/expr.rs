@@ -135,11 +135,13 @@ impl Writer {
             self.line(format_args!("{name}[{}] = {text};", lane.name));
         } else {
             self.line(format_args!("{ty} {name}[{lanes}];"));
-            self.each_lane(lanes, |w, lane| {
-                let text = w.expr(value)?;
-                w.line(format_args!("{name}[{lane}] = {text};"));
-                Ok(())
-            })?;
+            if !self.vector_define(&name, value)? {
+                self.each_lane(lanes, |w, lane| {
+                    let text = w.expr(value)?;
+                    w.line(format_args!("{name}[{lane}] = {text};"));
+                    Ok(())
+                })?;
+            }
         }
         self.ranges.bind(var, range);
         self.vars.insert(var.clone(), name);
@@ -178,9 +180,7 @@ impl Writer {
 
     pub(super) fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Result<String> {
         let dtype = a.dtype();
-        if self.contract
-            && let Some(text) = self.fused(op, a, b)?
-        {
+        if let Some(text) = self.fused(op, a, b)? {
             return Ok(text);
         }
         let (x, y) = (self.expr(a)?, self.expr(b)?);
@@ -220,28 +220,32 @@ impl Writer {
         Error::unsupported(format!("`{e}` is not defined for values of type {dtype}"))
     }
 
+    /// The product and the summand of a sum that may round once: what is multiplied, by what, and the rest.
+    pub(super) fn product_and_sum<'e>(
+        &self,
+        op: BinOp,
+        a: &'e Expr,
+        b: &'e Expr,
+    ) -> Option<(&'e Expr, &'e Expr, &'e Expr)> {
+        let wide = a.dtype().is_float() && a.dtype().bits >= 32;
+        if !(self.contract && wide && self.arithmetic.fma && matches!(op, BinOp::Add | BinOp::Sub))
+        {
+            return None;
+        }
+        match (a.kind(), b.kind()) {
+            (_, ExprKind::Binary(BinOp::Mul, x, y)) => Some((x, y, a)),
+            (ExprKind::Binary(BinOp::Mul, x, y), _) => Some((x, y, b)),
+            _ => None,
+        }
+    }
+
     /// A sum with a product that rounds once.
     fn fused(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<Option<String>> {
-        fn product(e: &Expr) -> Option<(&Expr, &Expr)> {
-            match e.kind() {
-                ExprKind::Binary(BinOp::Mul, x, y) => Some((x, y)),
-                _ => None,
-            }
-        }
-        let wide = a.dtype().is_float() && a.dtype().bits >= 32;
-        if !(wide && self.arithmetic.fma && matches!(op, BinOp::Add | BinOp::Sub)) {
-            return Ok(None);
-        }
+        let Some((x, y, c)) = self.product_and_sum(op, a, b) else { return Ok(None) };
         let minus = if op == BinOp::Sub { "-" } else { "" };
-        if let Some((x, y)) = product(b) {
-            let (a, x, y) = (self.expr(a)?, self.expr(x)?, self.expr(y)?);
-            return Ok(Some(format!("fma({minus}{x}, {y}, {a})")));
-        }
-        if let Some((x, y)) = product(a) {
-            let (b, x, y) = (self.expr(b)?, self.expr(x)?, self.expr(y)?);
-            return Ok(Some(format!("fma({x}, {y}, {minus}{b})")));
-        }
-        Ok(None)
+        let (before, behind) = if c.ptr_eq(a) { (minus, "") } else { ("", minus) };
+        let (c, x, y) = (self.expr(c)?, self.expr(x)?, self.expr(y)?);
+        Ok(Some(format!("fma({before}{x}, {y}, {behind}{c})")))
     }
 
     fn integer(

@@ -53,6 +53,9 @@ fn limits(ty: &str) -> (&'static str, &'static str) {
 fn definition(kind: &str, ty: &str) -> String {
     let signed = !ty.starts_with('u');
     let body = match kind {
+        // Of vectors: a choice by lane.
+        "vmin" => "(a < b || a != a) ? a : b",
+        "vmax" => "(a > b || a != a) ? a : b",
         // Some value for a divisor of zero; the smallest integer for it divided by -1.
         "truncdiv" if signed => "b == 0 ? a : b == -1 ? (T)(0 - (ulong)a) : (T)(a / b)",
         "truncdiv" => "b == 0 ? a : (T)(a / b)",
@@ -103,6 +106,11 @@ fn other(kind: &str, ty: &str) -> String {
             format!(
                 "static {ty} tw_{kind}_{ty}({from} x)\n{{\n    return x != x ? ({ty})0 : x >= {end}{suffix} ? ({ty}){most} : x <= ({from}){least} ? ({ty}){least} : ({ty})x;\n}}"
             )
+        }
+        // A vector that begins at any element.
+        "lanes" => {
+            let element = ty.trim_end_matches(|c: char| c.is_ascii_digit());
+            format!("typedef {ty} tw_{ty} __attribute__((aligned(sizeof({element}))));")
         }
         "channel" => "__constant sampler_t tw_border =
     CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;

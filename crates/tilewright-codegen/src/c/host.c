@@ -163,12 +163,26 @@ static inline int set_object(cl_kernel kernel, int k, cl_mem object) {
     return clSetKernelArg(kernel, (cl_uint)k, sizeof object, &object);
 }
 
-/* Puts a kernel into the queue, unless it has nothing to do. */
+/* Puts a kernel into the queue, unless it has nothing to do. Without a group the items share iterations, and may be
+   fewer: a processor gets a few for each core. */
 static inline int launch(cl_command_queue queue, cl_kernel kernel, const int64_t *items, const size_t *group) {
+    static const size_t alone[3] = {1, 1, 1};
     size_t global[3];
     for (int k = 0; k < 3; k++) {
         if (items[k] <= 0) return 0;
         global[k] = (size_t)items[k] * (group != NULL ? group[k] : 1);
+    }
+    if (group == NULL) {
+        cl_device_id device;
+        cl_device_type type = 0;
+        cl_uint units = 1;
+        TRY(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL));
+        TRY(clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL));
+        TRY(clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL));
+        if ((type & CL_DEVICE_TYPE_CPU) != 0) {
+            group = alone;
+            if (global[0] > 8 * (size_t)units) global[0] = 8 * (size_t)units;
+        }
     }
     return clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, group, 0, NULL, NULL);
 }

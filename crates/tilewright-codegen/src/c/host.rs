@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
 
+use super::Language;
 use super::helpers::Helpers;
 use super::steps::{self, Argument, HostStep, Image, Kernels, Memory, Over, kernels};
 use super::threads::Extents;
@@ -90,10 +91,14 @@ enum Own {
 ///
 /// # Errors
 /// Those of [`kernels`].
-pub fn kernel_text(funcs: &[(Arc<str>, &TensorFunc)], arithmetic: Arithmetic) -> Result<String> {
+pub fn kernel_text(
+    funcs: &[(Arc<str>, &TensorFunc)],
+    arithmetic: Arithmetic,
+    language: Language,
+) -> Result<String> {
     let made = funcs.iter().map(|(name, f)| kernels(name, f, arithmetic));
     let made = made.collect::<Result<Vec<_>>>()?;
-    Ok(steps::program(funcs.iter().map(|(name, _)| &**name).zip(&made)))
+    Ok(steps::program(funcs.iter().map(|(name, _)| &**name).zip(&made), language))
 }
 
 impl Model<'_> {
@@ -109,7 +114,8 @@ impl Model<'_> {
         let tables = Tables::collect(&made);
         let program = library::Program { plan: self.plan, funcs: self.funcs };
         let constants = Constants::new([program], tables.constants.iter().copied());
-        let kernels = steps::program(self.funcs.iter().map(|(name, _)| &**name).zip(&made));
+        let named = self.funcs.iter().map(|(name, _)| &**name).zip(&made);
+        let kernels = steps::program(named, Language::OpenCl);
         Ok(Files {
             kernels,
             code: self.code(&made, &tables, &constants)?,

@@ -1,8 +1,9 @@
-//! Lowered tensor functions to C text for devices: OpenCL C.
+//! Lowered tensor functions to C text for devices: OpenCL C and CUDA C++.
 //!
 //! * `steps`: a function becomes kernels, and the steps in which the host calls them; `host`: these steps
 //!   and the plan around them as C.
 //! * `writer`: the state while a kernel is written; `stmt`, `expr`: its parts; `threads`: groups of threads.
+//! * `vector`: values of several lanes.
 //! * `texture`: reads and writes of images.
 //! * `types`, `helpers`: what C has, and functions for what it does not have.
 //!
@@ -19,6 +20,7 @@ mod stmt;
 mod texture;
 mod threads;
 mod types;
+mod vector;
 mod writer;
 
 pub use helpers::Helpers;
@@ -26,5 +28,26 @@ pub use steps::{Argument, HostStep, Image, Kernel, Kernels, Memory, Over, kernel
 pub use threads::Extents;
 pub use writer::Arithmetic;
 
-/// What stands before the kernels of a program.
-pub const PRELUDE: &str = "#pragma OPENCL FP_CONTRACT OFF\n\n";
+/// The language of a text. Both have the same kernels, behind what gives their names a meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// OpenCL C.
+    OpenCl,
+    /// CUDA C++.
+    Cuda,
+}
+
+impl Language {
+    /// What stands before the kernels of a program: the meaning of names, and the helpers that they use.
+    fn head(self, helpers: &Helpers) -> String {
+        match self {
+            Language::OpenCl => [OPENCL_PRELUDE, &helpers.text()].concat(),
+            Language::Cuda => {
+                let helpers = helpers.text().replace("static ", "static __device__ ");
+                [include_str!("prelude.cuh"), &helpers].concat()
+            }
+        }
+    }
+}
+
+const OPENCL_PRELUDE: &str = include_str!("prelude.clh");

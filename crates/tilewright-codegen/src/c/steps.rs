@@ -1,7 +1,7 @@
 //! From a function to kernels, and the steps in which the host calls them.
 //!
-//! A loop at the outside that is parallel, or bound to groups or threads, becomes a kernel: each iteration of
-//! a parallel loop is one item of its range. What stands outside of such loops becomes a kernel of one item;
+//! A loop at the outside that is parallel, or bound to groups or threads, becomes a kernel: the iterations of a
+//! parallel loop are shared by the items of its range, of which there may be as many or fewer. What stands outside of such loops becomes a kernel of one item;
 //! loops and conditions around them, which read no memory, are run by the host.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use tilewright_ir::{
     Var,
 };
 
-use super::PRELUDE;
+use super::Language;
 use super::helpers::Helpers;
 use super::threads::Extents;
 use super::types;
@@ -111,7 +111,7 @@ pub struct Kernels {
 impl Kernels {
     /// The text of a program with them alone.
     pub fn program(&self) -> String {
-        [PRELUDE, &self.helpers.text(), &self.text].concat()
+        [Language::OpenCl.head(&self.helpers), self.text.clone()].concat()
     }
 
     /// The steps of the host as text for people, a line each.
@@ -184,10 +184,13 @@ impl Over {
 
 /// The text of a program with the kernels of several functions, each behind the steps in which the host
 /// calls them, as a comment.
-pub fn program<'a>(functions: impl Iterator<Item = (&'a str, &'a Kernels)> + Clone) -> String {
+pub fn program<'a>(
+    functions: impl Iterator<Item = (&'a str, &'a Kernels)> + Clone,
+    language: Language,
+) -> String {
     let mut helpers = Helpers::default();
     functions.clone().for_each(|(_, kernels)| helpers.extend(&kernels.helpers));
-    let mut text = [PRELUDE, &helpers.text()].concat();
+    let mut text = language.head(&helpers);
     for (name, kernels) in functions {
         text +=
             &format!("/* {}:\n{} */\n\n{}", comment(name), comment(&kernels.plan()), kernels.text);
@@ -426,9 +429,9 @@ impl Cut {
                     );
                     continue;
                 }
-                params.push(format!("__global uchar* {name}_base, ulong {name}_at"));
+                params.push(format!("__global uchar* restrict {name}_base, ulong {name}_at"));
                 heads.push(format!(
-                    "__global {ty}* {name} = (__global {ty}*)({name}_base + {name}_at);"
+                    "__global {ty}* restrict {name} = (__global {ty}*)({name}_base + {name}_at);"
                 ));
                 let place =
                     KernelMemory { name, space: "__global", dtype: buffer.dtype(), image: false };
@@ -467,8 +470,14 @@ impl Cut {
         std::mem::swap(&mut w.helpers, &mut self.helpers);
         let name = format!("{}_{}", self.symbol, self.kernels.len());
         let shared: String = w.shared.iter().map(|line| format!("    {line}\n")).collect();
+        let size = match &over {
+            Over::Groups(Extents { threads: [x, y, z], .. }) => {
+                format!("GROUP_SIZE({}, {}, {}) ", x.max(&1), y.max(&1), z.max(&1))
+            }
+            _ => String::new(),
+        };
         self.texts.push(format!(
-            "__kernel void {name}({})\n{{\n{shared}{}}}\n\n",
+            "__kernel {size}void {name}({})\n{{\n{shared}{}}}\n\n",
             params.join(", "),
             w.out
         ));
@@ -481,10 +490,17 @@ impl Cut {
             (StmtKind::For { var, range, body, .. }, Over::Items(_)) => {
                 w.ranges.bind_loop(var, range);
                 let (ty, name) = (types::value(var.dtype())?, w.name(var.name()));
-                let min = w.expr(&range.min)?;
-                w.line(format_args!("const {ty} {name} = {min} + ({ty})get_global_id(0);"));
-                w.vars.insert(var.clone(), name);
-                w.stmt(body)
+                let (min, extent) = (w.expr(&range.min)?, w.expr(&range.extent)?);
+                let [all, end] = ["items", "end"].map(|hint| w.name(hint));
+                let share =
+                    |item: &str| format!("({ty})({all} * ({item}) / (long)get_global_size(0))");
+                w.line(format_args!("const long {all} = {extent};"));
+                let (from, to) =
+                    (share("(long)get_global_id(0)"), share("((long)get_global_id(0) + 1)"));
+                w.line(format_args!("const {ty} {end} = {min} + {to};"));
+                w.vars.insert(var.clone(), name.clone());
+                let head = format!("for ({ty} {name} = {min} + {from}; {name} < {end}; ++{name})");
+                w.braced(head, |w| w.stmt(body))
             }
             (_, Over::Groups(extents)) => {
                 w.extents = extents.clone();

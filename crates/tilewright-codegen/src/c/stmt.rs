@@ -158,6 +158,12 @@ impl Writer {
             self.line(format_args!("{cell} = {text};"));
             return Ok(());
         }
+        let contract = std::mem::replace(&mut self.contract, accumulates(buffer, indices, value));
+        let done = self.vector_store(buffer, indices, value);
+        self.contract = contract;
+        if done? {
+            return Ok(());
+        }
         // All lanes are read before one is written.
         let mut overlaps = false;
         value.for_each_load(|b, at| {
@@ -193,9 +199,7 @@ impl Writer {
         value: &Expr,
     ) -> Result<String> {
         let text = match value.kind() {
-            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b)
-                if [a, b].iter().any(|e| loads_cell(e, buffer, indices)) =>
-            {
+            ExprKind::Binary(op, a, b) if accumulates(buffer, indices, value) => {
                 let contract = std::mem::replace(&mut self.contract, true);
                 let text = self.binary(value, *op, a, b);
                 self.contract = contract;
@@ -371,7 +375,9 @@ impl Writer {
                 ))
                 .help("allocate large buffers outside of the loops"));
             }
-            self.line(format_args!("{ty} {name}[{count}];"));
+            // Vectors of it are vectors of C, of 64 bytes at most.
+            let aligned = if count > 1 { " __attribute__((aligned(64)))" } else { "" };
+            self.line(format_args!("{ty} {name}[{count}]{aligned};"));
         } else {
             self.shared.push(format!("{space} {ty} {name}[{count}];"));
         }
@@ -422,6 +428,12 @@ impl Writer {
             Ok(())
         })
     }
+}
+
+/// Whether a sum that is stored is one with what stood in the cell before.
+fn accumulates(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
+    matches!(value.kind(), ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b)
+        if [a, b].iter().any(|e| loads_cell(e, buffer, indices)))
 }
 
 fn is_own_cell(b: &Buffer, at: &[Expr], indices: &[Expr], buffer: &Buffer) -> bool {

@@ -24,20 +24,22 @@ pub struct Arithmetic {
     pub doubles: bool,
     /// A product and a sum that round once, as fast as one of them.
     pub fma: bool,
+    /// Types of several lanes.
+    pub vectors: bool,
 }
 
 impl Arithmetic {
     /// The features by which a target says so, in the order of the fields.
-    const FEATURES: [&'static str; 2] = ["fp64", "fma"];
+    const FEATURES: [&'static str; 3] = ["fp64", "fma", "vectors"];
 
     pub fn from_target(target: &Target) -> Arithmetic {
-        let [doubles, fma] = Self::FEATURES.map(|name| target.known_features().has(name));
-        Arithmetic { doubles, fma }
+        let [doubles, fma, vectors] = Self::FEATURES.map(|name| target.known_features().has(name));
+        Arithmetic { doubles, fma, vectors }
     }
 
     /// What [`Target::features`] is for it.
     pub fn features(self) -> String {
-        let all = Self::FEATURES.iter().zip([self.doubles, self.fma]);
+        let all = Self::FEATURES.iter().zip([self.doubles, self.fma, self.vectors]);
         let there = all.filter(|(_, is_there)| *is_there).map(|(name, _)| format!("+{name}"));
         there.collect::<Vec<_>>().join(",")
     }
@@ -62,6 +64,9 @@ pub(super) struct Lane {
     pub name: String,
     pub lanes: u16,
 }
+
+/// Whether a name stands for all lanes of a value, or for the one that is written.
+type Whole = bool;
 
 /// A kernel under construction.
 pub(super) struct Writer {
@@ -98,7 +103,7 @@ pub(super) struct Writer {
     pub asserted: Option<Stmt>,
     pub depth: usize,
     pub nodes: usize,
-    scopes: Vec<HashMap<usize, (Expr, String)>>,
+    scopes: Vec<HashMap<(usize, Whole), (Expr, String)>>,
     count: usize,
 }
 
@@ -176,10 +181,10 @@ impl Writer {
     }
 
     /// What is written before a value, apart, and the value.
-    pub fn captured(
+    pub fn captured<T>(
         &mut self,
-        value: impl FnOnce(&mut Self) -> Result<String>,
-    ) -> Result<(String, String)> {
+        value: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(String, T)> {
         let before = mem::take(&mut self.out);
         let value = self.indented(value);
         let text = mem::replace(&mut self.out, before);
@@ -209,17 +214,37 @@ impl Writer {
 
     /// The text of a value that is known.
     pub fn known(&self, e: &Expr) -> Option<String> {
-        self.scopes.iter().rev().find_map(|s| s.get(&e.address())).map(|(_, v)| v.clone())
+        self.find_known(e, false)
+    }
+
+    /// The text of a vector that is known.
+    pub fn known_vector(&self, e: &Expr) -> Option<String> {
+        self.find_known(e, true)
+    }
+
+    fn find_known(&self, e: &Expr, whole: Whole) -> Option<String> {
+        let key = (e.address(), whole);
+        self.scopes.iter().rev().find_map(|s| s.get(&key)).map(|(_, v)| v.clone())
     }
 
     /// Gives a value a variable, which is known from here on.
     pub fn remember(&mut self, e: &Expr, text: &str) -> Result<String> {
+        let ty = types::value(e.dtype())?;
+        Ok(self.remember_as(e, ty, text, false))
+    }
+
+    /// The same for a vector, of the type of this name.
+    pub fn remember_vector(&mut self, e: &Expr, ty: &str, text: &str) -> String {
+        self.remember_as(e, ty, text, true)
+    }
+
+    fn remember_as(&mut self, e: &Expr, ty: &str, text: &str, whole: Whole) -> String {
         let name = self.name("t");
-        self.line(format_args!("const {} {name} = {text};", types::value(e.dtype())?));
+        self.line(format_args!("const {ty} {name} = {text};"));
         if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(e.address(), (e.clone(), name.clone()));
+            scope.insert((e.address(), whole), (e.clone(), name.clone()));
         }
-        Ok(name)
+        name
     }
 
     /// Forgets values, because memory may have changed.

@@ -78,6 +78,7 @@ pub(super) const DEVICE_IMAGE_SUPPORT: u32 = 0x1016;
 pub(super) const DEVICE_GLOBAL_MEM_SIZE: u32 = 0x101f;
 pub(super) const DEVICE_LOCAL_MEM_SIZE: u32 = 0x1023;
 pub(super) const DEVICE_NAME: u32 = 0x102b;
+pub(super) const DEVICE_NATIVE_FLOATS: u32 = 0x103a;
 pub(super) const DRIVER_VERSION: u32 = 0x102d;
 pub(super) const DEVICE_VERSION: u32 = 0x102f;
 pub(super) const DEVICE_EXTENSIONS: u32 = 0x1030;

@@ -56,6 +56,17 @@ impl Backend for OpenClBackend {
         )))
     }
 
+    fn check_host(&self, target: &Target) -> Result<()> {
+        self.check_target(target)?;
+        if self.device.is_here() {
+            return Ok(());
+        }
+        Err(Error::unsupported(
+            "code for a device that is none of this machine is written, and not run",
+        )
+        .help("`compile --target opencl:generic -o model.cl` writes it"))
+    }
+
     fn compile(
         &self,
         module: &Lowered,
@@ -63,14 +74,20 @@ impl Backend for OpenClBackend {
         target: &Target,
         options: &CodeOptions<'_>,
     ) -> Result<Arc<dyn Code>> {
-        self.check_target(target)?;
+        self.check_host(target)?;
         self.check(module, functions, target)?;
         if let Some(file) = options.link.first() {
             let text = format!("{}: a device calls no functions of the host", file.display());
             return Err(Error::unsupported(text));
         }
         let device = OpenDevice::get(&self.device)?;
-        let cache = ObjectCache::from_options(options);
+        // The driver of a processor compiles for a size of groups when a kernel first runs, and keeps what it makes;
+        // a binary before that is for all sizes, and takes as long again.
+        let cache = if self.device.is_processor() {
+            ObjectCache::off()
+        } else {
+            ObjectCache::from_options(options)
+        };
         let made = parallel::map(functions.len(), |k| {
             self.function(&device, module, &functions[k], &cache)
         });

@@ -16,6 +16,9 @@ use super::driver::{DeviceInfo, open};
 use crate::c::Image;
 use crate::cache::{ObjectCache, key_of_parts};
 
+/// Items by which a core of a processor gets its share of a loop: enough that none waits long for others.
+const ITEMS_OF_UNIT: usize = 8;
+
 /// Bits of an address that say the byte in an allocation.
 const BYTE_BITS: u32 = 40;
 
@@ -183,7 +186,10 @@ impl OpenDevice {
         let program = Program { object: Object(program), cl: self.cl };
         let code = self.link(&program);
         if code == 0 {
-            if let Some(binary) = program.binary() {
+            // Some drivers compile once more for a binary.
+            if cache.directory().is_some()
+                && let Some(binary) = program.binary()
+            {
                 cache.put(&key, &binary);
             }
             return Ok(program);
@@ -267,13 +273,19 @@ impl OpenDevice {
         Ok(KernelObject { object: Object(kernel), cl: self.cl })
     }
 
-    /// Puts a kernel into the queue. Whoever set its arguments holds the lock on it.
+    /// Puts a kernel into the queue. Without groups of a size, the items share iterations, and may be fewer. Whoever set its arguments holds the lock on it.
     pub(super) fn launch(
         &self,
         kernel: &KernelObject,
         global: [usize; 3],
         local: Option<[usize; 3]>,
     ) -> Result<()> {
+        let (mut global, mut local) = (global, local);
+        if local.is_none() && self.info.is_processor() {
+            // A thread of a group is an iteration of a loop: items have many iterations of their own instead.
+            global[0] = global[0].min(ITEMS_OF_UNIT * self.info.units.max(1));
+            local = Some([1; 3]);
+        }
         let local = local.as_ref().map_or(null(), |l| l.as_ptr());
         let (kernel, global) = (kernel.object.0, global.as_ptr());
         // SAFETY: the kernel has its arguments; the lists have three numbers.

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::{MemoryScope, Target};
+use tilewright_target::{MemoryScope, Target, ThreadGroups};
 
 use super::api::{self, Api, Functions, Handle, check};
 use crate::c::Arithmetic;
@@ -34,6 +34,8 @@ pub struct DeviceInfo {
     pub shared: u64,
     /// Threads of the largest group.
     pub threads: usize,
+    /// Floats of 32 bits that one thread computes at once.
+    pub floats: usize,
     /// Texels of the longest row of an image and its rows, where it has images.
     pub images: Option<(usize, usize)>,
     /// What it computes with.
@@ -125,24 +127,83 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
         memory: word(api::DEVICE_GLOBAL_MEM_SIZE),
         shared: word(api::DEVICE_LOCAL_MEM_SIZE),
         threads: word(api::DEVICE_MAX_WORK_GROUP_SIZE) as usize,
+        floats: word(api::DEVICE_NATIVE_FLOATS) as usize,
         images: (word(api::DEVICE_IMAGE_SUPPORT) & 1 != 0).then(|| {
             (word(api::DEVICE_IMAGE_WIDTH) as usize, word(api::DEVICE_IMAGE_HEIGHT) as usize)
         }),
         arithmetic: Arithmetic {
             doubles: info(api::DEVICE_EXTENSIONS).split(' ').any(|e| e == "cl_khr_fp64"),
             fma: single & api::FP_FMA != 0,
+            vectors: true,
         },
         exact_division: single & api::FP_CORRECT_DIVIDE != 0,
     }
 }
 
+/// What [`choose`] takes for a device that is none of this machine.
+const GENERIC: &str = "generic";
+
 impl DeviceInfo {
+    /// What every GPU with images has, and what OpenCL 1.2 asks of it at least: for text that is written and not
+    /// run, on a machine without a driver, too.
+    fn generic() -> DeviceInfo {
+        DeviceInfo {
+            platform: 0,
+            id: 0,
+            name: GENERIC.to_owned(),
+            driver: "none".to_owned(),
+            version: "OpenCL 1.2".to_owned(),
+            kind: "GPU",
+            units: 1,
+            memory: 128 << 20,
+            shared: 32 << 10,
+            threads: 256,
+            floats: 1,
+            images: Some((8192, 8192)),
+            arithmetic: Arithmetic { doubles: false, fma: true, vectors: true },
+            exact_division: false,
+        }
+    }
+
+    /// Whether it is a device of this machine, which runs code.
+    pub(super) fn is_here(&self) -> bool {
+        self.platform != 0
+    }
+
+    /// Whether it is a processor of this machine: a thread of a group is an iteration of a loop there.
+    pub(super) fn is_processor(&self) -> bool {
+        self.kind == "CPU"
+    }
+
     /// What it offers.
     pub fn target(&self) -> Target {
         let mut target = Target::new(FAMILY, self.name.clone(), self.arithmetic.features());
-        // A thread computes single values; threads together are the vector.
-        target.vectors.bytes = &[1];
+        // Where a thread computes single values, threads together are the vector.
+        target.vectors.bytes = match self.floats {
+            16.. => &[64, 32, 16],
+            8.. => &[32, 16],
+            4.. => &[16],
+            _ => &[1],
+        };
+        // Processors with wide vectors have many.
+        target.vectors.registers = if self.floats >= 16 { 32 } else { 16 };
+        target.vectors.broadcasts = self.floats >= 16;
+        target.vectors.masks = false;
+        if self.is_processor() {
+            target = target.with_host();
+        }
         target.cores = self.units.max(1);
+        if self.kind == "GPU" {
+            // OpenCL does not tell the first three: those of most GPUs.
+            target.groups = Some(ThreadGroups {
+                warp: 32,
+                banks: 32,
+                segment: 128,
+                registers: 128,
+                shared: self.shared as i64,
+                threads: self.threads as i64,
+            });
+        }
         target = target.with_scope(MemoryScope::new("shared", [1]));
         let Some((width, height)) = self.images else { return target };
         let textures = MemoryScope::textures(height as i64, width as i64);
@@ -150,13 +211,16 @@ impl DeviceInfo {
     }
 }
 
-/// The device that is meant: by its number in the list, by a part of its name or its driver's, or the first
-/// one for nothing.
+/// The device that is meant: by its number in the list, by a part of its name or its driver's, the first
+/// one for nothing, or one for which text is written, and not run (`generic`).
 ///
 /// # Errors
 /// [`Error::Input`] where there is no such device, or several are meant, with those there are;
 /// [`Error::Toolchain`] where there is none at all.
 pub fn choose(which: &str) -> Result<DeviceInfo> {
+    if which == GENERIC {
+        return Ok(DeviceInfo::generic());
+    }
     let all = devices()?;
     if all.is_empty() {
         return Err(Error::toolchain("OpenCL finds no device on this machine").help(

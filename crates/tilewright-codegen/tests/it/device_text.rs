@@ -4,7 +4,7 @@
 use tilewright_codegen::c::{Arithmetic, HostStep, Kernels, Memory, Over, kernels};
 use tilewright_ir::{Buffer, DType, Expr, ForKind, Param, Range, Result, Stmt, TensorFunc, Var};
 
-const DEVICE: Arithmetic = Arithmetic { doubles: false, fma: true };
+const DEVICE: Arithmetic = Arithmetic { doubles: false, fma: true, vectors: true };
 
 fn buffer(name: &str, shape: &[i64]) -> Buffer {
     Buffer::with_extents(name, shape, DType::F32)
@@ -164,4 +164,46 @@ fn types_that_a_device_lacks_are_named() {
     let one =
         over(ForKind::Parallel, 8, |i| Stmt::store(&d, vec![i], Expr::float(1.0, DType::F64)));
     assert!(refused(made(&[&d], one)).contains("this device has no float64"));
+}
+
+/// A store of so many lanes: what is twice as far on, times a number, is added to what was there.
+fn lanes(lanes: u16, step: i64) -> Stmt {
+    let (a, b) = (buffer("A", &[4096]), buffer("B", &[4096]));
+    over(ForKind::Parallel, 4, |i| {
+        let first = i * Expr::i32(64);
+        let at = Expr::ramp(first.clone(), Expr::int(step, DType::I32), lanes);
+        let from = Expr::ramp(first * Expr::i32(2), Expr::i32(1), lanes);
+        let half = Expr::broadcast(Expr::float(0.5, DType::F32), lanes);
+        let value = b.load([at.clone()]) + a.load([from]) * half;
+        Stmt::store(&b, vec![at], value)
+    })
+}
+
+fn text_of(body: Stmt, arithmetic: Arithmetic) -> String {
+    let (reads, writes) = tilewright_ir::visit::accessed(&body);
+    let mut params = writes;
+    let others: Vec<Buffer> = reads.into_iter().filter(|b| !params.contains(b)).collect();
+    params.extend(others);
+    let params = params.iter().map(Param::tensor).collect();
+    kernels("f", &TensorFunc::new(params, body), arithmetic).expect("it has kernels").text
+}
+
+#[test]
+fn lanes_are_vectors_where_the_language_has_them() {
+    let whole = text_of(lanes(16, 1), DEVICE);
+    assert!(
+        whole.contains("VSTORE(16, float, __global, (fma(VLOAD(16, float, __global, &A_"),
+        "{whole}"
+    );
+    assert!(!whole.contains("lane"), "{whole}");
+    // Cells apart from one another are stored one by one.
+    let apart = text_of(lanes(4, 3), DEVICE);
+    assert!(apart.contains(")[9] = ") && apart.contains(".s3;"), "{apart}");
+    // There are no vectors of 32 lanes, and none in CUDA.
+    for text in [
+        text_of(lanes(32, 1), DEVICE),
+        text_of(lanes(16, 1), Arithmetic { vectors: false, ..DEVICE }),
+    ] {
+        assert!(text.contains("lane") && !text.contains("VLOAD"), "{text}");
+    }
 }

@@ -13,6 +13,7 @@ mod quantized;
 mod schedules;
 mod shared;
 mod sharing;
+mod threads;
 mod time;
 mod traces;
 mod tuning;

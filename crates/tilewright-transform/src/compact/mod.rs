@@ -142,6 +142,20 @@ struct Side {
     extent: i64,
 }
 
+/// Whether each iteration of a loop of a kind may have memory of a buffer by itself: a thread has what is
+/// `local`, and a group what is `shared`.
+fn may_hold(kind: &ForKind, buffer: &Buffer) -> bool {
+    match kind {
+        ForKind::Vectorized => false,
+        ForKind::ThreadBinding(_) => match &*buffer.scope {
+            "local" => true,
+            "shared" => kind.group_axis().is_some(),
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
 impl Fold for Compact<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
@@ -255,7 +269,7 @@ impl Compact<'_> {
         let uses = |e: &Expr| e.loads_from(|b| *b == local.buffer);
         match s.kind() {
             StmtKind::For { var, range, kind, body, .. }
-                if !matches!(kind, ForKind::Vectorized | ForKind::ThreadBinding(_))
+                if may_hold(kind, &local.buffer)
                     && !uses(&range.min)
                     && !uses(&range.extent)
                     && (self.runs_once(range)

@@ -22,6 +22,7 @@ pub mod blocks;
 pub mod bounds;
 mod carry;
 pub mod flatten;
+mod join_phases;
 pub mod opaque;
 pub mod refine;
 pub mod scratch;

@@ -9,7 +9,8 @@
 //!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), and loops run only where the
 //!    others let something happen ([`extents`]);
 //! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
-//! 4. local buffers are allocated where they are used, as small as can be ([`compact`]).
+//! 4. local buffers are allocated where they are used, as small as can be ([`compact`]);
+//! 5. phases over which a thread keeps memory become one nest with barriers (`lower::join_phases`).
 //!
 //! Where index arithmetic leaves its type, only the first step runs.
 //!
@@ -26,6 +27,7 @@ use tilewright_ir::{
     TensorFunc, Visit,
 };
 
+use crate::lower::join_phases::join_phases;
 use crate::lower::unroll::unroll_conditions;
 use crate::pass::{Pass, Run};
 use crate::{compact, extents, overcompute, simplify};
@@ -57,7 +59,12 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         Err(Error::Toolchain(_)) => func,
         Err(e) => return Err(e),
     };
-    Ok(compact::compact_buffers(&func, why))
+    let func = compact::compact_buffers(&func, why);
+    Ok(match join_phases(&func) {
+        // What a thread keeps over phases is smaller in a nest of its own.
+        Some(joined) => compact::compact_buffers(&joined, why),
+        None => func,
+    })
 }
 
 /// Simplifies the indices of a function with flat memory, where divisions are left in it: places that

@@ -1,0 +1,167 @@
+//! Schedules for groups of threads: what threads compute is what the function says, on the interpreter, which
+//! reports races, and on a device of OpenCL where there is one.
+
+use tilewright_autoschedule::auto_schedule;
+use tilewright_driver::random::Random;
+use tilewright_driver::{Module, Options, Sizes, Target, Tensor, compile, parse, print};
+use tilewright_interp::{Arg, RunOptions, run_func};
+use tilewright_ir::{DType, Remarks};
+
+/// A function, with the shapes of its arguments; the last one is written.
+struct Case {
+    text: &'static str,
+    shapes: &'static [&'static [usize]],
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((5, 131), "float32"), B: T.Buffer((131,), "float32"), C: T.Buffer((5, 131), "float32")):
+    for i, j in T.grid(5, 131):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] * B[vj]
+"#,
+        shapes: &[&[5, 131], &[131], &[5, 131]],
+    },
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((33, 47), "float32"), C: T.Buffer((47, 33), "float32")):
+    for i, j in T.grid(47, 33):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vj, vi]
+"#,
+        shapes: &[&[33, 47], &[47, 33]],
+    },
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((13, 29), "float32"), C: T.Buffer((13,), "float32")):
+    M = T.alloc_buffer((13,), "float32")
+    for i, j in T.grid(13, 29):
+        with T.block("M"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                M[vi] = T.float32(-1)
+            M[vi] = T.max(M[vi], A[vi, vj])
+    for i in range(13):
+        with T.block("C"):
+            vi = T.axis.spatial(13, i)
+            C[vi] = T.exp(M[vi])
+"#,
+        shapes: &[&[13, 29], &[13]],
+    },
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((127, 11), "float32"), B: T.Buffer((11, 131), "float32"), C: T.Buffer((127, 131), "float32")):
+    for i, j, k in T.grid(127, 131, 11):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"#,
+        shapes: &[&[127, 11], &[11, 131], &[127, 131]],
+    },
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((3, 64, 7), "float32"), B: T.Buffer((3, 7, 96), "float32"), C: T.Buffer((3, 64, 96), "float32")):
+    for n, i, j, k in T.grid(3, 64, 96, 7):
+        with T.block("C"):
+            vn, vi, vj, vk = T.axis.remap("SSSR", [n, i, j, k])
+            with T.init():
+                C[vn, vi, vj] = T.float32(0)
+            C[vn, vi, vj] = C[vn, vi, vj] + A[vn, vi, vk] * B[vn, vk, vj]
+"#,
+        shapes: &[&[3, 64, 7], &[3, 7, 96], &[3, 64, 96]],
+    },
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((3, 11, 13), "float32"), B: T.Buffer((6, 3, 3, 3), "float32"), C: T.Buffer((6, 9, 11), "float32")):
+    for o, h, w, c, y, x in T.grid(6, 9, 11, 3, 3, 3):
+        with T.block("C"):
+            vo, vh, vw, vc, vy, vx = T.axis.remap("SSSRRR", [o, h, w, c, y, x])
+            with T.init():
+                C[vo, vh, vw] = T.float32(0)
+            C[vo, vh, vw] = C[vo, vh, vw] + A[vc, vh + vy, vw + vx] * B[vo, vc, vy, vx]
+"#,
+        shapes: &[&[3, 11, 13], &[6, 3, 3, 3], &[6, 9, 11]],
+    },
+];
+
+impl Case {
+    fn inputs(&self) -> Vec<Tensor> {
+        let mut random = Random::new(7);
+        let inputs = &self.shapes[..self.shapes.len() - 1];
+        inputs.iter().map(|s| random.tensor(DType::F32, s).expect("a tensor")).collect()
+    }
+
+    /// What the interpreter makes of a module.
+    fn interpreted(&self, module: &Module) -> Vec<f32> {
+        let f = module.tensor("main").expect("a function");
+        let mut args: Vec<Arg> = self.inputs().into_iter().map(Arg::Tensor).collect();
+        args.push(Arg::Fresh(self.shapes.last().map(|s| s.to_vec())));
+        let outcome = run_func(f, &args, &RunOptions::default());
+        let mut outputs = outcome.unwrap_or_else(|e| panic!("{}", e.render())).outputs;
+        let tensor = outputs.pop().expect("an output").into_tensor().expect("it is written");
+        tensor.as_slice::<f32>().expect("floats").to_vec()
+    }
+}
+
+fn gpu() -> Target {
+    Target::new("cuda", "sm_80", "+fp64,+fma")
+}
+
+#[test]
+fn threads_compute_what_the_function_says() {
+    let device = match Options::new().cache(false).on("opencl") {
+        Ok(options) => Some(options.schedule(false)),
+        Err(e) if std::env::var_os("TILEWRIGHT_TEST_DEVICE").is_some() => panic!("{}", e.render()),
+        Err(e) => {
+            eprintln!("schedules of threads did not run on a device: {e}");
+            None
+        }
+    };
+    for case in &CASES {
+        let module = parse(case.text, &Sizes::new()).expect("a module");
+        let mut why = Remarks::new();
+        let (scheduled, trace) = auto_schedule(&module, &gpu(), &mut why).expect("a schedule");
+        let text = print(&scheduled);
+        assert!(text.contains("blockIdx.x") && text.contains("threadIdx.x"), "{text}");
+        assert!(!trace.instructions.is_empty());
+        let expected = case.interpreted(&module);
+        let threads = case.interpreted(&scheduled);
+        assert!(near(&threads, &expected), "{text}");
+        let Some(options) = &device else { continue };
+        let executable = compile(&scheduled, options).unwrap_or_else(|e| panic!("{}", e.render()));
+        let out = executable.run(&case.inputs()).unwrap_or_else(|e| panic!("{}", e.render()));
+        assert!(near(out[0].as_slice::<f32>().expect("floats"), &expected), "{text}");
+    }
+}
+
+fn near(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-5 * (1.0 + y.abs()))
+}
+
+/// Sums of a ragged product are a tile in registers of a thread, beyond whose end nothing is stored.
+#[test]
+fn products_are_computed_in_tiles_of_registers() {
+    let large = CASES[3].text.replace("127", "509").replace("131", "515");
+    let module = parse(&large, &Sizes::new()).expect("a module");
+    let mut why = Remarks::new();
+    let (scheduled, _) = auto_schedule(&module, &gpu(), &mut why).expect("a schedule");
+    assert!(why.is_empty(), "{}", why[0].render());
+    let text = print(&scheduled);
+    assert!(text.contains("scope=\"local\"") && text.contains("threadIdx.y"), "{text}");
+    assert_eq!(
+        text.matches("T.unroll(4)").count() + text.matches("T.unroll(2)").count(),
+        6,
+        "{text}"
+    );
+}
