@@ -514,7 +514,8 @@ fn start_in_port(port: &Port, byte: usize) -> Option<usize> {
 
 fn cell_count(place: &ArgSource, plan: &MemoryPlan) -> Option<Dim> {
     match *place {
-        ArgSource::Size(d) => Some(d),
+        // What a function computes was derived for all that its sizes may be.
+        ArgSource::Size(d) => (d.range().least() > 0).then_some(d),
         ArgSource::Value(k) => plan.values.get(k).map(|value| value.cells),
         ArgSource::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
         ArgSource::Output(_) | ArgSource::Constant(_) => None,
@@ -535,6 +536,16 @@ fn misfit(port: &OpenPort, shape: &[usize]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_may_be_zero_needs_no_elements() {
+        let plan = MemoryPlan::default();
+        let [some, any] = [SizeRange::ALL, SizeRange::WITH_ZERO].map(|range| {
+            let size = Dim::open(&Var::size("n", DType::I64, range));
+            cell_count(&ArgSource::Size(size), &plan).is_some()
+        });
+        assert_eq!([some, any], [true, false]);
+    }
 
     #[test]
     fn parts_of_what_has_no_elements_lie_at_its_start() {
