@@ -467,3 +467,120 @@ class Chunks(nn.Module):
         y = F.pad(x, [0, 0, 0, blocks * 4 - n]).reshape(batch, blocks, 4, width)
         means = y.mean(2, keepdim=True).expand(-1, -1, 4, -1).reshape(batch, -1, width)
         return x - means[:, :n]
+
+
+@network((1, 4, 4), (2, 6, 6), (3, 3, 3), axes={"x": {0: "batch", 1: "tokens"}}, inputs=lambda b, h, w: (image(b, h * w + 1, 8),))
+class SquareOfTokens(nn.Module):
+    """Tokens as a square whose side is a root, with the first one added to each."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix, self.norm = nn.Linear(16, 6), nn.LayerNorm(6)
+        self.conv = nn.Conv2d(6, 4, 3, padding=1)
+
+    def forward(self, x):
+        first, x = x[:, 0], x[:, 1:]
+        batch, count, width = x.shape
+        side = int(count**0.5)
+        x = x.reshape(batch, side, side, width).permute(0, 3, 1, 2)
+        kept = x.shape
+        x = x.flatten(2).permute(0, 2, 1)
+        x = self.norm(self.mix(torch.cat([x, first.unsqueeze(1).expand_as(x)], -1)))
+        return self.conv(x.permute(0, 2, 1).reshape(kept[0], -1, kept[2], kept[3]))
+
+
+@network((1, 8, 12), (2, 12, 6), (1, 4, 10), axes={"x": {0: "batch", 2: "height", 3: "width"}}, inputs=lambda b, h, w: (image(b, 8, h, w),))
+class Unfolded(nn.Module):
+    """Patches of two by two as sequences, whose number is rounded up by floats."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.attention = nn.LayerNorm(8), Attention(8, 2)
+
+    def forward(self, x):
+        batch, channels, height, width = x.shape
+        rows, columns = math.ceil(height / 2) * 2, math.ceil(width / 2) * 2
+        down, across = rows // 2, columns // 2
+        y = x.reshape(batch * channels * down, 2, across, 2).transpose(1, 2)
+        y = y.reshape(batch, channels, down * across, 4).transpose(1, 3)
+        y = self.attention(self.norm(y.reshape(batch * 4, down * across, channels)))
+        y = y.view(batch, 4, down * across, channels).transpose(1, 3)
+        y = y.reshape(batch * channels * down, across, 2, 2).transpose(1, 2)
+        return y.reshape(batch, channels, rows, columns) + x
+
+
+@network((2, 40), (1, 17), (3, 101), axes={"x": {0: "batch", 2: "samples"}}, inputs=lambda b, n: (image(b, 1, n),))
+class PaddedFrames(nn.Module):
+    """Padded on the right until a last frame is whole, as floats round it up."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.lstm = nn.Conv1d(1, 4, 6, 3), nn.LSTM(4, 4, batch_first=True)
+
+    def forward(self, x):
+        frames = (x.shape[-1] - 6 + 3) / 3 + 1
+        wanted = (math.ceil(frames) - 1) * 3 + 3
+        x = self.conv(F.pad(x, (3, wanted - x.shape[-1])))
+        return self.lstm(x.transpose(1, 2))[0]
+
+
+@network((1, 8, 12), (2, 16, 8), (1, 4, 20), axes={"x": {0: "batch", 1: "height", 2: "width"}}, inputs=lambda b, h, w: (image(b, h, w, 6),))
+class ShiftedWindows(nn.Module):
+    """Shifted windows, and a mask of the regions that a shift joins, counted along both axes."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = Attention(6, 2)
+
+    def forward(self, x):
+        batch, height, width, channels = x.shape
+        rows, columns = torch.arange(height), torch.arange(width)
+        rows = (rows >= height - 4).long() + (rows >= height - 2).long()
+        columns = (columns >= width - 4).long() + (columns >= width - 2).long()
+        regions = (rows.unsqueeze(1) * 3 + columns.unsqueeze(0)).float()
+        regions = regions.view(height // 4, 4, width // 4, 4).transpose(1, 2).reshape(-1, 16)
+        mask = torch.where(regions.unsqueeze(1) != regions.unsqueeze(2), -100.0, 0.0)
+        x = torch.roll(x, (-2, -2), (1, 2))
+        x = x.view(batch, height // 4, 4, width // 4, 4, channels).transpose(2, 3)
+        mask = mask.repeat(batch, 1, 1).unsqueeze(1)
+        x = self.attention(x.reshape(-1, 16, channels), mask)
+        x = x.view(batch, height // 4, width // 4, 4, 4, channels).transpose(2, 3)
+        return torch.roll(x.reshape(batch, height, width, channels), (2, 2), (1, 2))
+
+
+@network((1, 33, 48), (2, 64, 31), (1, 40, 97), axes={"x": {0: "batch", 2: "height", 3: "width"}}, inputs=lambda b, h, w: (image(b, 3, h, w),))
+class SinePositions(nn.Module):
+    """Positions of what a mask counts, over the last of them, along both axes alike."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.Conv2d(3, 8, 8, 8, 4)
+
+    def forward(self, x):
+        x = self.down(x)
+        mask = torch.ones(x.shape[0], x.shape[2], x.shape[3])
+        rows, columns = mask.cumsum(1), mask.cumsum(2)
+        rows = rows / (rows[:, -1:, :] + 1e-6) * 6.28
+        columns = columns / (columns[:, :, -1:] + 1e-6) * 6.28
+        scale = 10 ** (torch.arange(4) / 2)
+        parts = [rows[..., None] / scale, columns[..., None] / scale]
+        parts = [torch.stack([p[..., 0::2].sin(), p[..., 1::2].cos()], 4).flatten(3) for p in parts]
+        return x + torch.cat(parts, 3).permute(0, 3, 1, 2)
+
+
+@network((1, 7), (2, 3), (1, 20), axes={"x": {0: "batch", 1: "tokens"}}, inputs=lambda b, n: (image(b, n, 6),))
+class Durations(nn.Module):
+    """Each token as often as it is said to last, and noise that is scaled by zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.duration, self.mix = nn.Linear(6, 1), nn.Linear(6, 6)
+
+    def forward(self, x):
+        x = x + torch.randn_like(x) * 0.0
+        lengths = self.duration(x).squeeze(-1).exp().ceil().clamp(max=5)
+        ends = lengths.cumsum(1)
+        frames = torch.arange(ends[:, -1].max().long())
+        taken = (frames.view(1, -1, 1) < ends.unsqueeze(1)).to(x.dtype)
+        taken = taken - F.pad(taken, (1, 0))[:, :, :-1]
+        return self.mix(taken @ x)

@@ -251,12 +251,18 @@ def check_graph(program, kind, case, layouts, timeout):
     names = [output.name for output in session.get_outputs()]
     limit = QUANTISED_RTOL if case.quantised else RTOL
     found = []
+    ranges = [f"--dim={n}={low}..{high}" for n, (low, high) in getattr(case, "ranges", {}).items()]
     for number, inputs in enumerate(case.runs):
-        expected = dict(zip(names, session.run(names, inputs)))
+        try:
+            expected = dict(zip(names, session.run(names, inputs)))
+        except Exception:  # of an empty batch it does not infer the size that is left, and the like
+            if all(value.size for value in inputs.values()):
+                raise
+            continue
         harness.save_npz(folder / f"in{number}.npz", inputs)
         harness.save_npz(folder / f"expected{number}.npz", expected)
         for layout in layouts:
-            asked = ["--layout", layout] + (["--open"] if len(case.runs) > 1 else [])
+            asked = ["--layout", layout] + (["--open", *ranges] if len(case.runs) > 1 else [])
             outcome = harness.run(
                 program,
                 folder / "model.onnx",

@@ -1,12 +1,13 @@
 """Random models whose sizes are computed as exporters write it: floors, sums, tables, two names for one size.
 
-`make(seed)` gives a model with open sizes and the inputs of `graphs.RUNS` runs. Each step takes a value of the
+`make(seed)` gives a model with open sizes, the inputs of `graphs.RUNS` runs, and in some models ranges that
+hold in all of them. A batch may have no element. Each step takes a value of the
 graph and does with its sizes what exports do: halves it and says the size in one division, pads it to a
 multiple and cuts it into windows, cuts a table to it, joins what one mask selects, keeps a sum beside `-1`.
 What the sizes are in each run is known here, so that every model is valid at all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
@@ -122,13 +123,28 @@ def kept_sum(g):
     g.alias(y, shape)
 
 
+def missing(g, size, block):
+    """What a size lacks to a multiple, as one of several people write it."""
+    how = g.whole(0, 3)
+    if how == 0:
+        less = g.number("Mod", size, block)
+        return g.number("Mod", g.number("Sub", block, less), block)
+    if how == 1:
+        return g.number("Mod", g.raw("Neg", [size])[0], block)
+    if how == 2:
+        up = g.number("Div", g.number("Add", size, block - 1), block)
+        return g.number("Sub", g.number("Mul", up, block), size)
+    down = g.number("Mul", g.number("Div", size, block), block)
+    less = g.number("Sub", size, down)
+    return less if block == 2 else g.number("Mod", g.number("Sub", block, less), block)
+
+
 def windows(g):
     """Padded to a multiple, in blocks, and back."""
     x = g.value(rank=3)
     block = g.pick([2, 3, 4, 7])
-    n, k = x.shape[1], g.ints(block)
-    less = g.number("Mod", g.size(x, 1), k)
-    pad = g.number("Mod", g.number("Sub", block, less), k)
+    n = x.shape[1]
+    pad = missing(g, g.size(x, 1), block)
     y = g.raw("Pad", [x, g.pads(3, 1, 0, pad)])[0]
     count = g.number("Div", g.size(y, 1), block)
     y = g.raw("Reshape", [y, g.joined(g.size(x, 0), count, block, -1)])[0]
@@ -150,7 +166,11 @@ def two_halves(g):
     if min(x.shape[1]) < 2:
         raise Unfit
     middle = g.number("Div", g.size(x, 1), 2)
-    first, second = g.slice(x, 1, 0, middle), g.slice(x, 1, middle, 2**40)
+    if g.flip():
+        parts = g.joined(middle, g.number("Sub", g.size(x, 1), middle))
+        first, second = g.raw("Split", [x, parts], 2, axis=1)
+    else:
+        first, second = g.slice(x, 1, 0, middle), g.slice(x, 1, middle, 2**40)
     if g.flip():
         return g.node("Concat", [second, first], x.shape, axis=1)
     short = g.slice(second, 1, 0, middle)
@@ -161,12 +181,18 @@ def selected(g):
     """Two values by one mask."""
     x = g.value(rank=3)
     row = g.raw("ReduceMean", [x, g.ints(1, 2)], keepdims=0)[0]
+    # Not zero: what means were taken from has means of zero, and rounding would decide.
+    least = g.pick([-0.07, 0.03, 0.11])
     masks = []
     for _ in range(2):
-        one = g.raw("Greater", [row, g.constant(FLOAT(0.0))])[0]
+        one = g.raw("Greater", [row, g.constant(FLOAT(least))])[0]
         masks.append(one if not masks or g.flip() else masks[0])
     picked = []
+    compress = g.flip(0.3)
     for mask in masks:
+        if compress:
+            picked.append(g.raw("Compress", [x, mask], axis=0)[0])
+            continue
         places = g.raw("NonZero", [mask])[0]
         places = g.raw("Transpose", [places], perm=[1, 0])[0]
         picked.append(g.raw("GatherND", [x, places])[0])
@@ -212,7 +238,13 @@ def positions(g):
     if g.flip():
         y = g.raw("Sin", [g.raw("Cast", [column], to=TensorProto.FLOAT)[0]])[0]
         return g.node("Add", [x, y], x.shape)
-    later = g.raw("Greater", [g.raw("Unsqueeze", [at, g.ints(0)])[0], column])[0]
+    if g.flip():
+        square = g.raw("Expand", [g.constant(np.ones((1, 1), bool)), g.joined(g.size(x, 1), g.size(x, 1))])[0]
+        ones = g.raw("Cast", [square], to=TensorProto.FLOAT)[0]
+        upper = g.raw("Trilu", [ones, g.constant(INT(1))], upper=1)[0]
+        later = g.raw("Cast", [upper], to=TensorProto.BOOL)[0]
+    else:
+        later = g.raw("Greater", [g.raw("Unsqueeze", [at, g.ints(0)])[0], column])[0]
     turned = g.raw("Transpose", [x], perm=[0, 2, 1])[0]
     scores = g.raw("Mul", [g.raw("MatMul", [x, turned])[0], g.constant(FLOAT(0.05))])[0]
     scores = g.raw("Where", [later, g.constant(FLOAT(-100)), scores])[0]
@@ -229,6 +261,12 @@ def filled(g):
     mean = g.raw("ReduceMean", [x, g.ints(1)], keepdims=1)[0]
     if g.flip():
         shape = g.joined(*(g.size(x, k) for k in range(3)))
+    if g.flip():
+        # Sizes of -1 are those that are there: so the older exporter writes `expand`.
+        asked = g.joined(-1, g.size(x, 1), -1)
+        ones = g.raw("ConstantOfShape", [g.ints(3)], value=helper.make_tensor("v", 7, [1], [1]))[0]
+        kept = g.raw("Equal", [asked, g.raw("Mul", [ones, g.ints(-1)])[0]])[0]
+        shape = g.raw("Where", [kept, ones, asked])[0]
     y = g.raw("Expand", [mean, shape])[0]
     g.node("Sub", [x, y], x.shape)
 
@@ -284,6 +322,105 @@ def two_names(g):
     g.node("MatMul", [scaled, turned], [x.shape[0], x.shape[1], x.shape[1]])
 
 
+def resized(g):
+    """To a part of the size, by floats, and back to it."""
+    x = g.value(rank=3)
+    part = g.pick([0.5, 0.75, 2.0])
+    if min(x.shape[2]) < 2:
+        raise Unfit
+    wide = g.raw("Cast", [g.size(x, 2)], to=TensorProto.FLOAT)[0]
+    wide = g.raw("Floor", [g.raw("Mul", [wide, g.constant(np.array([part], FLOAT))])[0]])[0]
+    to = g.raw("Cast", [wide], to=TensorProto.INT64)[0]
+    dim = each(lambda d: int(np.floor(d * part)), x.shape[2])
+    how = dict(mode=g.pick(["linear", "nearest"]), nearest_mode="floor")
+    how["coordinate_transformation_mode"] = "asymmetric"
+    y = g.raw("Resize", [x, "", "", g.joined(g.size(x, 0), g.size(x, 1), to)], **how)[0]
+    if g.flip():
+        return g.alias(y, [*x.shape[:2], dim])
+    sizes = g.joined(g.size(x, 0), g.size(x, 1), g.size(x, 2))
+    y = g.raw("Resize", [y, "", "", sizes], **how)[0]
+    g.node("Add", [x, y], x.shape)
+
+
+def rolled(g):
+    """Cut and joined in the other order."""
+    x = g.value(rank=3)
+    k, by = g.whole(1, 2), g.whole(1, 3)
+    first, second = g.slice(x, k, 0, -by), g.slice(x, k, -by, 2**40)
+    g.node("Concat", [second, first], x.shape, axis=k)
+
+
+def repeated(g):
+    """Each row several times, or all of them again."""
+    x = g.value(rank=3)
+    n = g.whole(2, 3)
+    dim = each(lambda d: n * d, x.shape[1])
+    if g.flip():
+        return g.node("Tile", [x, g.ints(1, n, 1)], replaced(x.shape, 1, dim))
+    y = g.raw("Unsqueeze", [x, g.ints(2)])[0]
+    y = g.raw("Expand", [y, g.joined(1, 1, n, 1)])[0]
+    more = g.number("Mul", g.size(x, 1), n)
+    target = g.joined(g.size(x, 0), more, g.pick([-1, g.size(x, 2)]))
+    g.node("Reshape", [y, target], replaced(x.shape, 1, dim))
+
+
+def best(g):
+    """The largest of a row, as many as there are up to a number."""
+    x = g.value(rank=3)
+    most = g.whole(2, 9)
+    count = g.raw("Min", [g.size(x, 1), g.ints(most)])[0]
+    y = g.raw("TopK", [x, count], 2, axis=1)[0]
+    g.alias(y, replaced(x.shape, 1, each(lambda d: min(d, most), x.shape[1])))
+
+
+def grown(g):
+    """Grown by a transposed convolution, and cut to what is wanted."""
+    x = g.value(rank=3)
+    if not fixed(x.shape[1]):
+        x = g.value(rank=3)
+    if not fixed(x.shape[1]):
+        raise Unfit
+    c, stride = x.shape[1][0], g.whole(2, 3)
+    w = g.weights(c, 4, 2 * stride, fan=c)
+    y = g.raw("ConvTranspose", [x, w], strides=[stride])[0]
+    wanted = g.number("Mul", g.size(x, 2), stride)
+    y = g.slice(y, 2, 0, wanted)
+    shape = [x.shape[0], same(4), each(lambda d: stride * d, x.shape[2])]
+    if g.flip():
+        return g.alias(y, shape)
+    w = g.weights(c, 4, stride, fan=stride)
+    back = g.raw("Conv", [y, w], strides=[stride])[0]
+    g.node("Add", [x, back], x.shape)
+
+
+def gathered(g):
+    """Overlapping parts by a table of places, as the newer exporter writes `unfold`."""
+    x = g.value(rank=3)
+    wide = g.whole(2, 4)
+    if min(x.shape[1]) < wide:
+        raise Unfit
+    count = g.number("Sub", g.size(x, 1), wide - 1)
+    count = g.raw("Squeeze", [count])[0]
+    at = g.raw("Range", [g.constant(INT(0)), count, g.constant(INT(1))])[0]
+    at = g.raw("Unsqueeze", [at, g.ints(1)])[0]
+    at = g.raw("Add", [at, g.constant(np.arange(wide, dtype=INT)[None])])[0]
+    y = g.raw("Gather", [x, at], axis=1)[0]
+    shape = replaced(x.shape, 1, each(lambda d: d - wide + 1, x.shape[1]))
+    g.node("ReduceMax", [y, g.ints(2)], shape, keepdims=0)
+
+
+def masked(g):
+    """A joined length beside a mask of its own name, as decoders with a cache have it."""
+    x, y = g.value(rank=3), g.value(rank=3)
+    if x.shape[0] != y.shape[0] or x.shape[2] != y.shape[2]:
+        raise Unfit
+    total = each(lambda a, b: a + b, x.shape[1], y.shape[1])
+    joined = g.raw("Concat", [x, y], axis=1)[0]
+    g.input([x.shape[0], total, same(1)] if g.flip() else [same(1), total, x.shape[2]])
+    mask = g.values.pop()
+    g.node(g.pick(["Add", "Mul"]), [joined, mask], [x.shape[0], total, x.shape[2]])
+
+
 def mixed(g):
     """Channels to others, so that values do not stay as they are."""
     x = g.value(rank=3)
@@ -301,6 +438,7 @@ def turned(g):
 
 STEPS = [halvings, odd, table, kept_sum, windows, two_halves, selected, relative, positions, filled]
 STEPS += [split_parts, shrunk_slice, flattened, two_names, two_names, mixed, turned]
+STEPS += [resized, rolled, repeated, best, grown, gathered, masked]
 
 
 @dataclass
@@ -310,6 +448,7 @@ class Case:
     seed: int
     model: onnx.ModelProto
     runs: list
+    ranges: dict = field(default_factory=dict)  # of names of sizes: least and largest
     quantised: bool = False
 
 
@@ -320,7 +459,10 @@ def make(seed):
     def size(low, high):
         return Open(g.whole(low, high) for _ in range(graphs.RUNS))
 
-    shape = [g.pick([size(1, 3), same(2)]), size(5, 21), g.pick([size(5, 17), same(g.pick([4, 6]))])]
+    batch = size(1, 3)
+    if g.flip(0.1):
+        batch = Open([*batch[:-1], 0])
+    shape = [g.pick([batch, same(2)]), size(5, 21), g.pick([size(5, 17), same(g.pick([4, 6]))])]
     for _ in range(g.whole(1, 3)):
         g.input(shape)
     for _ in range(g.whole(2, 7)):
@@ -333,14 +475,21 @@ def make(seed):
             except Unfit:
                 pass
             del g.nodes[nodes:], g.constants[constants:], g.values[values:]
-    return Case(seed, model(g), [graphs.inputs(g, k) for k in range(graphs.RUNS)])
+    made, sizes = model(g)
+    ranges = {}
+    if g.flip(0.3):
+        for name, at in sizes.items():
+            if min(at) > 0 and g.flip(0.8):
+                ranges[name] = (max(min(at) - g.whole(0, 3), 1), max(at) + g.whole(0, 500))
+    return Case(seed, made, [graphs.inputs(g, k) for k in range(graphs.RUNS)], ranges)
 
 
 def model(g):
-    """The graph as a model: what nothing reads is a result. An axis has the name of its size, or its own."""
+    """The graph as a model, and the named sizes in each run: what nothing reads is a result. An axis has the
+    name of its size, or its own."""
     read = {name for node in g.nodes for name in node.input}
     results = [v for v in g.values if v.name not in read and v not in g.inputs] or g.values[-1:]
-    own, names = g.flip(), {}
+    own, names, sizes = g.flip(), {}, {}
 
     def info(v, name):
         dims = [d[0] if fixed(d) else name(v, k) for k, d in enumerate(v.shape)]
@@ -348,7 +497,9 @@ def model(g):
 
     def named(v, k):
         key = (v.name, k) if own else v.shape[k]
-        return names.setdefault(key, f"s{len(names)}")
+        name = names.setdefault(key, f"s{len(names)}")
+        sizes[name] = v.shape[k]
+        return name
 
     made = helper.make_graph(
         g.nodes,
@@ -359,4 +510,4 @@ def model(g):
     )
     made = helper.make_model(made, opset_imports=[helper.make_opsetid("", graphs.OPSET)], ir_version=9)
     onnx.checker.check_model(made)
-    return made
+    return made, sizes

@@ -72,12 +72,15 @@ impl<'m> Functions<'m> {
         }
     }
 
-    /// Adds a function, or finds an equal one that was added before.
+    /// Adds a function, or finds an equal one that was added before and takes the same sizes: a call passes
+    /// those that the function's own variables stand for.
     pub fn add(&mut self, func: TensorFunc, name: &str) -> Arc<str> {
         let print = fingerprint(&func);
         for at in self.by_print.get(&print).into_iter().flatten() {
             let (name, old) = &self.added[*at];
-            if tensor_funcs(old, &func, &Equality::loose()).is_ok() {
+            if old.scalars().eq(func.scalars())
+                && tensor_funcs(old, &func, &Equality::loose()).is_ok()
+            {
                 return name.clone();
             }
         }
@@ -179,5 +182,33 @@ impl<'m> Functions<'m> {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::{Buffer, DType, Dim, Param, Stmt, Var};
+
+    use super::*;
+
+    /// A copy of `(n + 3) // 4` elements, which takes `n` as a number.
+    fn quarter(n: &Var) -> TensorFunc {
+        let extent = (Dim::open(n) + Dim::from(3)).floordiv(4).expr();
+        let [a, b] = ["A", "B"].map(|name| Buffer::new(name, vec![extent.clone()], DType::F32));
+        let i = Var::index("i");
+        let body = Stmt::serial(&i, extent, Stmt::store(&b, vec![i.expr()], a.load([i.expr()])));
+        let mut func = TensorFunc::new([&a, &b].map(Param::tensor).to_vec(), body);
+        func.pass_sizes([n.clone()]);
+        func
+    }
+
+    #[test]
+    fn functions_of_two_sizes_of_the_graph_are_two() {
+        let [n, m] = ["n", "m"].map(|name| Var::new(name, DType::I64));
+        let module = Module::default();
+        let mut functions = Functions::new(&module);
+        let [first, second, again] =
+            [&n, &m, &n].map(|v| functions.add(quarter(v), "quarter").to_string());
+        assert_eq!([&*first, &*second, &*again], ["quarter", "quarter_1", "quarter"]);
     }
 }

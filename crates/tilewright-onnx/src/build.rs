@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use tilewright_ir::dim::Integer;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
     Attr, Attrs, BindingBlock, DType, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar,
@@ -28,11 +29,13 @@ mod blocked;
 mod control;
 mod convolution;
 mod emit;
+mod entries;
 mod step;
 
 pub(crate) use blocked::Blocked;
 pub(crate) use convolution::Convolution;
 use emit::{Emit, Origin, Origins, Shared, expr};
+pub(crate) use entries::Entry;
 use step::{BodyStep, Call, OpenBody};
 pub(crate) use step::{LoopGiven, Nested};
 
@@ -90,6 +93,10 @@ pub(crate) struct Builder {
     decided: HashSet<Var>,
     /// The sizes that a list of integers says, by its variable, and the number of the body that knows them.
     sizes_by_list: HashMap<u64, (usize, Vec<Dim>)>,
+    /// The names of sizes that are long expressions, and the numbers of the bodies that know them.
+    named: HashMap<Dim, (usize, Dim)>,
+    /// What is known of short lists of integers, by their variables.
+    entries_of: HashMap<u64, Vec<Entry>>,
     /// Calls of a function of some operands, with their results and the number of their body.
     calls: HashMap<(usize, Vec<Same>), Called>,
     /// Convolutions whose scale may still change, by the identity of their result.
@@ -125,6 +132,8 @@ impl Builder {
             sized: 0,
             decided: HashSet::new(),
             sizes_by_list: HashMap::new(),
+            named: HashMap::new(),
+            entries_of: HashMap::new(),
             calls: HashMap::new(),
             convolutions: HashMap::new(),
             blocked: HashMap::new(),
@@ -226,8 +235,9 @@ impl Builder {
             let zeros = shared.outs.iter().zip(shapes);
             return zeros.map(|(o, s)| Ok(Imported::Const(Tensor::zeros(o.dtype, s)?))).collect();
         }
+        let cost = shared.cost;
         let closed = shared.scalars.is_empty() && known.is_some();
-        let affordable = closed && shared.cost <= self.budget.steps;
+        let affordable = closed && cost <= self.budget.steps;
         let constants: Option<Vec<Tensor>> = args.iter().map(|a| a.constant().cloned()).collect();
         if let (Some(constants), true) = (constants, affordable) {
             self.budget.steps -= shared.cost;
@@ -241,18 +251,38 @@ impl Builder {
             let results = results?;
             return Ok(results.into_iter().map(Imported::Const).collect());
         }
-        if args.iter().any(|a| matches!(a, Imported::Sizes(_))) {
-            let steps = shared.cost.min(self.budget.steps);
-            if let (Some(shapes), true) = (&known, shared.cost <= steps)
-                && let Some(results) = sizes::run(&shared.func, &args, &shared.outs, shapes)?
-            {
-                self.budget.steps -= steps;
-                return Ok(results);
+        if args.iter().any(|a| matches!(a, Imported::Sizes(_)) || self.known_entries(a).is_some()) {
+            let found = match &known {
+                Some(shapes) if cost <= self.budget.steps => {
+                    let given = args.iter().map(|a| self.numbers(a)).collect::<Vec<_>>();
+                    let shared = &self.functions[func];
+                    sizes::run(&shared.func, &given, &shared.outs, shapes).zip(Some(shapes))
+                }
+                _ => None,
+            };
+            if let Some((found, shapes)) = &found {
+                self.budget.steps -= cost;
+                if let Some(values) = sizes::values(found, &self.functions[func].outs, shapes)? {
+                    return Ok(values);
+                }
             }
             let args = args.iter().map(|a| self.as_data(a)).collect::<Result<Vec<_>>>()?;
-            return Ok(self.push_once(func, args));
+            let results = self.push_once(func, args);
+            for (result, known) in results.iter().zip(found.iter().flat_map(|(found, _)| found)) {
+                self.note_known(result, known);
+            }
+            return Ok(results);
         }
         Ok(self.push_once(func, args))
+    }
+
+    /// The integers in an operand that are known but for open sizes; it is empty where none is.
+    fn numbers(&self, value: &Imported) -> Vec<Option<Integer>> {
+        match value {
+            Imported::Sizes(s) => s.values.iter().copied().map(Some).collect(),
+            Imported::Const(t) => sizes::numbers(t),
+            other => self.known_entries(other).unwrap_or_default(),
+        }
     }
 
     /// The results of a call; those of an equal one that is known here, so that sizes which data decide are
@@ -354,7 +384,7 @@ impl Builder {
         let (outs, values): (Vec<GraphVar>, Vec<Imported>) = values.unzip();
         let defined = outs.clone();
         self.add(&defined, BodyStep::Call(Call { func, args, outs }));
-        values
+        values.into_iter().map(|value| self.with_short_sizes(value)).collect()
     }
 
     /// Says that the graph reads a value this often, under one of its names.

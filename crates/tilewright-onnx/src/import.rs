@@ -599,14 +599,12 @@ impl<'a> Importer<'a> {
             [n] => n.known().filter(|n| *n <= MAX_RANK),
             _ => None,
         };
-        let (Some(count), true) = (count, matches!(*dtype, DType::I64 | DType::I32)) else {
+        if count.is_none() || !matches!(*dtype, DType::I64 | DType::I32) {
             return Ok(None);
-        };
+        }
         let fixed = dim::known(shape).unwrap_or_default();
         let (value, dtype) = (value.clone(), *dtype);
-        let flat = value::reshape_to(&mut self.builder, &value, &[count])?;
-        let sizes = self.builder.sizes_of(&flat, count)?;
-        let sizes = sizes.into_iter().map(Integer::from).collect();
+        let sizes = value::integers(&mut self.builder, &value)?;
         node.with_input(at, sizes::value(&fixed, sizes, dtype)?).map(Some)
     }
 

@@ -40,44 +40,48 @@ pub(crate) fn list(values: &[Dim]) -> Result<Imported> {
 /// Most statements of a function that is run on expressions.
 const STEPS: usize = 1 << 16;
 
-/// The results of a function for operands of which some hold open sizes; `None` where one cannot be
-/// expressed.
+/// The integers in a constant; it is empty where it holds others, or too many.
+pub(crate) fn numbers(t: &Tensor) -> Vec<Option<Integer>> {
+    if !is_whole(t.dtype()) || t.len() > STEPS {
+        return Vec::new();
+    }
+    (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from)).collect()
+}
+
+/// The elements of the results of a function for operands of which some hold open sizes, those missing that
+/// cannot be expressed so; `None` where it does what is not decided.
 pub(crate) fn run(
     func: &TensorFunc,
-    args: &[Imported],
+    args: &[Vec<Option<Integer>>],
     outs: &[Operand],
     shapes: &[Vec<usize>],
-) -> Result<Option<Vec<Imported>>> {
-    if outs.iter().any(|o| !is_whole(o.dtype))
-        || args.iter().filter_map(Imported::constant).any(|t| t.len() > STEPS)
-    {
-        return Ok(None);
+) -> Option<Vec<Vec<Option<Integer>>>> {
+    if outs.iter().any(|o| !is_whole(o.dtype)) {
+        return None;
     }
     let mut machine = SizeMachine { memory: HashMap::new(), vars: HashMap::new(), steps: STEPS };
     let buffers: Vec<Buffer> = func.buffers().cloned().collect();
     for (buffer, arg) in buffers.iter().zip(args) {
-        let values: Vec<Option<Integer>> = match arg {
-            Imported::Sizes(s) => s.values.iter().copied().map(Some).collect(),
-            Imported::Const(t) if is_whole(t.dtype()) => {
-                (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from)).collect()
-            }
-            Imported::Const(_) => Vec::new(),
-            Imported::Var { .. }
-            | Imported::Item { .. }
-            | Imported::Text(_)
-            | Imported::Chosen { .. }
-            | Imported::Map { .. } => return Ok(None),
-        };
-        machine.memory.insert(buffer.id(), values);
+        machine.memory.insert(buffer.id(), arg.clone());
     }
-    if machine.stmt(&func.body).is_none() {
-        return Ok(None);
-    }
+    machine.stmt(&func.body)?;
+    let results = buffers[args.len()..].iter().zip(shapes).map(|(buffer, shape)| {
+        let mut stored = machine.memory.remove(&buffer.id()).unwrap_or_default();
+        stored.resize(shape.iter().product(), None);
+        stored
+    });
+    Some(results.collect())
+}
+
+/// Results whose elements are known but for open sizes; `None` where one is not.
+pub(crate) fn values(
+    found: &[Vec<Option<Integer>>],
+    outs: &[Operand],
+    shapes: &[Vec<usize>],
+) -> Result<Option<Vec<Imported>>> {
     let mut results = Vec::with_capacity(outs.len());
-    for ((buffer, out), shape) in buffers[args.len()..].iter().zip(outs).zip(shapes) {
-        let stored = machine.memory.remove(&buffer.id()).unwrap_or_default();
-        let values: Option<Vec<Integer>> = stored.into_iter().collect();
-        let Some(values) = values.filter(|v| v.len() == shape.iter().product::<usize>()) else {
+    for ((found, out), shape) in found.iter().zip(outs).zip(shapes) {
+        let Some(values) = found.iter().copied().collect::<Option<Vec<Integer>>>() else {
             return Ok(None);
         };
         let open = values.iter().any(|v| v.number().is_none());

@@ -234,11 +234,13 @@ impl Conv {
         let (m, icg) = (weights[0], weights[1]);
         let wanted = icg.checked_mul(p.groups).map(Dim::from);
         if p.groups == 0 || m % p.groups != 0 || wanted != Some(channels) {
-            return Err(Error::input(format!(
+            let error = Error::input(format!(
                 "{name}: weights {} do not fit {} with {} groups",
                 p.w, p.x, p.groups
             ))
-            .note("weights are [M, C / groups, ...] for C channels, and groups divide M"));
+            .note("weights are [M, C / groups, ...] for C channels, and groups divide M");
+            let fits = p.groups > 0 && m % p.groups == 0;
+            return Err(unequal(error, wanted.filter(|_| fits).map(|wanted| (channels, wanted))));
         }
         let windows = Windows {
             op: name,
@@ -524,11 +526,13 @@ pub(crate) fn upsampled(p: &ConvTranspose) -> Result<Vec<Upsampled>> {
     let weights = dim::fixed(&p.w.shape, name)?;
     let (wc, ocg) = (weights[0], weights[1]);
     if p.groups == 0 || channels != wc || wc % p.groups != 0 {
-        return Err(Error::input(format!(
+        let error = Error::input(format!(
             "{name}: weights {} do not fit {} with {} groups",
             p.w, p.x, p.groups
         ))
-        .note("weights are [C, M / groups, ...] for C channels, and groups divide C"));
+        .note("weights are [C, M / groups, ...] for C channels, and groups divide C");
+        let fits = p.groups > 0 && wc % p.groups == 0;
+        return Err(unequal(error, fits.then(|| (channels, Dim::from(wc)))));
     }
     if ocg.checked_mul(p.groups).is_none() {
         return Err(Error::input(format!("{name}: {} groups are too many", p.groups)));

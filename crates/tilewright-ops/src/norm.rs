@@ -5,7 +5,7 @@ use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 use crate::elementwise::pow_const;
 use crate::operand::{
     Operand, broadcast_index, broadcast_shapes, call, normalize_axes, normalize_axis, positions,
-    require_float, require_number, shared, working,
+    require_float, require_number, shared, unequal, working,
 };
 use crate::reduce::{Arg, Reduction, extreme_at, fold, kept_index, reduced};
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
@@ -188,9 +188,13 @@ impl Statistics {
 fn require_broadcast(op: &str, what: &str, shape: &[Dim], to: &[Dim]) -> Result<()> {
     match broadcast_shapes(op, &[shape, to]) {
         Ok(s) if s == to => Ok(()),
-        _ => Err(Error::input(format!(
-            "{op}: the {what}'s shape {shape:?} does not broadcast to {to:?}"
-        ))),
+        _ => {
+            let error = Error::input(format!(
+                "{op}: the {what}'s shape {shape:?} does not broadcast to {to:?}"
+            ));
+            let pairs = shape.iter().rev().zip(to.iter().rev()).map(|(a, b)| (*a, *b));
+            Err(unequal(error, pairs.filter(|(a, _)| *a != 1)))
+        }
     }
 }
 

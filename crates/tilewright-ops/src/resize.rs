@@ -184,14 +184,14 @@ impl Resize {
         if extent == size && scale == 1.0 && whole {
             return Ok(Along::Keep);
         }
+        if size == 0 {
+            return Ok(Along::Pick(Vec::new()));
+        }
         let (Some(extent), Some(size)) = (extent.known(), size.known()) else {
             return self.along_open(axis);
         };
-        if extent == 0 || size == 0 {
-            return match size {
-                0 => Ok(Along::Pick(Vec::new())),
-                _ => refuse_axis(format!("there is nothing to make {size} cells from"), axis),
-            };
+        if extent == 0 {
+            return refuse_axis(format!("there is nothing to make {size} cells from"), axis);
         }
         if !(scale > 0.0 && scale.is_finite()) {
             return refuse_axis(format!("the scale is {scale}"), axis);

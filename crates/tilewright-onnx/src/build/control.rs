@@ -19,6 +19,13 @@ fn object() -> GraphType {
     GraphType::Opaque("R.Object".into())
 }
 
+/// Sizes of more nodes get names.
+const LONG: u32 = 160;
+
+fn is_long(size: Dim) -> bool {
+    size.known().is_none() && size.wide().size() > LONG
+}
+
 impl Builder {
     /// Adds a step that defines variables.
     pub(super) fn add(&mut self, outs: &[GraphVar], step: BodyStep) {
@@ -217,6 +224,34 @@ impl Builder {
         let known: Vec<Option<Dim>> = shape.into_iter().map(Some).collect();
         let (out, cast) = self.tensor_var(value.dtype(), &known);
         self.cast(value.clone(), out, Attrs::from([(WHY.into(), Attr::Str(why))]));
+        cast
+    }
+
+    /// The value with names for those of its sizes that are long expressions: what is computed of a size would
+    /// repeat it, and grow with each step. The same expression has the same name.
+    pub(super) fn with_short_sizes(&mut self, value: Imported) -> Imported {
+        let Imported::Var { shape, dtype, .. } = &value else { return value };
+        if !shape.iter().any(|d| is_long(*d)) {
+            return value;
+        }
+        let (body, dtype) = (self.bodies.last().map_or(0, |b| b.number), *dtype);
+        let mut short = Vec::with_capacity(shape.len());
+        for (axis, d) in shape.iter().enumerate() {
+            let named = self.named.get(d).filter(|(body, _)| self.is_open_body(*body));
+            let named = named.map(|(_, name)| *name);
+            short.push(match named {
+                _ if !is_long(*d) => *d,
+                Some(name) => name,
+                None => {
+                    let name =
+                        self.new_size(&format!("{}_{axis}", identifier(&self.hint)), d.range());
+                    self.named.insert(*d, (body, name));
+                    name
+                }
+            });
+        }
+        let (out, cast) = self.tensor_var(dtype, &short.into_iter().map(Some).collect::<Vec<_>>());
+        self.cast(value, out, Attrs::new());
         cast
     }
 

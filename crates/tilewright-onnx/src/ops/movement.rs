@@ -208,7 +208,11 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         parts => {
             let of: Vec<Operand> = parts.iter().map(operand).collect();
             let at = at as i64;
-            one(b.call("concat", &(&of, at), parts, || movement::concat(&of, at))?)
+            let joined = b.call("concat", &(&of, at), parts, || movement::concat(&of, at))?;
+            if joined.rank() == 1 {
+                b.note_parts(&joined, parts);
+            }
+            one(joined)
         }
     }
 }

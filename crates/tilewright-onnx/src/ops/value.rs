@@ -1,10 +1,13 @@
 //! Values that importers of many operators make.
 
+use std::slice;
+
+use tilewright_ir::dim::Integer;
 use tilewright_ir::list::ListOp;
-use tilewright_ir::{Attr, Attrs, DType, Dim, Result, Tensor, dim};
+use tilewright_ir::{Attr, Attrs, DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::{Operand, Scalar, creation, elementwise, movement};
 
-use crate::build::Builder;
+use crate::build::{Builder, Entry};
 use crate::extents::check_rank;
 use crate::fold::{self, View, row_major};
 use crate::imported::{Element, Imported, Kind, operand};
@@ -43,7 +46,13 @@ pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Import
             b.budget.charge(&Operand::new(t.shape(), to))?;
             fold::cast(t, to).map(Imported::Const)
         }
-        _ => b.call_on("cast", [x], to, |[x]| elementwise::cast(x, to)),
+        _ => {
+            let made = b.call_on("cast", [x], to, |[x]| elementwise::cast(x, to))?;
+            if matches!(x.dtype(), DType::I64 | DType::I32) {
+                b.note_parts(&made, slice::from_ref(x));
+            }
+            Ok(made)
+        }
     }
 }
 
@@ -92,8 +101,44 @@ pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
             }
             Ok(made)
         }
-        _ => b.call_on("reshape", [x], shape, |[x]| movement::reshape(x, shape)),
+        _ => {
+            let made = b.call_on("reshape", [x], shape, |[x]| movement::reshape(x, shape))?;
+            b.note_parts(&made, slice::from_ref(x));
+            Ok(made)
+        }
     }
+}
+
+/// The entries of a short list of integers: what is known of them, and sizes where data decide.
+pub(crate) fn integers(b: &mut Builder, list: &Imported) -> Result<Vec<Integer>> {
+    let entries = b.entries(list).unwrap_or_default();
+    if entries.iter().all(|entry| matches!(entry, Entry::Of(of, _) if of.var() == list.var())) {
+        let flat = reshape_to(b, list, &[entries.len()])?;
+        return Ok(b.sizes_of(&flat, entries.len())?.into_iter().map(Integer::from).collect());
+    }
+    let mut found = Vec::with_capacity(entries.len());
+    for entry in entries {
+        found.push(match entry {
+            Entry::Known(value) => value,
+            Entry::Of(of, at) => {
+                let only = entry_of(b, &of, at)?;
+                let size = b.sizes_of(&only, 1)?.pop();
+                size.ok_or_else(|| Error::internal("there is no size"))?.into()
+            }
+        });
+    }
+    Ok(found)
+}
+
+/// The list of the one element that stands at a position of a value, in row-major order.
+fn entry_of(b: &mut Builder, of: &Imported, at: usize) -> Result<Imported> {
+    let count = dim::product(of.shape());
+    let flat = reshape_to(b, of, &[count])?;
+    if count == 1 {
+        return Ok(flat);
+    }
+    let (from, to) = ([at as i64], [at as i64 + 1]);
+    b.call_on("slice", [&flat], (from, to), |[x]| movement::slice(x, &from, &to, &[0], &[1]))
 }
 
 /// Axes in another order.

@@ -388,3 +388,84 @@ fn equal_expressions_of_equal_data_select_equally_many() {
         agrees(&m, &[], &[&[("N", 5)], &[("N", 9)]]);
     }
 }
+
+#[test]
+fn what_is_known_of_a_shape_stays_known_beside_what_data_decide() {
+    // The rows of a square, as many as a root says: the sizes around it are those of `x`.
+    let square = |last: i64| {
+        model()
+            .opset(17)
+            .input("x", [D::S("B"), D::S("N"), D::N(4)])
+            .node_with("Shape", &["x"], &["b"], [int("start", 0), int("end", 1)])
+            .node_with("Shape", &["x"], &["n"], [int("start", 1), int("end", 2)])
+            .node_with("Cast", &["n"], &["wide"], [int("to", DataType::Float as i64)])
+            .node("Sqrt", &["wide"], &["root"])
+            .node_with("Cast", &["root"], &["side"], [int("to", DataType::Int64 as i64)])
+            .ints("last", &[last])
+            .node_with("Concat", &["b", "side", "side", "last"], &["to"], [int("axis", 0)])
+            .node("Reshape", &["x", "to"], &["y"])
+    };
+    let cases: &[Sizes] = &[&[("B", 2), ("N", 9)], &[("B", 1), ("N", 1)], &[("B", 3), ("N", 16)]];
+    for last in [4, -1] {
+        // The scale needs the last axis to be known; the channels do in the convolution.
+        let m = square(last)
+            .floats("scale", &[4], &[1.5, -1.0, 0.5, 2.0])
+            .node_with("LayerNormalization", &["y", "scale"], &["z"], [int("axis", -1)])
+            .node_with("Transpose", &["z"], &["t"], [ints("perm", &[0, 3, 1, 2])])
+            .floats("w", &[2, 4, 1, 1], &[1.0, 0.5, -1.0, 2.0, -0.5, 1.5, 0.25, 1.0])
+            .node("Conv", &["t", "w"], &["c"])
+            .output("c");
+        agrees(&m, &[], cases);
+    }
+
+    // Chosen element by element: -1 stands for what is there.
+    let m = square(4)
+        .ints("minus", &[-1])
+        .node_with("Concat", &["side", "minus", "minus"], &["wanted"], [int("axis", 0)])
+        .ints("ones", &[1, 1, 1])
+        .ints("minuses", &[-1, -1, -1])
+        .node("Equal", &["wanted", "minuses"], &["kept"])
+        .node("Where", &["kept", "ones", "wanted"], &["shape"])
+        .floats("row", &[1, 1, 4], &[1.0, 2.0, 3.0, 4.0])
+        .node("Expand", &["row", "shape"], &["rows"])
+        .floats("w", &[4, 1], &[1.0, 0.5, -1.0, 2.0])
+        .node("MatMul", &["rows", "w"], &["z"])
+        .output("z")
+        .output("y");
+    agrees(&m, &[], cases);
+}
+
+#[test]
+fn random_numbers_of_open_sizes_are_those_of_fixed_ones() {
+    let seed = || float("seed", 7.0);
+    let m = model()
+        .opset(15)
+        .input("x", [D::S("B"), D::S("N"), D::N(3)])
+        .node_with("RandomNormalLike", &["x"], &["a"], [seed(), float("scale", 2.0)])
+        .node_with("RandomUniformLike", &["x"], &["b"], [seed(), float("low", -1.0)])
+        .node_with("Bernoulli", &["b"], &["c"], [seed()])
+        .node("Add", &["a", "b"], &["y"])
+        .output("y")
+        .output("c");
+    agrees(&m, &[], &N[..3]);
+}
+
+#[test]
+fn sizes_that_grow_with_each_step_stay_short() {
+    // Two parts in the other order: their sizes repeat that of the whole, which is made of parts itself.
+    let mut m = model().opset(15).input("y0", [D::N(1), D::S("N")]);
+    for (name, value) in [("three", 3), ("two", 2), ("zero", 0), ("end", 1 << 40), ("axis", 1)] {
+        m = m.ints(name, &[value]);
+    }
+    for k in 0..10 {
+        let [y, n, less, at, a, b] = ["y", "n", "less", "at", "a", "b"].map(|s| format!("{s}{k}"));
+        m = m
+            .node_with("Shape", &[&y], &[&n], [int("start", 1), int("end", 2)])
+            .node("Sub", &[&n, "three"], &[&less])
+            .node("Div", &[&less, "two"], &[&at])
+            .node("Slice", &[&y, "zero", &at, "axis"], &[&a])
+            .node("Slice", &[&y, &at, "end", "axis"], &[&b])
+            .node_with("Concat", &[&b, &a], &[&format!("y{}", k + 1)], [int("axis", 1)]);
+    }
+    agrees(&m.output("y10"), &[], &[&[("N", 9)], &[("N", 40)]]);
+}

@@ -436,16 +436,20 @@ impl Placed<'_> {
     fn part(&self, Within { whole, byte }: Within) -> Option<Slot> {
         let byte = self.given.size(byte)?;
         match whole {
-            ArgSource::Input(k) => {
-                self.inputs.get(k).filter(|p| holds_byte(p, byte)).map(|_| Slot::InputAt(k, byte))
-            }
-            ArgSource::Output(k) => {
-                self.outputs.get(k).filter(|p| holds_byte(p, byte)).map(|_| Slot::OutputAt(k, byte))
-            }
+            ArgSource::Input(k) => self
+                .inputs
+                .get(k)
+                .and_then(|p| start_in_port(p, byte))
+                .map(|at| Slot::InputAt(k, at)),
+            ArgSource::Output(k) => self
+                .outputs
+                .get(k)
+                .and_then(|p| start_in_port(p, byte))
+                .map(|at| Slot::OutputAt(k, at)),
             ArgSource::Value(k) => {
                 let whole = self.given.plan.values.get(k).filter(|whole| whole.within.is_none());
-                let fits = whole.is_some() && byte <= self.blocks[k].bytes;
-                fits.then(|| Slot::Arena(self.offsets[k] + byte))
+                let start = whole.and_then(|_| start_in(self.blocks[k].bytes, byte));
+                start.map(|at| Slot::Arena(self.offsets[k] + at))
             }
             ArgSource::Constant(_) | ArgSource::Size(_) => None,
         }
@@ -496,13 +500,22 @@ impl Placed<'_> {
     }
 }
 
-fn holds_byte(port: &Port, byte: usize) -> bool {
-    byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes)
+/// Where a part that starts at a byte of so many lies. Parts of what has no elements lie at its start.
+fn start_in(bytes: usize, byte: usize) -> Option<usize> {
+    match bytes {
+        0 => Some(0),
+        _ => (byte <= bytes).then_some(byte),
+    }
+}
+
+fn start_in_port(port: &Port, byte: usize) -> Option<usize> {
+    start_in(byte_count(port.dtype, &port.shape)?, byte)
 }
 
 fn cell_count(place: &ArgSource, plan: &MemoryPlan) -> Option<Dim> {
     match *place {
-        ArgSource::Size(d) => Some(d),
+        // What a function computes was derived for all that its sizes may be.
+        ArgSource::Size(d) => (d.range().least() > 0).then_some(d),
         ArgSource::Value(k) => plan.values.get(k).map(|value| value.cells),
         ArgSource::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
         ArgSource::Output(_) | ArgSource::Constant(_) => None,
@@ -523,6 +536,21 @@ fn misfit(port: &OpenPort, shape: &[usize]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_may_be_zero_needs_no_elements() {
+        let plan = MemoryPlan::default();
+        let [some, any] = [SizeRange::ALL, SizeRange::WITH_ZERO].map(|range| {
+            let size = Dim::open(&Var::size("n", DType::I64, range));
+            cell_count(&ArgSource::Size(size), &plan).is_some()
+        });
+        assert_eq!([some, any], [true, false]);
+    }
+
+    #[test]
+    fn parts_of_what_has_no_elements_lie_at_its_start() {
+        assert_eq!([start_in(0, 8), start_in(4, 8), start_in(8, 8)], [Some(0), None, Some(8)]);
+    }
     use crate::plan::arena::ALIGN;
 
     /// `f(x [n, 3]) -> y [n - 1]`, with a value of `n * 2` elements on the way.

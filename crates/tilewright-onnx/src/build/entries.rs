@@ -1,0 +1,81 @@
+//! What is known of short lists of integers that are computed when the model runs.
+//!
+//! A list such as the target of a Reshape is often joined of sizes and of numbers that data decide. Each entry of
+//! it is known by itself, so that what is known stays known where the list is needed as sizes.
+
+use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::{DType, Dim};
+
+use super::Builder;
+use crate::extents::MAX_RANK;
+use crate::imported::Imported;
+
+/// An entry of a list of integers.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Known(Integer),
+    /// The one at a position of a value of the graph, in row-major order.
+    Of(Imported, usize),
+}
+
+impl Builder {
+    /// The entries of a list of integers; nothing where it is no such list, or a long one.
+    pub(crate) fn entries(&self, list: &Imported) -> Option<Vec<Entry>> {
+        let count = dim::product(list.shape()).known().filter(|count| *count <= MAX_RANK)?;
+        match list {
+            Imported::Sizes(s) => Some(s.values.iter().copied().map(Entry::Known).collect()),
+            Imported::Const(t) if is_whole(t.dtype()) => (0..count)
+                .map(|k| i64::try_from(t.get_i128(k)).ok())
+                .map(|n| Some(Entry::Known(n?.into())))
+                .collect(),
+            Imported::Var { var, dtype, .. } if is_whole(*dtype) => {
+                let known = self.entries_of.get(&var.id()).cloned();
+                Some(
+                    known.unwrap_or_else(|| {
+                        (0..count).map(|k| Entry::Of(list.clone(), k)).collect()
+                    }),
+                )
+            }
+            _ => None,
+        }
+    }
+
+    /// The numbers in a list as far as they are known but for open sizes; nothing where none is.
+    pub(super) fn known_entries(&self, list: &Imported) -> Option<Vec<Option<Integer>>> {
+        let entries = list.var().and_then(|var| self.entries_of.get(&var.id()))?;
+        let known = entries.iter().map(|entry| match entry {
+            Entry::Known(value) => Some(*value),
+            Entry::Of(..) => None,
+        });
+        Some(known.collect())
+    }
+
+    /// Takes note of the numbers in a list, as far as they are known.
+    pub(super) fn note_known(&mut self, list: &Imported, known: &[Option<Integer>]) {
+        let is_short = known.len() <= MAX_RANK && is_whole(list.dtype());
+        if let (Some(var), true) = (list.var(), is_short && known.iter().any(Option::is_some)) {
+            let entries = known.iter().enumerate().map(|(k, value)| match value {
+                Some(value) => Entry::Known(*value),
+                None => Entry::Of(list.clone(), k),
+            });
+            self.entries_of.insert(var.id(), entries.collect());
+        }
+    }
+
+    /// Takes note of what a list of integers is joined of, or is a copy of.
+    pub(crate) fn note_parts(&mut self, list: &Imported, parts: &[Imported]) {
+        let entries = parts.iter().map(|part| self.entries(part)).collect::<Option<Vec<_>>>();
+        let Some(entries) = entries.map(|parts| parts.concat()) else { return };
+        let count = dim::product(list.shape());
+        if let (Some(var), true) =
+            (list.var(), count == Dim::from(entries.len()) && entries.len() <= MAX_RANK)
+        {
+            self.entries_of.insert(var.id(), entries);
+        }
+    }
+}
+
+/// Integers, and truth values, which shape arithmetic chooses by.
+fn is_whole(dtype: DType) -> bool {
+    dtype.is_bool() || dtype.is_int() && dtype.lanes == 1
+}
