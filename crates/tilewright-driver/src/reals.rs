@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::open_stages;
 use tilewright_ir::index::{Ranges, simplify, simplify_indices};
-use tilewright_ir::visit::Subst;
+use tilewright_ir::visit::{Subst, fold_expr_children};
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, Intrin, IterKind, Tensor,
     TensorFunc, Var,
@@ -22,6 +22,9 @@ use tilewright_ir::{
 
 /// By how much of the larger one two constants may differ that count as one.
 pub(crate) const ROUNDING: f64 = 1.5e-6;
+
+/// Most nodes of an expression that is put where it is read.
+const SIZE: u32 = 400;
 
 /// Most terms of a polynomial.
 const TERMS: usize = 64;
@@ -63,7 +66,7 @@ pub(crate) fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
     if params != others || first.len() != second.len() || x.0 != y.0 {
         return None;
     }
-    let mut worst = differences(&constant(x.1), &constant(y.1))?;
+    let mut worst = reals.worst.max(differences(&constant(x.1), &constant(y.1))?);
     for (x, y) in first.iter().zip(second) {
         if x.dims != y.dims || x.indices != y.indices || x.sum != y.sum {
             return None;
@@ -90,6 +93,25 @@ enum Atom {
     Of(String, Vec<Poly>),
 }
 
+/// What is stored into buffers that are read elsewhere, by the variables of their indices.
+#[derive(Default)]
+struct Inline(HashMap<Buffer, (Vec<Var>, Expr)>);
+
+impl Fold for Inline {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let e = fold_expr_children(self, e);
+        match e.kind() {
+            ExprKind::Load(buffer, at) => match self.0.get(buffer) {
+                Some((vars, value)) => {
+                    Subst::vars(vars.iter().cloned().zip(at.iter().cloned())).expr(value)
+                }
+                None => e,
+            },
+            _ => e,
+        }
+    }
+}
+
 /// A stage without names: what it stores, but for a factor.
 struct Normal {
     dims: Vec<(Dim, IterKind)>,
@@ -109,6 +131,8 @@ struct Reals {
     /// For both functions, the number of each buffer and the factor of its elements: parameters by position, then
     /// what stages make, in order.
     buffers: [HashMap<Buffer, (usize, f64)>; 2],
+    /// The largest difference of coefficients of atoms that count as one.
+    worst: f64,
 }
 
 impl Reals {
@@ -120,12 +144,24 @@ impl Reals {
             self.buffers[side].insert((*buffer).clone(), (number, 1.0));
         }
         let mut normal: Vec<Normal> = Vec::new();
+        let mut inline = Inline::default();
         for stage in open_stages(func)? {
             // Factors are those of all elements.
             if self.buffers[side].contains_key(&stage.buffer) {
                 return None;
             }
-            let next = self.stage(side, &stage)?;
+            let value = inline.expr(&stage.value);
+            let vars: Option<Vec<Var>> =
+                stage.indices.iter().map(|e| e.as_var().cloned()).collect();
+            if let (None, Some(vars)) = (&stage.init, vars)
+                && stage.buffer != **result
+                && stage.covers_buffer().is_some()
+                && value.size() <= SIZE
+            {
+                inline.0.insert(stage.buffer.clone(), (vars, value));
+                continue;
+            }
+            let next = self.stage(side, &stage.with_value(value))?;
             // What is only a multiple of what is there is that, with a factor.
             let before = match (&next.sum, next.value.iter().next()) {
                 (None, Some((m, c))) if next.value.len() == 1 => {
@@ -195,20 +231,28 @@ impl Reals {
 
     /// The number of an atom.
     fn atom(&mut self, atom: Atom) -> usize {
-        let known = self.atoms.iter().position(|other| match (other, &atom) {
-            (Atom::Text(a), Atom::Text(b)) => a == b,
-            (Atom::Element(n, a), Atom::Element(m, b)) => n == m && a == b,
-            (Atom::Of(f, p), Atom::Of(g, q)) => {
-                f == g
-                    && p.len() == q.len()
-                    && p.iter().zip(q).all(|(p, q)| differences(p, q).is_some())
-            }
-            _ => false,
+        let known = self.atoms.iter().enumerate().find_map(|(k, other)| {
+            let rounding = match (other, &atom) {
+                (Atom::Text(a), Atom::Text(b)) if a == b => Some(0.0),
+                (Atom::Element(n, a), Atom::Element(m, b)) if n == m && a == b => Some(0.0),
+                (Atom::Of(f, p), Atom::Of(g, q)) if f == g && p.len() == q.len() => {
+                    let mut all = p.iter().zip(q).map(|(p, q)| differences(p, q));
+                    all.try_fold(0.0, |most: f64, part| Some(most.max(part?)))
+                }
+                _ => None,
+            };
+            Some((k, rounding?))
         });
-        known.unwrap_or_else(|| {
-            self.atoms.push(atom);
-            self.atoms.len() - 1
-        })
+        match known {
+            Some((k, rounding)) => {
+                self.worst = self.worst.max(rounding);
+                k
+            }
+            None => {
+                self.atoms.push(atom);
+                self.atoms.len() - 1
+            }
+        }
     }
 
     fn of_atom(&mut self, atom: Atom) -> Poly {
@@ -439,8 +483,7 @@ mod tests {
     fn func(body: &str) -> Arc<TensorFunc> {
         let shape = "T.Buffer((7, 5), \"float32\")";
         let text = format!("@T.prim_func\ndef f(x: {shape}, y: {shape}, z: {shape}):\n{body}\n");
-        let module: Module =
-            parse_module("f.py", &text).unwrap_or_else(|e| panic!("{}", e.render()));
+        let module = parse(&text, &Sizes::new()).unwrap_or_else(|e| panic!("{}", e.render()));
         module.tensor("f").expect("the function").clone()
     }
 
