@@ -41,7 +41,7 @@ pub fn append_rows(old: &Operand, rows: &Operand, length: Dim, along: Along) -> 
     let new = rows.placeholder("rows");
     let starts = te::placeholder("starts", &rows.shape[..1], DType::I32);
     let out = te::compute(name, &with(length), |i| {
-        let all = || i.iter().cloned().collect::<Vec<Expr>>();
+        let all = || i.to_vec();
         let at = i[axis].clone();
         let start = starts.at([i[0].clone()]);
         let zero = Expr::constant(0.0, rows.dtype);
