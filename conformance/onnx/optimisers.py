@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Whether `tilewright verify` decides what ONNX Runtime's optimiser made of a model.
+"""Whether `tilewright verify` decides what optimisers of others made of a model, and finds wrong rewrites.
 
-    optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS]
+    optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS] [--faults N]
 
-Each model goes through the levels basic, extended and all; the saved result is compared with the
-model. Floats are compared as they are computed, so that a fusion which rounds in another way differs;
-the first level must be equal where it folds no numbers of the model into others. Then wrong fusions are made on purpose, which must be found: swapped operands, a wrong
-axis, a dropped scale, a transposed square, a pad that is off by one. A wrong model that is called equal is a failure.
+Twenty models go through ONNX Runtime's levels basic, extended and all, and through `onnxsim` and `onnxoptimizer` where
+these are installed; the saved result is compared with the model, with floats as they are computed first, and where
+that is no yes, as real numbers (`--real`): an optimiser may round in another way.
+
+Then wrong rewrites are made, from a seed: swapped operands, a wrong axis, a dropped scale or bias, a transposed square, pads
+that are off by one, another epsilon. Each changes what ONNX Runtime computes, and must be found. One that is called
+equal is a failure, as is a model of which an optimiser's result is said to differ in the reals.
 """
 
 import argparse
+import collections
+import copy
 import subprocess
 import sys
 import tempfile
@@ -23,128 +28,27 @@ environment.enter()
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx import helper, numpy_helper  # noqa: E402
+from rewritten import MODELS  # noqa: E402
 
 LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
-# Models in which the first level changes the graph only, and no weights.
-EQUAL = {"chain", "bert", "block", "squeezenet"}
+LIGHT = ["squeezenet", "resnet50", "shufflenet", "densenet121", "inception_v1", "inception_v2"]
 ANSWERS = {0: "equal", 1: "differ", 2: "refused", 3: "undecided"}
-
-
-class Build:
-    """A model that is made node by node, with seeded weights."""
-
-    def __init__(self, seed=1):
-        self.random = np.random.default_rng(seed)
-        self.nodes, self.weights, self.count = [], [], 0
-
-    def weight(self, *shape, scale=0.3):
-        self.count += 1
-        value = (self.random.standard_normal(shape) * scale).astype(np.float32)
-        self.weights.append(numpy_helper.from_array(value, f"w{self.count}"))
-        return f"w{self.count}"
-
-    def constant(self, value, dtype=np.float32):
-        self.count += 1
-        self.weights.append(numpy_helper.from_array(np.asarray(value, dtype), f"w{self.count}"))
-        return f"w{self.count}"
-
-    def op(self, kind, *inputs, **attributes):
-        self.count += 1
-        self.nodes.append(helper.make_node(kind, list(inputs), [f"v{self.count}"], **attributes))
-        return f"v{self.count}"
-
-    def model(self, inputs, output, shape):
-        info = helper.make_tensor_value_info
-        graph = helper.make_graph(
-            self.nodes,
-            "main",
-            [info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
-            [info(output, TensorProto.FLOAT, shape)],
-            self.weights,
-        )
-        opset = [helper.make_opsetid("", 17)]
-        return helper.make_model(graph, opset_imports=opset, ir_version=8)
-
-
-def chain(n=97, products=8):
-    """Products of squares, each of the result before it and a weight."""
-    b = Build()
-    x = "x"
-    for _ in range(products):
-        x = b.op("MatMul", x, b.weight(n, n, scale=n**-0.5))
-    return b.model({"x": [n, n]}, x, [n, n])
-
-
-def bert(layers=2, words=12, width=32, heads=4):
-    """The encoder of BERT: attention, feed-forward with GELU, layer normalisation."""
-    b = Build()
-    x = "x"
-    head = width // heads
-    split = b.constant([1, words, heads, head], np.int64)
-    whole = b.constant([1, words, width], np.int64)
-    for _ in range(layers):
-        def linear(of, n, m):
-            return b.op("Add", b.op("MatMul", of, b.weight(n, m, scale=n**-0.5)), b.weight(m))
-
-        def parts(of, perm):
-            return b.op("Transpose", b.op("Reshape", of, split), perm=perm)
-
-        query, key = (linear(x, width, width) for _ in range(2))
-        value = linear(x, width, width)
-        query, key = parts(query, [0, 2, 1, 3]), parts(key, [0, 2, 3, 1])
-        value = parts(value, [0, 2, 1, 3])
-        scores = b.op("Div", b.op("MatMul", query, key), b.constant(head**0.5))
-        mixed = b.op("MatMul", b.op("Softmax", scores, axis=-1), value)
-        mixed = b.op("Reshape", b.op("Transpose", mixed, perm=[0, 2, 1, 3]), whole)
-        x = b.op("Add", linear(mixed, width, width), x)
-        x = b.op("LayerNormalization", x, b.weight(width), b.weight(width), axis=-1)
-        inner = linear(x, width, 4 * width)
-        scaled = b.op("Div", inner, b.constant(2**0.5))
-        gelu = b.op("Mul", inner, b.op("Add", b.op("Erf", scaled), b.constant(1.0)))
-        gelu = b.op("Mul", gelu, b.constant(0.5))
-        x = b.op("Add", linear(gelu, 4 * width, width), x)
-        x = b.op("LayerNormalization", x, b.weight(width), b.weight(width), axis=-1)
-    return b.model({"x": [1, words, width]}, x, [1, words, width])
-
-
-def block(pads=(1, 1, 1, 1), swapped=False, axis=1, scale=0.5, transposed=False, fused=False):
-    """A small block; its arguments are what a wrong fusion gets wrong."""
-    b = Build()
-    conv = b.weight(6, 5, 3, 3)
-    x = b.op("Conv", "x", conv, b.weight(6), pads=list(pads), kernel_shape=[3, 3])
-    x = b.op("Relu", x)
-    rows = b.op("Reshape", x, b.constant([6, 49], np.int64))
-    square = b.op("MatMul", rows, b.weight(49, 6))
-    if fused:
-        square = b.op("Transpose", b.op("Transpose", square, perm=[1, 0]), perm=[1, 0])
-    if transposed:
-        square = b.op("Transpose", square, perm=[1, 0])
-    square = b.op("Mul", square, b.constant(scale))
-    weight = b.weight(6, 6)
-    pair = (weight, square) if swapped else (square, weight)
-    y = b.op("Sub", b.op("MatMul", *pair), b.weight(6, 6))
-    y = b.op("Softmax", y, axis=axis)
-    return b.model({"x": [1, 5, 7, 7]}, y, [6, 6])
-
-
-WRONG = {
-    "swapped operands": {"swapped": True},
-    "wrong axis": {"axis": 0},
-    "another scale": {"scale": 0.25},
-    "transposed square": {"transposed": True},
-    "pads off by one": {"pads": (0, 0, 2, 2)},
-    "pads off in one axis": {"pads": (1, 0, 1, 2)},
-}
 
 
 def light(name):
     folder = Path(onnx.__file__).parent / "backend/test/data/light"
     return onnx.load(folder / f"light_{name}.onnx")
+
+
+def models():
+    yield from MODELS.items()
+    for name in LIGHT:
+        yield name, lambda name=name: light(name)
 
 
 def optimised(source, level, target):
@@ -155,11 +59,32 @@ def optimised(source, level, target):
     onnxruntime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
 
 
-def verify(program, a, b, timeout):
+def by_onnxsim(source, target):
+    import onnxsim
+
+    made, _ = onnxsim.simplify(onnx.load(source))
+    onnx.save(made, target)
+
+
+def by_onnxoptimizer(source, target):
+    import onnxoptimizer
+
+    onnx.save(onnxoptimizer.optimize(onnx.load(source)), target)
+
+
+def optimisers():
+    """Each with its name."""
+    for level in LEVELS:
+        yield level, lambda source, target, level=level: optimised(source, level, target)
+    yield "onnxsim", by_onnxsim
+    yield "optimizer", by_onnxoptimizer
+
+
+def verify(program, a, b, timeout, real=False):
     """The answer, how long it took, and what was said."""
     start = time.monotonic()
     try:
-        command = [program, "verify", str(a), str(b)]
+        command = [program, "verify", str(a), str(b)] + ["--real"] * real
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return "no answer", timeout, ""
@@ -168,49 +93,200 @@ def verify(program, a, b, timeout):
     return answer, time.monotonic() - start, said[0] if said else ""
 
 
+class Faults:
+    """Wrong rewrites of models, from a seed."""
+
+    KINDS = ["swapped operands", "wrong axis", "dropped scale", "dropped bias", "transposed square", "pads off by one", "other epsilon"]
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def make(self, model, kind):
+        """A model with one fault of a kind, and where; `None` where it has no place for that."""
+        model = copy.deepcopy(model)
+        graph = model.graph
+        constants = {t.name: t for t in graph.initializer}
+        places = list(getattr(self, kind.replace(" ", "_"))(graph, constants))
+        if not places:
+            return None
+        node, change = places[self.random.integers(len(places))]
+        change()
+        return model, f"{node.op_type} {node.output[0]}"
+
+    def swapped_operands(self, graph, constants):
+        for node in graph.node:
+            if node.op_type in ("MatMul", "Sub", "Div", "Concat") and len(node.input) >= 2:
+                def swap(node=node):
+                    node.input[0], node.input[1] = node.input[1], node.input[0]
+                yield node, swap
+
+    def wrong_axis(self, graph, constants):
+        for node in graph.node:
+            for a in node.attribute:
+                if a.name == "axis" and node.op_type in ("Softmax", "Concat", "Gather"):
+                    def turn(a=a):
+                        a.i = 0 if a.i in (1, -1, 3) else 1
+                    yield node, turn
+                if a.name == "perm" and len(a.ints) > 2:
+                    def swap(a=a):
+                        a.ints[1], a.ints[2] = a.ints[2], a.ints[1]
+                    yield node, swap
+
+    def bypassed(self, graph, constants, kinds):
+        for node in graph.node:
+            if node.op_type not in kinds:
+                continue
+            other = [name for name in node.input if name not in constants]
+            if len(other) != 1:
+                continue
+
+            def bypass(node=node, other=other):
+                for reader in graph.node:
+                    for k, name in enumerate(reader.input):
+                        if name == node.output[0]:
+                            reader.input[k] = other[0]
+            if node.output[0] not in [o.name for o in graph.output]:
+                yield node, bypass
+
+    def dropped_scale(self, graph, constants):
+        yield from self.bypassed(graph, constants, ("Mul", "Div"))
+
+    def dropped_bias(self, graph, constants):
+        yield from self.bypassed(graph, constants, ("Add",))
+        for node in graph.node:
+            if node.op_type in ("Conv", "Gemm") and len(node.input) == 3:
+                yield node, lambda node=node: node.input.pop()
+
+    def transposed_square(self, graph, constants):
+        for node in graph.node:
+            for name in node.input:
+                t = constants.get(name)
+                if t is not None and len(t.dims) >= 2 and t.dims[-1] == t.dims[-2] > 1 or t is not None and len(t.dims) == 4 and t.dims[0] == t.dims[1] > 1:
+                    def turn(t=t):
+                        value = numpy_helper.to_array(t)
+                        axes = (0, 1) if len(t.dims) == 4 and t.dims[0] == t.dims[1] else (-1, -2)
+                        t.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(np.swapaxes(value, *axes)), t.name))
+                    yield node, turn
+
+    def pads_off_by_one(self, graph, constants):
+        for node in graph.node:
+            for a in node.attribute:
+                if a.name == "pads" and len(a.ints) == 4 and a.ints[0] > 0:
+                    def move(a=a):
+                        a.ints[0], a.ints[2] = a.ints[0] - 1, a.ints[2] + 1
+                    yield node, move
+
+    def other_epsilon(self, graph, constants):
+        for node in graph.node:
+            for a in node.attribute:
+                if a.name == "epsilon":
+                    def grow(a=a):
+                        a.f = 0.05
+                    yield node, grow
+
+
+def results(model, feeds):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def is_fault(right, wrong):
+    """Whether a changed model still runs, and gives something else."""
+    random = np.random.default_rng(7)
+    feeds = {}
+    for port in right.graph.input:
+        shape = [d.dim_value or 5 for d in port.type.tensor_type.shape.dim]
+        feeds[port.name] = random.standard_normal(shape).astype(np.float32)
+    try:
+        pairs = list(zip(results(right, feeds), results(wrong, feeds)))
+    except Exception:  # noqa: BLE001 - what the fault makes of the model is no model
+        return False
+    if any(x.shape != y.shape for x, y in pairs):
+        return False
+    return any(np.abs(x - y).max() > 1e-3 * np.abs(x).max() for x, y in pairs)
+
+
+def compare_optimised(arguments, program, folder):
+    """Compares all models with what optimisers make of them: counts of answers, and failures."""
+    counts, failures, why = collections.Counter(), 0, collections.Counter()
+    for name, make in models():
+        if arguments.only not in name:
+            continue
+        source = folder / f"{name}.onnx"
+        onnx.save(make(), source)
+        for level, optimise in optimisers():
+            target = folder / f"{name}_{level}.onnx"
+            try:
+                optimise(source, target)
+            except ImportError:
+                continue
+            except Exception as error:  # noqa: BLE001 - some optimisers fail on some models
+                print(f"{name:12} {level:9} {str(error).splitlines()[0][:120] if str(error) else type(error).__name__}")
+                continue
+            answer, seconds, said = verify(program, source, target, arguments.timeout)
+            if answer not in ("equal", "refused"):
+                first, at_first = answer, said
+                answer, more, said = verify(program, source, target, arguments.timeout, real=True)
+                seconds += more
+                failures += answer == "differ"
+                answer = "real" if answer == "equal" else answer
+                if answer == "undecided" and first == "differ":
+                    answer, said = "rounded", at_first
+            counts[(level, answer)] += 1
+            if answer not in ("equal", "real"):
+                why[said.split("undecided: ")[-1][:70]] += 1
+            print(f"{name:12} {level:9} {answer:10} {seconds:6.1f} s  {said[:200]}", flush=True)
+    kinds = ["equal", "real", "rounded", "differ", "undecided", "refused", "no answer"]
+    print(f"\n{'':9} " + " ".join(f"{kind:>9}" for kind in kinds))
+    for level, _ in optimisers():
+        print(f"{level:9} " + " ".join(f"{counts[(level, kind)]:9}" for kind in kinds))
+    decided = sum(n for (_, kind), n in counts.items() if kind in ("equal", "real"))
+    print(f"decided {decided} of {sum(counts.values())}\n")
+    return failures
+
+
+def find_faults(arguments, program, folder):
+    """Makes wrong rewrites, and has them found: failures."""
+    found, missed, failures, seed = 0, 0, 0, 0
+    names = list(MODELS)
+    while found + missed + failures < arguments.faults and seed < 40 * arguments.faults:
+        seed += 1
+        name, kind = names[seed % len(names)], Faults.KINDS[(seed // len(names)) % len(Faults.KINDS)]
+        if arguments.only not in name:
+            continue
+        right = MODELS[name]()
+        made = Faults(seed).make(right, kind)
+        if made is None or not is_fault(right, made[0]):
+            continue
+        wrong, where = made
+        paths = [folder / "right.onnx", folder / "wrong.onnx"]
+        onnx.save(right, paths[0])
+        onnx.save(wrong, paths[1])
+        for real in (False, True):
+            answer, seconds, said = verify(program, *paths, arguments.timeout, real)
+            found += answer == "differ" and real
+            missed += answer not in ("differ", "equal") and real
+            failures += answer == "equal"
+            way = "--real" if real else ""
+            print(f"{seed:4} {name:12} {kind:18} {where[:24]:24} {way:6} {answer:10} {seconds:5.1f} s  {said[:120]}", flush=True)
+    print(f"wrong rewrites: {found} found, {missed} not found, {failures} called equal")
+    return failures + missed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--binary")
     parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument("--faults", type=int, default=50)
     arguments = parser.parse_args()
     program = arguments.binary or environment.binary()
-    models = {
-        "chain": chain,
-        "bert": bert,
-        "block": block,
-        "squeezenet": lambda: light("squeezenet"),
-        "resnet50": lambda: light("resnet50"),
-        "shufflenet": lambda: light("shufflenet"),
-    }
-    failures = 0
     with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
-        for name, make in models.items():
-            if arguments.only not in name:
-                continue
-            source = folder / f"{name}.onnx"
-            onnx.save(make(), source)
-            for level in LEVELS:
-                target = folder / f"{name}_{level}.onnx"
-                optimised(source, level, target)
-                answer, seconds, said = verify(program, source, target, arguments.timeout)
-                print(f"{name:12} {level:9} {answer:10} {seconds:6.1f} s  {said}", flush=True)
-                failures += level == "basic" and name in EQUAL and answer != "equal"
-        if arguments.only in "wrong":
-            right = folder / "right.onnx"
-            onnx.save(block(), right)
-            same = folder / "same.onnx"
-            onnx.save(block(fused=True), same)
-            answer, seconds, said = verify(program, right, same, arguments.timeout)
-            print(f"{'transposes that cancel':22} {answer:10} {seconds:6.1f} s  {said}")
-            failures += answer != "equal"
-            for what, change in WRONG.items():
-                wrong = folder / "wrong.onnx"
-                onnx.save(block(**change), wrong)
-                answer, seconds, said = verify(program, right, wrong, arguments.timeout)
-                print(f"{what:22} {answer:10} {seconds:6.1f} s  {said}", flush=True)
-                failures += answer != "differ"
+        failures = compare_optimised(arguments, program, Path(folder))
+        failures += find_faults(arguments, program, Path(folder))
     return 1 if failures else 0
 
 

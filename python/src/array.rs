@@ -115,6 +115,26 @@ fn of_numpy(array: &Bound<'_, PyUntypedArray>, what: &str) -> Result<Tensor> {
     }
 }
 
+/// The memory of an array that a run may write an output into; `None` where that is not a plain one of NumPy.
+pub fn written(obj: &Bound<'_, PyAny>) -> Option<Tensor> {
+    let array = obj.cast::<PyUntypedArray>().ok()?;
+    let descr = array.dtype();
+    let dtype = dtype_of(&descr, "the array").ok()?;
+    // SAFETY: the array is alive, and its fields are what NumPy says they are.
+    let (data, flags) = unsafe {
+        let fields = array.as_array_ptr();
+        ((*fields).data.cast::<u8>(), (*fields).flags)
+    };
+    let is_plain = array.is_c_contiguous()
+        && flags & numpy::npyffi::NPY_ARRAY_WRITEABLE != 0
+        && descr.is_native_byteorder() != Some(false)
+        && data.addr().is_multiple_of(dtype.bytes());
+    let start = NonNull::new(data).filter(|_| is_plain)?;
+    let owner = Arc::new(array.clone().into_any().unbind());
+    // SAFETY: as in `of_numpy`; who gives an array for an output leaves it alone while it is written.
+    unsafe { Tensor::from_foreign_mut(dtype, array.shape(), start, owner) }.ok()
+}
+
 /// The descriptor of an element type.
 pub fn descriptor<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyArrayDescr>> {
     static BFLOAT16: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use tilewright_driver::Error;
 use tilewright_driver::saved;
+use tilewright_driver::{Error, Tensor};
 use tilewright_ir as ir;
 use tilewright_ir::list::Item;
 use tilewright_runtime::OpenPort;
+use tilewright_runtime::plan::Shared;
 use tilewright_runtime::pool::cores;
 
 use crate::error::{Result, closed};
@@ -80,6 +81,21 @@ fn named<'a>(ports: &'a [OpenPort], name: &str) -> tilewright_driver::Result<&'a
     })
 }
 
+/// Whether the memory for an output is that of nothing else, but of the input that it may share it with.
+fn is_apart(k: usize, given: &[Option<Tensor>], inputs: &[Tensor], shared: &[Shared]) -> bool {
+    let Some(own) = given[k].as_ref().map(|t| t.bytes().as_ptr_range()) else { return false };
+    let meets = |t: &Tensor| {
+        let other = t.bytes().as_ptr_range();
+        own.start < other.end && other.start < own.end
+    };
+    let of_input = |(i, t): (usize, &Tensor)| {
+        let may = shared.contains(&Shared { input: i, output: k });
+        !meets(t) || may && t.bytes().as_ptr_range() == own
+    };
+    inputs.iter().enumerate().all(of_input)
+        && given.iter().enumerate().all(|(j, t)| j == k || !t.as_ref().is_some_and(meets))
+}
+
 impl Executable {
     pub fn of(executable: tilewright_driver::Executable) -> Executable {
         Executable { running: Mutex::new(Some(Arc::new(executable))) }
@@ -127,6 +143,37 @@ impl Executable {
             }
         })?;
         result(py, outputs)
+    }
+
+    /// Runs on arrays by position and by name, and writes the outputs, where it can, into the arrays that are
+    /// given for them. Gives for each output `None` where it did, else its value.
+    fn run_into<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+        outs: Vec<Option<Bound<'py, PyAny>>>,
+    ) -> Result<Vec<Option<Bound<'py, PyAny>>>> {
+        let executable = self.get()?;
+        let inputs = array::inputs(executable.inputs(), args, Some(kwargs))?;
+        if executable.outputs().iter().any(OpenPort::is_item) {
+            let items = py.detach(|| executable.run_items(&inputs))?;
+            return items.into_iter().map(|item| value(py, item).map(Some)).collect();
+        }
+        let mut given: Vec<Option<Tensor>> =
+            outs.iter().map(|out| out.as_ref().and_then(array::written)).collect();
+        let shared: Vec<Shared> = executable.version(&inputs).shared().collect();
+        let alone: Vec<bool> =
+            (0..given.len()).map(|k| is_apart(k, &given, &inputs, &shared)).collect();
+        given.iter_mut().zip(alone).filter(|(_, alone)| !alone).for_each(|(t, _)| *t = None);
+        let places: Vec<Option<*const u8>> =
+            given.iter().map(|t| t.as_ref().map(|t| t.bytes().as_ptr())).collect();
+        let outputs = py.detach(|| executable.run_taking(inputs, given))?;
+        let outputs = outputs.into_iter().enumerate().map(|(k, t)| {
+            let is_there = places.get(k).is_some_and(|p| *p == Some(t.bytes().as_ptr()));
+            if is_there { Ok(None) } else { array::array(py, t).map(Some) }
+        });
+        outputs.collect()
     }
 
     /// Runs some times, and adds up what each step takes: the name of its function and the seconds of

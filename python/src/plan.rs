@@ -24,10 +24,11 @@ pub fn verify_modules(
     a: &Module,
     b: &Module,
     dims: Extents,
-    reassociate: bool,
+    orders: (bool, bool),
     steps: Option<u64>,
 ) -> Result<(&'static str, String, Vec<String>, Option<Witness>)> {
-    let mut options = VerifyOptions { reassociate, ..VerifyOptions::default() };
+    let (reassociate, reals) = orders;
+    let mut options = VerifyOptions { reassociate, reals, ..VerifyOptions::default() };
     options.steps = steps.unwrap_or(options.steps);
     let (a, b) = (a.get(py)?.clone(), b.get(py)?.clone());
     let given = extents(dims)?;

@@ -92,6 +92,9 @@ class Module:
 @final
 class Executable:
     def run(self, *args: Any, **kwargs: Any) -> Any: ...
+    def run_into(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], outs: Sequence[Any | None]
+    ) -> list[Any | None]: ...
     def profile(
         self, repeat: int, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> list[tuple[str, float]]: ...
@@ -174,7 +177,7 @@ _Open = tuple[int, str, str]
 _Witness = tuple[str, list[str], list[str], list[tuple[str, str]]]
 
 def verify_modules(
-    a: Module, b: Module, dims: Mapping[str, int | tuple[int, int]], reassociate: bool, steps: int | None
+    a: Module, b: Module, dims: Mapping[str, int | tuple[int, int]], orders: tuple[bool, bool], steps: int | None
 ) -> tuple[str, str, list[str], _Witness | None]: ...
 def plan_layouts(module: Module, threads: int, cpu: str | None, io_layout: str) -> tuple[Plan, list[Error]]: ...
 

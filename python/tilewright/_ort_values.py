@@ -312,11 +312,11 @@ class IOBinding:
         self._results.clear()
 
     def _run(self, run: Any) -> None:
-        """Runs with a function that takes names of outputs and a feed."""
+        """Runs with a function that takes names of outputs, a feed, and memory for outputs by name."""
         if not self._outputs:
             raise RuntimeError("Error in execution: At least one output should be requested.")
         names = list(self._outputs)
-        results = dict(zip(names, run(names, self._inputs)))
+        results = dict(zip(names, run(names, self._inputs, self._outputs)))
         for name, result in results.items():
             memory = self._outputs[name]
             if memory is None:
@@ -329,6 +329,6 @@ class IOBinding:
         self._results = {}
         for name, result in results.items():
             memory = self._outputs[name]
-            if memory is not None:
+            if memory is not None and result is not memory:
                 np.copyto(memory, result)
             self._results[name] = OrtValue(result if memory is None else memory)

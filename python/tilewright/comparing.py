@@ -69,6 +69,7 @@ def verify(
     *,
     dims: Dims = None,
     reassociate: bool = False,
+    real: bool = False,
     steps: int | None = None,
 ) -> Verified:
     """Decides whether two modules compute the same outputs for every input.
@@ -82,6 +83,8 @@ def verify(
         b: Another one.
         dims: Sizes that both leave open, or their ranges, for which the answer is to hold.
         reassociate: Whether sums and products of floats count as equal in any order.
+        real: Whether floats count as real numbers where models are compared call by call: also divisions by constants
+            as products, and constants that were rounded differently as one.
         steps: Gives up after so many expressions and statements.
 
     Raises:
@@ -102,4 +105,4 @@ def verify(
     ('differ', 'B[0]')
     """
     given = sizes(dims, None, None)[0] or {}
-    return Verified(_native.verify_modules(a._raw, b._raw, given, reassociate, steps))
+    return Verified(_native.verify_modules(a._raw, b._raw, given, (reassociate, real), steps))

@@ -113,7 +113,9 @@ class Executable:
         Args:
             *args: Inputs by position.
             out: Arrays that the outputs are written into, which are then the result: one for each output,
-                of its type and shape. (An input of this name goes by position.)
+                of its type and shape. (An input of this name goes by position.) The array of an output that is
+                an input with some cells changed, as a cache to which rows are appended, may be that of the
+                input: then nothing of it is copied.
             **kwargs: Inputs by name.
 
         Raises:
@@ -127,15 +129,29 @@ class Executable:
         if len(buffers) != len(names):
             raise InputError(f"{len(buffers)} arrays were given for {len(names)} outputs: {', '.join(names)}")
         memories = [_writable(buffer, name) for buffer, name in zip(buffers, names)]
-        results = self._run_sized(args, kwargs)
-        listed = results if isinstance(results, tuple) else (results,)
-        for memory, result, name in zip(memories, listed, names):
+        made = list(zip(memories, self._run_into(args, kwargs, memories), names))
+        for memory, result, name in made:
+            if result is None:
+                continue
             if memory.shape != result.shape or memory.dtype != result.dtype:
                 given, made = (f"{x.dtype}{list(x.shape)}" for x in (memory, result))
                 raise InputError(f"the array for output `{name}` is {given}, and the output is {made}")
-        for memory, result in zip(memories, listed):
-            np.copyto(memory, result)
+        for memory, result, _ in made:
+            if result is not None:
+                np.copyto(memory, result)
         return out
+
+    def _run_into(
+        self, args: Sequence[Array], kwargs: Mapping[str, Array], outs: Sequence[Array | None]
+    ) -> list[Any | None]:
+        """Runs it, and writes outputs into arrays where it can: gives ``None`` for these, else the value."""
+        try:
+            return self._raw.run_into(tuple(args), dict(kwargs), outs)
+        except (InputError, ExecutionError):
+            version = self._for_sizes({**dict(zip(self.input_names, args)), **kwargs})
+            if version is None:
+                raise
+        return version._run_into(args, kwargs, outs)
 
     def _run_sized(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Any:
         """Runs it; sizes at which the open program cannot run have a version of their own."""

@@ -369,6 +369,16 @@ class InferenceSession:
             tilewright.InputError: for inputs that do not fit, and outputs that there are not.
             tilewright.ExecutionError: if the run was told to end.
         """
+        return self._run_into(output_names, input_feed, run_options, {})
+
+    def _run_into(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Array],
+        run_options: RunOptions | None,
+        memories: Mapping[str, Array | None],
+    ) -> list[Any]:
+        """Runs it, and writes outputs into the arrays of their names where it can."""
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"run_options is a RunOptions, not {type(run_options).__name__}")
         if run_options is not None and run_options.terminate:
@@ -385,10 +395,11 @@ class InferenceSession:
         taken = set(executable.input_names)
         given = {name: x for name, x in feed.items() if name in taken}
         start = time.perf_counter_ns()
-        made = executable(**given)
+        outs = [memories.get(name) for name in executable.output_names]
+        made = executable._run_into((), given, outs)
         if self._events is not None:
             self._measured(executable, given, time.perf_counter_ns() - start)
-        listed = made if isinstance(made, tuple) else (made,)
+        listed = [out if result is None else result for out, result in zip(outs, made)]
         arrays = dict(zip(executable.output_names, listed))
         return [feeds.value(arrays, name) for name in output_names or names]
 
@@ -446,7 +457,7 @@ class InferenceSession:
         """
         if iobinding._session is not self:
             raise ValueError("IOBinding must be used with the session that created it.")
-        iobinding._run(lambda names, feed: self.run(names, feed, run_options))
+        iobinding._run(lambda names, feed, outs: self._run_into(names, feed, run_options, outs))
 
     def _measured(self, executable: Executable, given: Mapping[str, Any], duration: int) -> None:
         """Keeps how long a run took, and how long its steps take."""

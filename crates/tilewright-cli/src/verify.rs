@@ -28,6 +28,10 @@ pub struct Arguments {
     /// Sums and products of floats count as equal in any order.
     #[arg(long)]
     reassociate: bool,
+    /// Floats count as real numbers where models are compared call by call: sums and products in any order, divisions by
+    /// constants as products, and constants that were rounded differently as one. Says by how much they differ.
+    #[arg(long)]
+    real: bool,
     /// A size that the modules leave open, or its range (`n=1..64`, both ends included), for all sizes
     /// of which the proof is to hold; may be given several times.
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = extent)]
@@ -39,8 +43,8 @@ pub struct Arguments {
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let (a, b) = (read_module(&arguments.a)?, read_module(&arguments.b)?);
-    let mut options =
-        VerifyOptions { reassociate: arguments.reassociate, ..VerifyOptions::default() };
+    let Arguments { reassociate, real: reals, .. } = *arguments;
+    let mut options = VerifyOptions { reassociate, reals, ..VerifyOptions::default() };
     options.steps = arguments.steps.unwrap_or(options.steps);
     let given = sizes(&arguments.dims)?;
     let verified = verify::verify(&a, &b, &given, &options)?;

@@ -16,7 +16,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
-use tilewright_runtime::plan::ArgSource;
+use tilewright_runtime::plan::{ArgSource, Shared};
 use tilewright_runtime::{MemoryPlan, OpenPort, Port, SizedPlan, Slot};
 use tilewright_target::Target;
 
@@ -90,6 +90,14 @@ impl Planned {
         }
     }
 
+    /// Inputs and outputs that may be the same memory.
+    pub(crate) fn shared(&self) -> Vec<Shared> {
+        match self {
+            Planned::Fixed(plan) => plan.steps.iter().filter_map(|s| s.unless_shared).collect(),
+            Planned::Open(plan, _) => plan.shared().collect(),
+        }
+    }
+
     /// Inputs and outputs.
     pub(crate) fn ports(&self) -> (Vec<OpenPort>, Vec<OpenPort>) {
         match self {
@@ -112,7 +120,7 @@ impl Planned {
         let start = Number::Known(0);
         match self {
             Planned::Fixed(plan) => calls(
-                plan.steps.iter().map(|s| (&s.func, &s.args[..])),
+                plan.steps.iter().map(|s| (&s.func, &s.args[..], s.unless_shared)),
                 |n| if plan.steps[n].idle { Idle::Always } else { Idle::Never },
                 |slot| match *slot {
                     Slot::Input(i) => table_argument("inputs", i, start, inputs),
@@ -132,7 +140,7 @@ impl Planned {
                 },
             ),
             Planned::Open(plan, shapes) => calls(
-                plan.steps.iter().map(|s| (&s.func, &s.args[..])),
+                plan.steps.iter().map(|s| (&s.func, &s.args[..], s.unless_shared)),
                 |n| shapes.idle(n).map_or(Idle::Never, Idle::Heap),
                 |place| match *place {
                     ArgSource::Input(i) => table_argument("inputs", i, start, inputs),
@@ -167,18 +175,18 @@ fn table_argument(name: &'static str, i: usize, at: Number, count: usize) -> Opt
 
 /// Steps with their arguments; those for which there is none are an error.
 fn calls<'a, A: fmt::Debug + 'a>(
-    steps: impl Iterator<Item = (&'a Arc<str>, &'a [A])>,
+    steps: impl Iterator<Item = (&'a Arc<str>, &'a [A], Option<Shared>)>,
     idle: impl Fn(usize) -> Idle,
     argument: impl Fn(&A) -> Option<Argument>,
 ) -> Result<Vec<Call<'a>>> {
     steps
         .enumerate()
-        .map(|(n, (func, args))| {
+        .map(|(n, (func, args, unless_shared))| {
             let idle = idle(n);
             let args = args.iter().map(|a| {
                 argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")))
             });
-            Ok(Call { func, idle, args: args.collect::<Result<_>>()? })
+            Ok(Call { func, idle, unless_shared, args: args.collect::<Result<_>>()? })
         })
         .collect()
 }
@@ -188,6 +196,8 @@ pub(crate) struct Call<'a> {
     pub func: &'a Arc<str>,
     pub args: Vec<Argument>,
     pub idle: Idle,
+    /// As [`Step::unless_shared`](tilewright_runtime::Step::unless_shared).
+    pub unless_shared: Option<Shared>,
 }
 
 /// Whether a step is left out, because all of its results are empty.
@@ -321,6 +331,12 @@ fn function(prefix: &str, plan: &Planned, visibility: Visibility) -> Result<Stri
                 let _ = writeln!(out, "call{n}:");
             }
         }
+        if let Some(Shared { input, output }) = step.unless_shared {
+            let pair = format!("%inputs.{input}, %outputs.{output}");
+            let _ = writeln!(out, "  %shared.{n} = icmp eq ptr {pair}");
+            let _ = writeln!(out, "  br i1 %shared.{n}, label %step{n}, label %apart{n}");
+            let _ = writeln!(out, "apart{n}:");
+        }
         for (k, argument) in step.args.iter().enumerate() {
             let number = |out: &mut String, number: &Number| match *number {
                 Number::Known(value) => value.to_string(),
@@ -374,7 +390,7 @@ mod tests {
         Planned::Fixed(SizedPlan {
             inputs: vec![tensor_port("x")],
             outputs: vec![tensor_port("y")],
-            steps: vec![Step { func: "f".into(), args, idle: false }],
+            steps: vec![Step { func: "f".into(), args, idle: false, unless_shared: None }],
             arena_bytes: 64,
             ..SizedPlan::default()
         })
@@ -395,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_plan_without_end_is_refused() {
-        let step = Step { func: "f".into(), args: Vec::new(), idle: false };
+        let step = Step { func: "f".into(), args: Vec::new(), idle: false, unless_shared: None };
         let endless =
             SizedPlan { steps: vec![step; i32::MAX as usize / STEP + 1], ..SizedPlan::default() };
         let error = function("m", &Planned::Fixed(endless), Visibility::Default);

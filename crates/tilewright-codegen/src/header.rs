@@ -113,7 +113,7 @@ pub fn library(
         )
     };
     let (shapes, heap) = sized(plan, name, "int", "");
-    let filled = filled(plan, name);
+    let filled = filled(plan, name) + &shared(plan, versions);
     let _ = write!(
         out,
         "/* Result where there was no memory for intermediate results. */
@@ -250,7 +250,7 @@ pub fn object(plan: &Planned, name: &str) -> Result<String> {
     let arena = arena(plan, &upper);
     let context = format!("const {name}_context *context, ");
     let (shapes, heap) = sized(plan, name, "int32_t", &context);
-    let filled = filled(plan, name);
+    let filled = filled(plan, name) + &shared(plan, &[]);
     let _ = write!(
         out,
         "
@@ -341,6 +341,20 @@ fn filled(plan: &Planned, name: &str) -> String {
     plan.shapes()
         .map(|_| format!(" `shapes` is what {name}_shapes has filled;\n   it may serve many runs."))
         .unwrap_or_default()
+}
+
+/// Which outputs may be inputs. Versions say nothing of theirs.
+fn shared(plan: &Planned, versions: &[Version]) -> String {
+    let all = if versions.is_empty() { plan.shared() } else { Vec::new() };
+    let pairs: Vec<String> = all
+        .iter()
+        .map(|shared| format!("`outputs[{}]` may be `inputs[{}]`", shared.output, shared.input))
+        .collect();
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let pairs = pairs.join(",\n   ");
+    format!(" But\n   {pairs}: then what stays the same there is not copied.")
 }
 
 /// The head of a header: sizes and inputs.

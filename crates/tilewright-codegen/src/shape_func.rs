@@ -408,6 +408,7 @@ mod tests {
             args: args.to_vec(),
             results: 0..0,
             takes_empty: false,
+            unless_shared: None,
         }
     }
 

@@ -12,21 +12,28 @@
 //! and axes that were merged are found; a group that is proved equal takes the class of the other
 //! one, and what follows is compared by calls again.
 //!
+//! With floats as real numbers ([`reals`](crate::reals)) constants may differ by how they were rounded, and groups
+//! by the order of sums and products.
+//!
 //! A yes is a proof for all data and all sizes. The other answer says which results are left.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_analysis::equivalence::{by_flow, equivalent};
+use tilewright_graph::legalize::copy_func;
 use tilewright_graph::merge::{Member, Source, merge};
 use tilewright_graph::normal::{normalize, results, var};
 use tilewright_ir::equal::{self, Equality};
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
     DType, Function, GraphExpr, GraphType, Module, Result, Stmt, StmtKind, Tensor, TensorFunc,
-    Visit,
+    Visit, dim,
 };
 use tilewright_verify::{Verdict, VerifyOptions};
+
+use crate::folded::folded;
+use crate::reals::{equal_in_reals, rounding_of};
 
 /// Most calls of a group.
 const GROUP: usize = 24;
@@ -39,14 +46,15 @@ const STEPS: u64 = 400_000;
 const TERMS: usize = 1 << 17;
 
 /// The answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Congruence {
     /// All results are equal: the number of calls, and how many of them are the results of groups that were
-    /// compared.
-    Equal { calls: usize, groups: usize },
+    /// compared; and with floats as real numbers, by how much constants differ at most that count as one, as a
+    /// part of the larger one.
+    Equal { calls: usize, groups: usize, rounding: Option<f64> },
     /// These results could not be shown equal; and how often both graphs together store an element, at least, as
-    /// far as sizes are known.
-    Open { results: Vec<usize>, stores: u64 },
+    /// far as sizes are known; and the first call of the second graph that equals none of the first.
+    Open { results: Vec<usize>, stores: u64, unlike: Option<String> },
 }
 
 /// Compares graph functions of two modules; `None` where one of them is no graph function, or they
@@ -56,7 +64,9 @@ pub(crate) fn compare(
     b: (&Module, &str),
     options: &VerifyOptions,
 ) -> Result<Option<Congruence>> {
-    let (Some(first), Some(second)) = (Graph::new(a.0, a.1), Graph::new(b.0, b.1)) else {
+    let reals = options.reals;
+    let (Some(first), Some(second)) = (Graph::new(a.0, a.1, reals), Graph::new(b.0, b.1, reals))
+    else {
         return Ok(None);
     };
     if param_types(&first) != param_types(&second) || first.results.len() != second.results.len() {
@@ -71,10 +81,19 @@ pub(crate) fn compare(
     let open: Vec<usize> = open.collect();
     let calls = second.nodes.iter().filter(|n| matches!(n.value, Value::Call { .. })).count();
     Ok(Some(if open.is_empty() {
-        Congruence::Equal { calls, groups: classes.groups }
+        let rounding = classes.rounding;
+        Congruence::Equal { calls, groups: classes.groups, rounding }
     } else {
         let stores = first.stores().saturating_add(second.stores());
-        Congruence::Open { results: open, stores }
+        let is_unlike = |(at, node): &(usize, &Node)| {
+            matches!(node.value, Value::Call { .. }) && of_b[*at] >= classes.count_of_first
+        };
+        let unlike = second.nodes.iter().enumerate().find(is_unlike);
+        let unlike = unlike.map(|(_, node)| match &node.value {
+            Value::Call { func, .. } => format!("`{}`, of `{func}`", node.name),
+            _ => String::new(),
+        });
+        Congruence::Open { results: open, stores, unlike }
     }))
 }
 
@@ -85,6 +104,8 @@ fn param_types(g: &Graph<'_>) -> Vec<String> {
 
 /// A value of a graph.
 struct Node {
+    /// The name of the variable; empty where there is none.
+    name: Arc<str>,
     value: Value,
     /// Its type, as text: sizes are named alike in both graphs.
     ty: String,
@@ -113,8 +134,9 @@ struct Graph<'m> {
 }
 
 impl<'m> Graph<'m> {
-    /// That of a name; `None` where it is no graph function.
-    fn new(module: &'m Module, name: &str) -> Option<Graph<'m>> {
+    /// That of a name; `None` where it is no graph function. In the reals, products with constants take on what
+    /// scales their results.
+    fn new(module: &'m Module, name: &str, reals: bool) -> Option<Graph<'m>> {
         let Some(Function::Graph(func)) = module.functions.get(name) else { return None };
         // Without a normal form there are no calls to compare.
         let Ok(normal) = normalize(module, name, func) else { return None };
@@ -123,10 +145,20 @@ impl<'m> Graph<'m> {
         let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
         for (k, p) in normal.params.iter().enumerate() {
             let at = graph.push(Value::Param(k), p.ty());
+            graph.nodes[at].name = p.name().clone();
             known.insert(p.id(), vec![at]);
         }
         for b in normal.bindings() {
-            let nodes = graph.bind(&b.value, b.var.ty(), &known);
+            let mut nodes = graph.bind(&b.value, b.var.ty(), &known);
+            if let [at] = nodes[..]
+                && reals
+                && let Some(folded) = graph.fold(at)
+            {
+                nodes = vec![folded];
+            }
+            for at in &nodes {
+                graph.nodes[*at].name = b.var.name().clone();
+            }
             known.insert(b.var.id(), nodes);
         }
         for result in results(&normal.ret) {
@@ -144,8 +176,51 @@ impl<'m> Graph<'m> {
             }
             other => format!("{other:?}"),
         };
-        self.nodes.push(Node { value, ty });
+        self.nodes.push(Node { name: Arc::default(), value, ty });
         self.nodes.len() - 1
+    }
+
+    /// The call of a product with other constants that a call is which scales its result.
+    fn fold(&mut self, at: usize) -> Option<usize> {
+        let (f, args) = self.single(at)?;
+        let [of] = self.computed(args)[..] else { return None };
+        let (g, parts) = self.single(args[of])?;
+        if self.computed(parts).len() != 1 {
+            return None;
+        }
+        let constants = |args: &[usize]| {
+            let tensors = args.iter().map(|a| match &self.nodes[*a].value {
+                Value::Constant(t) => Some(t.clone()),
+                _ => None,
+            });
+            tensors.collect::<Vec<Option<Tensor>>>()
+        };
+        let folded =
+            folded((self.callee(f)?, &constants(args)), (self.callee(g)?, &constants(parts)))?;
+        let (func, ty, mut parts) = (g.clone(), self.nodes[at].ty.clone(), parts.to_vec());
+        for (k, t) in folded {
+            let ty = self.nodes[parts[k]].ty.clone();
+            self.nodes.push(Node { name: Arc::default(), value: Value::Constant(t), ty });
+            parts[k] = self.nodes.len() - 1;
+        }
+        let value = Value::Call { func, args: parts, scalars: Vec::new(), item: 0, single: true };
+        self.nodes.push(Node { name: Arc::default(), value, ty });
+        Some(self.nodes.len() - 1)
+    }
+
+    /// A call with one result: its function, and what it is given.
+    fn single(&self, at: usize) -> Option<(&Arc<str>, &[usize])> {
+        match &self.nodes[at].value {
+            Value::Call { func, args, single: true, .. } => Some((func, args)),
+            _ => None,
+        }
+    }
+
+    /// The places of arguments that are no constants.
+    fn computed(&self, args: &[usize]) -> Vec<usize> {
+        let all = args.iter().enumerate();
+        let all = all.filter(|(_, a)| !matches!(self.nodes[**a].value, Value::Constant(_)));
+        all.map(|(k, _)| k).collect()
     }
 
     /// The nodes of an expression: one, or one for each result of a call.
@@ -225,20 +300,32 @@ enum Key {
     Call(usize, Vec<usize>, Vec<String>, usize, String),
 }
 
+/// How two groups are the same.
+#[derive(Clone, Copy)]
+enum Same {
+    Exactly,
+    /// With floats as real numbers, and constants that differ by at most so much.
+    InReals(f64),
+}
+
 struct Classes<'o> {
     options: &'o VerifyOptions,
     /// The class of each value, for both graphs.
     of: [Vec<usize>; 2],
     classes: HashMap<Key, usize>,
     count: usize,
+    /// How many of them the first graph has.
+    count_of_first: usize,
     /// Functions of which no two are the same but for names, with their signatures.
     functions: Vec<(String, Arc<TensorFunc>)>,
     /// Their numbers by name, for both graphs.
     names: [HashMap<Arc<str>, usize>; 2],
     /// Pairs of groups that were compared.
-    compared: Vec<(TensorFunc, TensorFunc, bool)>,
+    compared: Vec<(TensorFunc, TensorFunc, Option<Same>)>,
     /// Groups that were proved equal.
     groups: usize,
+    /// The largest difference of constants that count as one; nothing where no proof needed it.
+    rounding: Option<f64>,
 }
 
 impl<'o> Classes<'o> {
@@ -248,10 +335,12 @@ impl<'o> Classes<'o> {
             of: [Vec::new(), Vec::new()],
             classes: HashMap::new(),
             count: 0,
+            count_of_first: 0,
             functions: Vec::new(),
             names: [HashMap::new(), HashMap::new()],
             compared: Vec::new(),
             groups: 0,
+            rounding: None,
         }
     }
 
@@ -320,6 +409,7 @@ impl<'o> Classes<'o> {
     /// Classes for the second graph: those of the first one, as far as values are equal.
     fn second(&mut self, first: &Graph<'_>, graph: &Graph<'_>) -> Result<()> {
         let of_first = self.count;
+        self.count_of_first = of_first;
         // A value of the first graph for each of its classes.
         let mut one: Vec<usize> = vec![0; of_first];
         self.of[0].iter().enumerate().rev().for_each(|(at, class)| one[*class] = at);
@@ -328,9 +418,12 @@ impl<'o> Classes<'o> {
             let known = key.as_ref().and_then(|k| self.classes.get(k).copied());
             let class = match known {
                 Some(class) => class,
-                None => match self.by_groups(first, graph, at, of_first, &one)? {
+                None => match self.by_rounding(first, graph, at) {
                     Some(class) => class,
-                    None => self.new_class(),
+                    None => match self.by_groups(first, graph, at, of_first, &one)? {
+                        Some(class) => class,
+                        None => self.new_class(),
+                    },
                 },
             };
             if let Some(key) = key {
@@ -339,6 +432,27 @@ impl<'o> Classes<'o> {
             self.of[1].push(class);
         }
         Ok(())
+    }
+
+    /// The class of a constant that is one of the first graph but for rounding.
+    fn by_rounding(&mut self, first: &Graph<'_>, graph: &Graph<'_>, at: usize) -> Option<usize> {
+        let Value::Constant(t) = &graph.nodes[at].value else { return None };
+        if !self.options.reals {
+            return None;
+        }
+        let all = first.nodes.iter().zip(&self.of[0]);
+        let (class, rounding) = all
+            .filter_map(|(node, class)| match &node.value {
+                Value::Constant(other) => Some((*class, rounding_of(t, other)?)),
+                _ => None,
+            })
+            .min_by(|a, b| a.1.total_cmp(&b.1))?;
+        self.count_rounding(rounding);
+        Some(class)
+    }
+
+    fn count_rounding(&mut self, rounding: f64) {
+        self.rounding = Some(self.rounding.map_or(rounding, |most| most.max(rounding)));
     }
 
     /// The class of a value whose group is equal to one of the first graph.
@@ -368,6 +482,15 @@ impl<'o> Classes<'o> {
         else {
             return Ok(None);
         };
+        // What only moves elements away and back is what it began with.
+        if let ([class], Some(start)) = (&order[..], group.edge.first())
+            && graph.nodes[*start].ty == node.ty
+            && let Some(copy) = copy_of(&function)
+            && self.is_same(&copy, &function)
+        {
+            self.groups += 1;
+            return Ok(Some(*class));
+        }
         let of_a = self.of[0].clone();
         let mut tried: Vec<(usize, usize, TensorFunc)> = Vec::new();
         let mut seen = HashSet::new();
@@ -406,14 +529,29 @@ impl<'o> Classes<'o> {
         if equal::tensor_funcs(a, b, &loose).is_ok() {
             return true;
         }
-        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| {
+        let known = self.compared.iter().find(|(x, y, _)| {
             equal::tensor_funcs(x, a, &loose).is_ok() && equal::tensor_funcs(y, b, &loose).is_ok()
-        }) {
-            return *same;
+        });
+        let same = match known {
+            Some((.., same)) => *same,
+            None => {
+                let same = self.compare_groups(a, b);
+                self.compared.push((a.clone(), b.clone(), same));
+                same
+            }
+        };
+        if let Some(Same::InReals(rounding)) = same {
+            self.count_rounding(rounding);
         }
-        let same = equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b);
-        self.compared.push((a.clone(), b.clone(), same));
-        same
+        same.is_some()
+    }
+
+    fn compare_groups(&self, a: &TensorFunc, b: &TensorFunc) -> Option<Same> {
+        if equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b) {
+            return Some(Same::Exactly);
+        }
+        let rounding = if self.options.reals { equal_in_reals(a, b) } else { None };
+        rounding.map(Same::InReals)
     }
 
     /// Whether small functions are equal element by element.
@@ -429,6 +567,12 @@ impl<'o> Classes<'o> {
         // A proof that uses assumptions of one side does not count here.
         matches!(verdict, Ok(Verdict::Equal(p)) if p.relied.iter().all(Vec::is_empty))
     }
+}
+
+/// The function that copies what a function takes; `None` where its shape is not known.
+fn copy_of(f: &TensorFunc) -> Option<TensorFunc> {
+    let input = f.buffers().next()?;
+    copy_func(input.dtype(), &dim::of_shape(&input.shape)?).ok()
 }
 
 fn module_of(f: &TensorFunc) -> Module {
@@ -530,11 +674,9 @@ pub(crate) fn stores(func: &TensorFunc) -> u64 {
     all.count
 }
 
-/// The only number of a tensor of floats, as the bits of a `float64`.
+/// The number that all elements of a tensor of floats are, as the bits of a `float64`.
 fn literal(t: &Tensor) -> Option<u64> {
-    if t.dtype() != DType::F32 || t.bytes().len() != 4 {
-        return None;
-    }
-    let bytes: [u8; 4] = t.bytes().try_into().ok()?;
-    Some(f64::from(f32::from_le_bytes(bytes)).to_bits())
+    let (first, rest) = t.as_slice::<f32>()?.split_first()?;
+    let is_one = rest.iter().all(|v| v.to_bits() == first.to_bits());
+    is_one.then(|| f64::from(*first).to_bits())
 }

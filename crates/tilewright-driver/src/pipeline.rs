@@ -14,6 +14,7 @@ use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others, with_cod
 use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
+use tilewright_graph::in_place::mark_updates;
 use tilewright_ir::{Attr, Error, Module, Remarks, Result, TensorFunc, phases, well_formed};
 use tilewright_layout::collapse::{self, collapse_axes};
 use tilewright_layout::fold::fold_conversions;
@@ -59,6 +60,8 @@ pub enum PipelineStage {
     Pack,
     /// Parts are placed in the wholes that they are joined to.
     Place,
+    /// Functions that keep most of an input get one beside them that writes the rest alone.
+    Update,
     /// All other loops are made to suit the processor.
     Schedule,
     /// Blocks and multi-dimensional buffers become loops over flat memory.
@@ -87,7 +90,7 @@ struct State<'a> {
 }
 
 /// Every stage, in order.
-pub static STAGES: [Row; 14] = [
+pub static STAGES: [Row; 15] = [
     Row {
         stage: PipelineStage::Layout,
         name: "layout",
@@ -171,6 +174,13 @@ pub static STAGES: [Row; 14] = [
         summary: "parts are placed in the wholes that they are joined to",
         is_wanted: |options| options.schedule,
         run: |state| place_parts(state.module, false, &mut Remarks::new()),
+    },
+    Row {
+        stage: PipelineStage::Update,
+        name: "update",
+        summary: "functions that keep most of an input get one beside them that writes the rest alone",
+        is_wanted: |options| options.schedule,
+        run: |state| mark_updates(state.module),
     },
     Row {
         stage: PipelineStage::Schedule,

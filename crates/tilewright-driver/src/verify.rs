@@ -17,6 +17,7 @@ use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 
 use crate::Sizes;
 use crate::congruence::{self, Congruence};
+use crate::side_by_side::{Seen, run_both};
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,8 @@ impl Findings {
 /// [`Error::Input`] where functions cannot be paired; those of running the first module, where it is
 /// illegal.
 pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) -> Result<Verified> {
+    let reassociate = options.reassociate || options.reals;
+    let options = &VerifyOptions { reassociate, ..options.clone() };
     let mut findings = Findings::default();
     let mut answer = Answer::Equal;
     for (name_a, name_b) in tilewright_verify::pairs(a, b)? {
@@ -200,6 +203,15 @@ fn read_alone(
     (module, left.iter().map(|p| p.name().clone()).collect())
 }
 
+/// Where floats are real numbers: by how much of the larger one values may differ because of rounding.
+const NEAR: f64 = 1e-3;
+
+/// Beyond so many stored elements, both models are run before terms are compared.
+const SOON: u64 = 500_000;
+
+/// Most steps of comparing terms with floats as real numbers.
+const MOST_IN_REALS: u64 = 10_000_000;
+
 struct Pair {
     a: Module,
     b: Module,
@@ -217,40 +229,109 @@ impl Pair {
         let name = &self.name_a;
         let sides = [(&self.a, &**name), (&self.b, &*self.name_b)];
         let open = match congruence::compare(sides[0], sides[1], options)? {
-            Some(Congruence::Equal { calls, groups }) => {
+            Some(Congruence::Equal { calls, groups, rounding }) => {
                 let but = match groups {
                     0 => String::new(),
                     n => format!(
                         ", {n} of them with those before them as the same expressions of what these read"
                     ),
                 };
+                let within = match rounding {
+                    None => String::new(),
+                    Some(part) => format!(
+                        " in the reals, where constants that differ by at most {part:.1e} of the larger one count as one number"
+                    ),
+                };
                 findings.note(format!(
-                    "`{name}`: all {calls} calls give equal values, call by call{but}"
+                    "`{name}`: all {calls} calls give equal values{within}, call by call{but}"
                 ));
+                if rounding.is_some() {
+                    self.measure(given, findings);
+                }
                 return Ok(Answer::Equal);
             }
-            Some(Congruence::Open { results, stores }) => Some((results, stores)),
+            Some(Congruence::Open { results, stores, unlike }) => Some((results, stores, unlike)),
             None => None,
         };
-        let Some((results, stores)) = open else { return self.decide(given, options, findings) };
+        let Some((results, stores, unlike)) = open else {
+            return self.decide(given, options, findings);
+        };
+        // A run says soon whether models differ much. With floats as real numbers nothing else shows that they do: a
+        // witness may be one of rounding.
+        let is_first = stores > SOON || options.reals;
+        let near = if is_first { self.measure(given, findings) } else { None };
+        if near == Some(false) {
+            return Ok(Answer::Differ);
+        }
         // What would not end is not begun.
-        let answer = if stores > options.steps {
+        let mut answer = if stores > options.steps {
             findings.line(&format!(
                     "undecided: `{name}`: element by element there are {stores} values to compare, more than the {} steps that are allowed",
                     options.steps
                 ));
             Answer::Undecided
         } else {
-            self.decide(given, options, findings)?
+            // Terms are seldom equal in the reals where calls are not.
+            let steps =
+                if options.reals { options.steps.min(MOST_IN_REALS) } else { options.steps };
+            self.decide(given, &VerifyOptions { steps, ..options.clone() }, findings)?
         };
+        if answer == Answer::Undecided && !is_first && self.measure(given, findings) == Some(false)
+        {
+            return Ok(Answer::Differ);
+        }
+        if answer == Answer::Differ && options.reals && near == Some(true) {
+            findings.text.clear();
+            findings.difference = None;
+            findings.line(&format!(
+                "undecided: `{name}`: as floats the results differ, on random data by no more than rounding may"
+            ));
+            answer = Answer::Undecided;
+        }
         if answer == Answer::Undecided {
             let results: Vec<String> = results.iter().map(ToString::to_string).collect();
             let results = results.join(", ");
             findings.note(format!(
                 "note: `{name}`: call by call, these results are not seen to be equal: {results}"
             ));
+            if let Some(unlike) = unlike {
+                findings.note(format!(
+                    "note: `{name}`: the first call of the second one that equals none of the first one is {unlike}"
+                ));
+            }
         }
         Ok(answer)
+    }
+
+    /// Runs both on random data, where that is possible: whether they differ by no more than rounding may, and by how
+    /// much.
+    fn measure(&self, given: &Sizes, findings: &mut Findings) -> Option<bool> {
+        let name = &self.name_a;
+        let open = sizes::open_in(&self.a, name);
+        let ranges: Vec<Option<SizeRange>> =
+            open.iter().map(|name| given.ranges.get(&**name).copied()).collect();
+        let tried = open.iter().zip(ragged(&ranges, 0));
+        let tried = tried.fold(Sizes::new(), |sizes, (name, n)| {
+            sizes.dim(&**name, given.dims.get(&**name).copied().unwrap_or(n))
+        });
+        let (a, b) = (sizes::fill(&self.a, &tried).ok()?, sizes::fill(&self.b, &tried).ok()?);
+        match run_both(&a, &b)? {
+            Seen::Near(part) => {
+                findings.note(format!(
+                    "note: `{name}`: compiled and run on random data, results differ by at most {part:.1e} of their largest element"
+                ));
+                Some(true)
+            }
+            Seen::Apart { cell, values } => {
+                findings.text.clear();
+                let [x, y] = &values;
+                findings.line(&format!("`{name}` differs in {cell}"));
+                findings.line(&format!("  that is {x} and {y}"));
+                let (terms, inputs) = (values.clone(), Vec::new());
+                findings.difference = Some(Difference { cell, terms, values, inputs });
+                Some(false)
+            }
+        }
     }
 
     /// Compares the functions as wholes.
@@ -268,7 +349,7 @@ impl Pair {
         if self.is_small_with_bits() {
             match self.compare(&[], options)? {
                 Verdict::Undecided(_) => {}
-                verdict => return self.report(verdict, "", findings),
+                verdict => return self.report(verdict, "", options, findings),
             }
         }
         if self.same(equivalence::by_flow) {
@@ -302,7 +383,7 @@ impl Pair {
             match self.compare(&known, options)? {
                 // A scalar that the code needs as a number may still be tried.
                 Verdict::Undecided(u) if !left.is_empty() => why = Some(u),
-                verdict => return self.report(verdict, &place(&known), findings),
+                verdict => return self.report(verdict, &place(&known), options, findings),
             }
         }
         let ranges: Vec<Option<SizeRange>> =
@@ -321,7 +402,7 @@ impl Pair {
         }
         let answer = self.sample(&left, &ranges, &known, options, findings)?;
         match why.filter(|_| answer == Answer::Undecided) {
-            Some(u) => self.report(Verdict::Undecided(u), " for all sizes", findings),
+            Some(u) => self.report(Verdict::Undecided(u), " for all sizes", options, findings),
             None => Ok(answer),
         }
     }
@@ -368,7 +449,7 @@ impl Pair {
                     equal.push(text(&all));
                 }
                 Ok(verdict @ Verdict::Differ(_)) => {
-                    return self.report(verdict, &place(&all), findings);
+                    return self.report(verdict, &place(&all), options, findings);
                 }
                 Ok(Verdict::Undecided(u)) => undecided = undecided.or(Some((u, all))),
                 Err(_) if self.is_illegal(&all, options) => illegal.push(text(&all)),
@@ -385,7 +466,7 @@ impl Pair {
             findings.note(format!("note: the first `{name}` is illegal at {}", illegal.join("; ")));
         }
         if let Some((u, all)) = undecided {
-            return self.report(Verdict::Undecided(u), &place(&all), findings);
+            return self.report(Verdict::Undecided(u), &place(&all), options, findings);
         }
         // What is equal at the sizes that were tried is legal there.
         if !equal.is_empty() && self.same(equivalence::same_outside) {
@@ -450,7 +531,19 @@ impl Pair {
         }
     }
 
-    fn report(&self, verdict: Verdict, place: &str, findings: &mut Findings) -> Result<Answer> {
+    /// Whether two values are so near that in the reals they may be one.
+    fn is_rounding(&self, values: &[String; 2], options: &VerifyOptions) -> bool {
+        let [Ok(x), Ok(y)] = [0, 1].map(|k| values[k].parse::<f64>()) else { return false };
+        options.reals && (x - y).abs() <= NEAR * x.abs().max(y.abs()).max(NEAR)
+    }
+
+    fn report(
+        &self,
+        verdict: Verdict,
+        place: &str,
+        options: &VerifyOptions,
+        findings: &mut Findings,
+    ) -> Result<Answer> {
         let name = &self.name_a;
         match verdict {
             Verdict::Equal(proof) => {
@@ -460,6 +553,14 @@ impl Pair {
                 ));
                 assumptions(&proof, findings);
                 Ok(Answer::Equal)
+            }
+            Verdict::Differ(d) if self.is_rounding(&d.values, options) => {
+                let [x, y] = &d.values;
+                findings.line(&format!(
+                    "undecided: `{name}`{place} differs in {}, {x} and {y}, as rounding may",
+                    d.cell
+                ));
+                Ok(Answer::Undecided)
             }
             Verdict::Differ(d) => {
                 let [a, b] = &d.terms;

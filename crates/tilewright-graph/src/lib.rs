@@ -14,6 +14,7 @@
 //! * [`classify`]: what a tensor function is to its neighbours.
 //! * [`control`]: graph functions with control flow, cut into pieces.
 //! * `layout`: conversions between layouts.
+//! * [`in_place`](mod@in_place): functions that change a part of an input, where a caller has its result there.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
 //! * `parts`: parts of values in place.
 //! * [`quantized`]: products of numbers that integers stand for.
@@ -31,6 +32,7 @@ pub mod control;
 pub mod fold;
 pub mod functions;
 pub mod fuse;
+pub mod in_place;
 pub mod legalize;
 pub mod marks;
 pub mod merge;

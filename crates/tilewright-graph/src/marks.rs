@@ -20,6 +20,10 @@ pub const SLICE: &str = "tilewright.slice";
 /// such a function is neither a view nor fused.
 pub const COPY: &str = "tilewright.copy";
 
+/// Attribute of a tensor function that keeps most of an input: the place of that among the parameters, and the
+/// name of the function that writes what differs ([`in_place`](crate::in_place)).
+pub const IN_PLACE: &str = "tilewright.in_place";
+
 /// Numbers as an attribute.
 pub fn list(numbers: &[usize]) -> Attr {
     Attr::List(numbers.iter().map(|n| Attr::Int(*n as i64)).collect())

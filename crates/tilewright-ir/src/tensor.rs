@@ -156,6 +156,33 @@ impl Tensor {
         Ok(Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
     }
 
+    /// A tensor in memory of another owner, that a run may write.
+    ///
+    /// # Errors
+    /// As [`Tensor::from_foreign`].
+    ///
+    /// # Safety
+    /// As [`Tensor::from_foreign`]; and as long as the tensor or what it is part of is alive, nobody else reads or
+    /// writes the bytes while it is written.
+    pub unsafe fn from_foreign_mut(
+        dtype: DType,
+        shape: &[usize],
+        start: NonNull<u8>,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        // SAFETY: the contract has this one in it.
+        let mut tensor = unsafe { Tensor::from_foreign(dtype, shape, start, owner) }?;
+        if let Some(Memory::Foreign(foreign)) = Arc::get_mut(&mut tensor.memory) {
+            foreign.allow_writes();
+        }
+        Ok(tensor)
+    }
+
+    /// Whether its bytes can be written where they are: nothing else holds them.
+    pub fn is_alone(&mut self) -> bool {
+        Arc::get_mut(&mut self.memory).is_some_and(|memory| memory.is_own())
+    }
+
     /// A tensor that is bytes of a file, which is read where something asks for them and written never: writing
     /// copies them first. `None` where they are not as many as it has, at an address that is no multiple of the size
     /// of an element, or booleans, of which a file may say more than 0 and 1.

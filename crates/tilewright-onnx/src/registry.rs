@@ -9,9 +9,9 @@ use crate::build::Plain;
 use crate::operator::{Import, OPSETS, Operator};
 use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, experts, features, grouped, indexed,
-    linear, list, loss, maps, microsoft, ml, movement, narrow, nested, norm, packed, pool, qlinear,
-    quantize, quantized, quantized_recurrent, random, recurrent, reduce, resize, sample, signal,
-    text, trees,
+    linear, list, loss, maps, microsoft, ml, movement, narrow, nchwc, nested, norm, packed, pool,
+    qlinear, quantize, quantized, quantized_recurrent, random, recurrent, reduce, resize, sample,
+    signal, text, trees,
 };
 
 /// The operators of each domain; the domains are sorted by name.
@@ -61,6 +61,7 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
             quantized_recurrent::OPERATORS,
         ],
     ),
+    ("com.microsoft.nchwc", &[nchwc::OPERATORS]),
 ];
 
 /// A domain, and its operators, sorted by name. ONNX's own domain has no name. Those of

@@ -6,39 +6,68 @@ use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc};
 use crate::operand::Operand;
 use crate::te;
 
-/// A cache `[batch, heads, length, size]` in which rows follow those that count: what was there before a
-/// first position, the new rows from there on, and zeros behind them.
-/// Parameters: the old cache `[batch, heads, old, size]` unless `old` is zero, the new rows `[batch, heads,
-/// count, size]`, the first positions `int32 [batch]`, the result.
+/// Along which axis rows are written, and what follows the end of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Along {
+    /// The axis; the first one counts examples.
+    pub axis: usize,
+    /// Whether rows behind the last one are those at the beginning.
+    pub circular: bool,
+}
+
+/// A cache `[batch, .., length, ..]` in which new rows stand from a first position on, and everywhere else
+/// what was there before, or zeros where it was shorter.
+/// Parameters: the old cache, with `old` rows, unless `old` is zero; the new rows; the first positions
+/// `int32 [batch]`; the result.
 ///
 /// # Errors
-/// `Unsupported` for operands of other ranks, `Input` for rows and positions that do not fit the cache.
-pub fn append_rows(old: &Operand, rows: &Operand, length: Dim) -> Result<TensorFunc> {
-    let name = "append_rows";
-    let (&[batch, heads, before, size], &[b, h, count, s]) = (&old.shape[..], &rows.shape[..])
+/// `Unsupported` for operands of other ranks, `Input` for rows that do not fit the cache.
+pub fn append_rows(old: &Operand, rows: &Operand, length: Dim, along: Along) -> Result<TensorFunc> {
+    let (name, axis) = ("append_rows", along.axis);
+    let (Some(&before), Some(&count), 1..) = (old.shape.get(axis), rows.shape.get(axis), axis)
     else {
-        let what = format!("{name}: {rows} in {old}");
-        return Err(Error::unsupported(what).help("both have four axes"));
+        let what = format!("{name}: {rows} in {old} along axis {axis}");
+        return Err(Error::unsupported(what).help("the first axis counts examples"));
     };
-    if [b, h, s] != [batch, heads, size] || old.dtype != rows.dtype {
+    let with = |extent: Dim| {
+        let mut shape = rows.shape.clone();
+        shape[axis] = extent;
+        shape
+    };
+    if with(before) != old.shape || old.dtype != rows.dtype {
         return Err(Error::input(format!("{name}: {rows} do not fit {old}")));
     }
     let kept = (before != 0).then(|| old.placeholder("old"));
     let new = rows.placeholder("rows");
-    let starts = te::placeholder("starts", &[batch], DType::I32);
-    let out = te::compute(name, &[batch, heads, length, size], |i| {
-        let [b, h, at, d] = [0, 1, 2, 3].map(|k| i[k].clone());
-        let start = starts.at([b.clone()]);
-        let from = at.clone() - start.clone();
+    let starts = te::placeholder("starts", &rows.shape[..1], DType::I32);
+    let out = te::compute(name, &with(length), |i| {
+        let all = || i.to_vec();
+        let at = i[axis].clone();
+        let start = starts.at([i[0].clone()]);
         let zero = Expr::constant(0.0, rows.dtype);
-        let old = kept.as_ref().map(|kept| {
-            let there = at.clone().less(before.expr());
-            let value = kept.at([b.clone(), h.clone(), at.clone(), d.clone()]);
-            Expr::if_then_else(there, value, zero.clone())
-        });
-        let is_new = from.clone().less(count.expr());
-        let new = Expr::if_then_else(is_new, new.at([b, h, from, d]), zero.clone());
-        Expr::if_then_else(at.less(start), old.unwrap_or(zero), new)
+        let old = match &kept {
+            None => zero,
+            Some(kept) if before == length => kept.at(all()),
+            Some(kept) => {
+                let there = at.clone().less(before.expr());
+                Expr::if_then_else(there, kept.at(all()), zero)
+            }
+        };
+        let row = |from: Expr| {
+            let mut place = all();
+            place[axis] = from;
+            new.at(place)
+        };
+        if along.circular {
+            let from = (at - start).floormod(length.expr());
+            let is_new = from.clone().less(count.expr());
+            Expr::if_then_else(is_new, row(from), old)
+        } else {
+            let from = at.clone() - start.clone();
+            let is_new = from.clone().less(count.expr());
+            let behind = Expr::if_then_else(is_new, row(from), old.clone());
+            Expr::if_then_else(at.less(start), old, behind)
+        }
     });
     te::func(kept.iter().chain([&new, &starts]), [&out])
 }

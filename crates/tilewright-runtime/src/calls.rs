@@ -8,7 +8,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{MemoryPlan, OpenPort, Port, Slot};
+use crate::plan::Shared;
+use crate::{MemoryPlan, OpenPort, Port, Slot, Step};
 use tilewright_ir::{Error, Result, Tensor};
 use tilewright_target::Code;
 
@@ -21,6 +22,27 @@ const MAX_ARENAS: usize = 64;
 
 /// For so many sets of sizes, the latest ones, plans are kept.
 const MAX_PLANS: usize = 16;
+
+/// Inputs whose memory outputs have taken over in a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Taken(pub(crate) Vec<Shared>);
+
+impl Taken {
+    fn is_output(&self, output: usize) -> bool {
+        self.0.iter().any(|shared| shared.output == output)
+    }
+
+    /// Where what lies in an input that was taken is now.
+    fn slot(&self, slot: Slot) -> Slot {
+        let output =
+            |input| self.0.iter().find(|shared| shared.input == input).map(|shared| shared.output);
+        match slot {
+            Slot::Input(i) => output(i).map_or(slot, Slot::Output),
+            Slot::InputAt(i, at) => output(i).map_or(slot, |k| Slot::OutputAt(k, at)),
+            _ => slot,
+        }
+    }
+}
 
 /// A plan with the functions that it calls.
 pub(crate) struct Calls {
@@ -80,7 +102,7 @@ impl Calls {
     /// Runs with the plan for the inputs, and gives the outputs.
     pub(crate) fn run(&self, fixed: &Arc<Fixed>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         let mut outputs = fixed.empty_outputs()?;
-        self.call_all(fixed, inputs, &mut outputs, |_, call| call())?;
+        self.call_all(fixed, inputs, &mut outputs, &Taken::default(), |_, call| call())?;
         Ok(outputs)
     }
 
@@ -142,12 +164,13 @@ impl Calls {
     }
 
     /// Calls every kernel through `around`, which gets the number of the step. The plan is the one
-    /// for the inputs.
+    /// for the inputs, but for those whose memory is taken: it is that of their outputs.
     pub(crate) fn call_all(
         &self,
         fixed: &Arc<Fixed>,
         inputs: &[Tensor],
         outputs: &mut [Tensor],
+        taken: &Taken,
         mut around: impl FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         check("output", &self.plan.outputs, outputs)?;
@@ -158,15 +181,17 @@ impl Calls {
         if cfg!(debug_assertions) {
             // NaN in every floating-point type: what is read before it is written shows.
             arena.fill(0xff)?;
-            outputs.iter_mut().for_each(|output| output.bytes_mut().fill(0xff));
+            let own = outputs.iter_mut().enumerate().filter(|(k, _)| !taken.is_output(*k));
+            own.for_each(|(_, output)| output.bytes_mut().fill(0xff));
         }
         match arena {
-            Arena::Host(_) => take_addresses(fixed, args, inputs, outputs),
+            Arena::Host(_) => take_addresses(fixed, args, inputs, outputs, taken),
             Arena::Device(memory) => fixed.staging.bring(memory, inputs)?,
         }
         let workers = self.pool.workers();
         for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {
-            if fixed.plan.steps[step].idle {
+            let Step { idle, unless_shared, .. } = &fixed.plan.steps[step];
+            if *idle || unless_shared.is_some_and(|shared| taken.0.contains(&shared)) {
                 continue;
             }
             let args = &args[call.clone()];
@@ -179,6 +204,11 @@ impl Calls {
             Arena::Host(_) => Ok(()),
             Arena::Device(memory) => fixed.staging.take(memory, outputs),
         }
+    }
+
+    /// Whether kernels read inputs and write outputs where they lie.
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.home.is_host()
     }
 
     /// Waits for a device to do what it was asked.
@@ -196,11 +226,17 @@ fn position_of(list: &[Arc<Fixed>], sizes: &[usize]) -> Option<usize> {
 }
 
 /// Puts the addresses of inputs and outputs into the lists of arguments.
-fn take_addresses(fixed: &Fixed, args: &mut [u64], inputs: &[Tensor], outputs: &mut [Tensor]) {
+fn take_addresses(
+    fixed: &Fixed,
+    args: &mut [u64],
+    inputs: &[Tensor],
+    outputs: &mut [Tensor],
+    taken: &Taken,
+) {
     for (place, slot) in &fixed.open {
         // In range, as `Fixed::new` and the checks of the run have seen.
         let mut output = |i: usize| outputs[i].bytes_mut().as_mut_ptr();
-        args[*place] = match *slot {
+        args[*place] = match taken.slot(*slot) {
             Slot::Input(i) => inputs[i].bytes().as_ptr().expose_provenance() as u64,
             Slot::Output(i) => output(i).expose_provenance() as u64,
             Slot::InputAt(i, at) => {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::plan::Shared;
 use crate::plan::program::Program;
 use crate::{MemoryPlan, OpenPort};
 use indexmap::IndexMap;
@@ -11,7 +12,7 @@ use tilewright_ir::list::Item;
 use tilewright_ir::{DType, Error, Result, Tensor};
 use tilewright_target::Code;
 
-use crate::calls::{Calls, check};
+use crate::calls::{Calls, Taken, check};
 use crate::control::ControlExecutor;
 use crate::pool::Pool;
 
@@ -232,7 +233,70 @@ impl Executable {
         if self.control.is_some() {
             return self.replace(inputs, outputs);
         }
-        self.calls.call_all(&self.calls.fixed_of(inputs)?, inputs, outputs, |_, call| call())
+        let fixed = self.calls.fixed_of(inputs)?;
+        self.calls.call_all(&fixed, inputs, outputs, &Taken::default(), |_, call| call())
+    }
+
+    /// Runs on the inputs, in order, and gives the outputs. An output that is an input with some cells changed
+    /// ([`Executable::shared`]: a cache to which rows are appended) has the memory of that input, of which then
+    /// nothing is copied, unless something else holds it.
+    ///
+    /// # Errors
+    /// As [`Executable::run`]; the inputs are gone then.
+    pub fn run_in_place(&self, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        self.run_taking(inputs, Vec::new())
+    }
+
+    /// [`Executable::run_in_place`], where outputs, by position, are written into tensors that are given. One of
+    /// these that is the memory of an input ([`Executable::shared`]) takes that over. What does not fit an output,
+    /// or where there is control flow, is left as it was, and the output has memory of its own.
+    ///
+    /// # Errors
+    /// As [`Executable::run`]; after an error, what was given holds anything.
+    pub fn run_taking(
+        &self,
+        mut inputs: Vec<Tensor>,
+        mut given: Vec<Option<Tensor>>,
+    ) -> Result<Vec<Tensor>> {
+        if let Some(version) = self.other_version(&inputs) {
+            return version.run_taking(inputs, given);
+        }
+        if self.control.is_some() {
+            return self.run(&inputs);
+        }
+        let fixed = self.calls.fixed_of(&inputs)?;
+        given.resize(fixed.plan.outputs.len(), None);
+        let mut taken = Taken::default();
+        for (k, port) in fixed.plan.outputs.iter().enumerate() {
+            let fits = |t: &Tensor| t.dtype() == port.dtype && *t.shape() == *port.shape;
+            given[k] = given[k].take().filter(fits);
+            let shared = self.shared().find(|s| s.output == k).filter(|_| self.calls.is_on_host());
+            if let Some(shared) = shared
+                && let Some(input) = inputs.get_mut(shared.input)
+            {
+                if given[k].is_none() && input.is_alone() {
+                    given[k] = Some(std::mem::replace(input, Tensor::zeros(port.dtype, &[0])?));
+                    taken.0.push(shared);
+                } else if given[k]
+                    .as_ref()
+                    .is_some_and(|t| t.bytes().as_ptr() == input.bytes().as_ptr())
+                {
+                    *input = Tensor::zeros(port.dtype, &[0])?;
+                    taken.0.push(shared);
+                }
+            }
+        }
+        let outputs = given.into_iter().zip(&fixed.plan.outputs);
+        let mut outputs = outputs
+            .map(|(t, port)| t.map_or_else(|| Tensor::zeros(port.dtype, &port.shape), Ok))
+            .collect::<Result<Vec<Tensor>>>()?;
+        self.calls.call_all(&fixed, &inputs, &mut outputs, &taken, |_, call| call())?;
+        Ok(outputs)
+    }
+
+    /// Inputs and outputs that may be the same memory: the output is the input with some cells changed.
+    pub fn shared(&self) -> impl Iterator<Item = Shared> {
+        self.calls.plan.shared()
     }
 
     /// Like [`Executable::run_into`] without versions, and adds to `times` how long each step of the
@@ -249,7 +313,8 @@ impl Executable {
         if self.control.is_some() {
             return self.replace(inputs, outputs);
         }
-        self.calls.call_all(&self.calls.fixed_of(inputs)?, inputs, outputs, |step, call| {
+        let fixed = self.calls.fixed_of(inputs)?;
+        self.calls.call_all(&fixed, inputs, outputs, &Taken::default(), |step, call| {
             let start = Instant::now();
             let done = call().and_then(|()| self.calls.finish());
             if let Some(time) = times.get_mut(step) {
@@ -342,7 +407,14 @@ mod tests {
 
     fn step(func: &str, args: &[ArgSource]) -> OpenStep {
         let (func, value) = (func.into(), "".into());
-        OpenStep { func, value, args: args.into(), results: 0..0, takes_empty: false }
+        OpenStep {
+            func,
+            value,
+            args: args.into(),
+            results: 0..0,
+            takes_empty: false,
+            unless_shared: None,
+        }
     }
 
     /// Eight floats that are needed from one step to another.

@@ -11,6 +11,9 @@ use tilewright_interp::Uninitialised;
 pub struct VerifyOptions {
     /// Sums and products of floats count as equal in any order.
     pub reassociate: bool,
+    /// Graphs are compared with floats as real numbers, where calls are compared by groups: divisions by constants are
+    /// products, and constants may have been rounded differently.
+    pub reals: bool,
     /// Number of different terms, over both functions.
     pub terms: usize,
     /// Number of expressions and statements that are evaluated, over both functions.
@@ -31,6 +34,7 @@ impl Default for VerifyOptions {
     fn default() -> Self {
         VerifyOptions {
             reassociate: false,
+            reals: false,
             terms: 8 << 20,
             steps: 400_000_000,
             memory: 64 << 20,

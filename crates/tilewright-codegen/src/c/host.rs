@@ -423,7 +423,7 @@ static int call_{number}(program *p, cl_command_queue queue, cl_mem failure, con
             Planned::Open(_, shapes) => format!("(size_t)shapes[{}]", shapes.arena_bytes),
         };
         let _ = writeln!(out, "    TRY(grow(p, &p->arena, {arena}));");
-        for (n, Call { func, args, idle }) in steps.iter().enumerate() {
+        for (n, Call { func, args, idle, .. }) in steps.iter().enumerate() {
             let head = match idle {
                 Idle::Never => String::new(),
                 Idle::Always => continue,

@@ -5,8 +5,8 @@
 //! (measured on networks with large weights: runs are shorter by 5 to 10 %). Their memory is zero
 //! without being written, and takes no room before it is used.
 //!
-//! Memory of another owner ([`Foreign`]) and bytes of a file ([`Mapped`]) are only read: they are copied before a
-//! write.
+//! Memory of another owner ([`Foreign`]) and bytes of a file ([`Mapped`]) are copied before a write, unless the
+//! owner allows to write.
 
 use std::any::Any;
 use std::ops::Range;
@@ -64,12 +64,14 @@ impl Mapped {
 pub(super) struct Foreign {
     start: NonNull<u8>,
     count: usize,
+    /// Whether they are written where they are.
+    writable: bool,
     /// Keeps them where they are.
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: by the contract of `Foreign::new` the bytes may be read from any thread, and nothing here
-// writes them. The owner may go from thread to thread by its type.
+// SAFETY: by the contract of `Foreign::new` the bytes may be read from any thread, and they are written only by
+// whoever has the tensor alone. The owner may go from thread to thread by its type.
 unsafe impl Send for Foreign {}
 // SAFETY: as above.
 unsafe impl Sync for Foreign {}
@@ -87,7 +89,17 @@ impl Foreign {
         count: usize,
         owner: Arc<dyn Any + Send + Sync>,
     ) -> Foreign {
-        Foreign { start, count, _owner: owner }
+        Foreign { start, count, writable: false, _owner: owner }
+    }
+
+    /// Writes go to the owner's memory from now on: by the contract of `Tensor::from_foreign_mut`.
+    pub fn allow_writes(&mut self) {
+        self.writable = true;
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: by the contract of `Tensor::from_foreign_mut`, without which this is not called.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -122,16 +134,26 @@ impl Memory {
         }
     }
 
+    /// Whether writes go where the bytes are.
+    pub fn is_own(&self) -> bool {
+        match self {
+            Memory::Small(_) | Memory::Large(_) => true,
+            Memory::Foreign(foreign) => foreign.writable,
+            Memory::Mapped(_) => false,
+        }
+    }
+
     /// All bytes, for writing; those of another owner or of a file are copied first.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        if let Memory::Foreign(_) | Memory::Mapped(_) = self {
+        if !self.is_own() {
             *self = self.clone();
         }
         match self {
             Memory::Small(lines) => bytemuck::cast_slice_mut(lines),
             Memory::Large(map) => map,
-            // A copy is neither.
-            Memory::Foreign(_) | Memory::Mapped(_) => &mut [],
+            Memory::Foreign(foreign) => foreign.bytes_mut(),
+            // A copy is none.
+            Memory::Mapped(_) => &mut [],
         }
     }
 }

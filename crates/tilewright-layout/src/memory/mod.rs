@@ -9,7 +9,9 @@
 //! the call that joins them, or cuts them out, runs no code. They may have *strides*, which are those of
 //! the parameters that write and read them; that all of these agree is checked here.
 //!
-//! Nothing is computed in place: what a kernel writes overlaps none of its other arguments.
+//! What a kernel writes overlaps none of its other arguments. A result that is an input with some cells changed
+//! ([`in_place`](tilewright_graph::in_place)) may be the memory of that input, where the caller says so: then the
+//! step that copies it is left out, and one behind it changes the cells.
 //!
 //! Sizes may be open: those that inputs have, and expressions of these. What a kernel is to know of
 //! them is an argument of its call.
@@ -31,13 +33,14 @@ use tilewright_ir::{
 use tilewright_polyhedral::flow::{Run, Unwritten};
 use tilewright_polyhedral::scop::Scop;
 use tilewright_runtime::plan::{
-    ArgSource, MemoryPlan, OpenPort, OpenStep, Reason, Stored, Value, Within, stored,
+    ArgSource, MemoryPlan, OpenPort, OpenStep, Reason, Shared, Stored, Value, Within, stored,
 };
 
 use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
 use tilewright_graph::call_sizes::{self, CallSizes, buffer_type, type_cells};
 use tilewright_graph::control::{PIECE, TAKES_EMPTY};
 use tilewright_graph::functions::located;
+use tilewright_graph::in_place::InPlace;
 use tilewright_graph::legalize::Origins;
 use tilewright_graph::normal::{normalize, output_names, results};
 
@@ -104,6 +107,17 @@ fn port(
     Ok(OpenPort { name: name.clone(), dtype: ty.dtype, shape, stored })
 }
 
+/// A step that changes an input where it lies, which comes behind the one that makes all of the result.
+struct Update {
+    /// The number of that one.
+    after: usize,
+    /// The input that it keeps most of.
+    read: usize,
+    /// What it makes, among what is computed.
+    written: usize,
+    step: OpenStep,
+}
+
 struct Planner<'m> {
     module: &'m Module,
     values: HashMap<(u64, Option<usize>), TensorValue>,
@@ -111,6 +125,7 @@ struct Planner<'m> {
     constants_by_hash: HashMap<u64, Vec<usize>>,
     computed: Vec<Computed>,
     steps: Vec<OpenStep>,
+    updates: Vec<Update>,
 }
 
 fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPlan> {
@@ -122,6 +137,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPla
         constants_by_hash: HashMap::new(),
         computed: Vec::new(),
         steps: Vec::new(),
+        updates: Vec::new(),
     };
     let mut inputs = Vec::new();
     let stored = stored_list(stored::INPUTS, func.params.len(), &func)?;
@@ -414,8 +430,51 @@ impl Planner<'_> {
         let results = args.len()..args.len() + outs.len();
         let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
         let (func, value) = (Arc::clone(name), var.name().clone());
-        self.steps.push(OpenStep { func, value, args: places, results, takes_empty });
+        if let Some(update) = self.update(call, &places)? {
+            self.updates.push(update);
+        }
+        let unless_shared = None;
+        self.steps.push(OpenStep {
+            func,
+            value,
+            args: places,
+            results,
+            takes_empty,
+            unless_shared,
+        });
         Ok(())
+    }
+
+    /// What a call that is about to become a step may be where the caller has its result in the memory of its
+    /// input; `places` are its arguments.
+    fn update(&self, call: &Call<'_>, places: &[ArgSource]) -> Result<Option<Update>> {
+        let Some(InPlace { input, func: name }) = InPlace::of(call.func) else { return Ok(None) };
+        let (Some(from), [out]) = (call.args.get(input), call.outs) else { return Ok(None) };
+        let result = places.get(call.args.len());
+        let (ArgSource::Input(read), Some(ArgSource::Value(written))) = (from.place, result) else {
+            return Ok(None);
+        };
+        if from.strides.is_some() || self.computed[*written].spread {
+            return Ok(None);
+        }
+        let func = self.module.tensor(&name)?;
+        let args = call.args.iter().enumerate().filter(|(k, _)| *k != input).map(|(_, arg)| arg);
+        let types: Vec<&TensorType> = args.clone().map(|arg| &arg.ty).chain([out]).collect();
+        let (given, scratch) = func.split_params();
+        if !scratch.is_empty() || given.len() != types.len() {
+            return Ok(None);
+        }
+        let sizes = CallSizes::new(&name, func, &types, &[])?;
+        let mut args: Vec<ArgSource> = args.map(|arg| arg.place).collect();
+        args.push(ArgSource::Value(*written));
+        let results = args.len() - 1..args.len();
+        for v in func.shape_vars() {
+            args.push(ArgSource::Size(sizes.value(&v)?));
+        }
+        let value = call.var.name().clone();
+        let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+        let step = OpenStep { func: name, value, args, results, takes_empty, unless_shared: None };
+        Ok(Some(Update { after: self.steps.len(), read, written: *written, step }))
     }
 
     /// A call that joins parts: they lie in the memory of the result.
@@ -527,8 +586,51 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Puts steps that change inputs in place behind those that copy them, where the result is one of the graph
+    /// and nothing reads the input any more.
+    fn insert_updates(&mut self) {
+        let mut behind: Vec<Option<OpenStep>> = vec![None; self.steps.len()];
+        for Update { after, read, written, step } in std::mem::take(&mut self.updates) {
+            let Some(output) = self.computed[written].output else { continue };
+            let lies_in = |place: &ArgSource| match place {
+                ArgSource::Input(k) => *k == read,
+                ArgSource::Value(c) => self.computed[*c]
+                    .value
+                    .within
+                    .is_some_and(|within| within.whole == ArgSource::Input(read)),
+                _ => false,
+            };
+            // The other arguments of the step are read while the rows are written.
+            let is_read = step.args.iter().any(lies_in)
+                || self.steps[after + 1..].iter().flat_map(|s| &s.args).any(lies_in)
+                || self.steps[..after]
+                    .iter()
+                    .any(|s| s.unless_shared.is_some_and(|s| s.input == read));
+            if !is_read {
+                self.steps[after].unless_shared = Some(Shared { input: read, output });
+                behind[after] = Some(step);
+            }
+        }
+        // The new number of the first and last step of each.
+        let mut steps = Vec::with_capacity(self.steps.len());
+        let mut numbers = Vec::with_capacity(self.steps.len());
+        for (step, update) in std::mem::take(&mut self.steps).into_iter().zip(behind) {
+            let first = steps.len();
+            steps.push(step);
+            steps.extend(update);
+            numbers.push((first, steps.len() - 1));
+        }
+        let end = (steps.len(), steps.len());
+        for value in self.computed.iter_mut().map(|c| &mut c.value) {
+            value.first = numbers.get(value.first).unwrap_or(&end).0;
+            value.last = numbers.get(value.last).unwrap_or(&end).1;
+        }
+        self.steps = steps;
+    }
+
     fn finish(mut self, inputs: Vec<OpenPort>, outputs: Vec<OpenPort>) -> Result<MemoryPlan> {
         self.settle()?;
+        self.insert_updates();
         // Results have places of their own.
         let mut values = Vec::new();
         let places: Vec<ArgSource> = self
@@ -598,7 +700,8 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
     }
     args.extend(func.shape_vars().iter().map(|v| ArgSource::Size(Dim::open(v))));
     let (func, value) = (name.into(), "".into());
-    let step = OpenStep { func, value, args, results: 0..0, takes_empty: false };
+    let step =
+        OpenStep { func, value, args, results: 0..0, takes_empty: false, unless_shared: None };
     plan.steps.push(step);
     Ok(plan)
 }

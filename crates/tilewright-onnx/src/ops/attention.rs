@@ -1,8 +1,12 @@
 //! Attention and what stands around it: rotations by position, caches, causal convolutions.
 
+use tilewright_ir::dim::Integer;
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+use tilewright_ops::cache::{Along, append_rows};
+use tilewright_ops::check::Need;
 use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
 
+use super::check::demand;
 use super::compose::{Compose, int, ints};
 use super::{one, value};
 use crate::build::Builder;
@@ -429,25 +433,31 @@ pub(crate) fn tensor_scatter(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             operand(cache)
         )));
     }
-    let (length, extent, rank) = (update.shape()[at], cache.shape()[at], cache.rank());
-    // The position along the axis of every element that is written.
-    let mut along = vec![Dim::from(1); rank];
-    along[at] = length;
-    let positions = c.positions(length)?;
-    let mut positions = c.reshape(&positions, &along)?;
-    if let Some(starts) = starts {
-        let mut examples = vec![Dim::from(1); rank];
-        examples[0] = cache.shape()[0];
-        let starts = c.cast(starts, DType::I64)?;
-        let starts = c.reshape(&starts, &examples)?;
-        positions = c.op("Add", &[&positions, &starts])?;
-        if circular {
-            let extent = c.size(extent)?;
-            positions = c.op("Mod", &[&positions, &extent])?;
+    let (count, length) = (update.shape()[at], cache.shape()[at]);
+    let batch = cache.shape()[0];
+    let starts = match starts {
+        Some(starts) => {
+            let starts = c.reshape(starts, &[batch])?;
+            let starts = if circular {
+                starts
+            } else {
+                let last = Integer::from(length).minus(count);
+                let last = last.ok_or_else(|| Error::internal("the difference of two sizes"))?;
+                let need = Need::Within(vec![(Integer::Number(0), last)]);
+                demand(node, c.b, "position", &starts, &need)?
+            };
+            c.cast(&starts, DType::I32)?
         }
-    }
-    let positions = c.expand(&positions, &update.shape())?;
-    one(c.with("ScatterElements", &[cache, &positions, update], [int("axis", at as i64)])?)
+        None => {
+            let zero = c.number(DType::I32, 0.0)?;
+            c.expand(&zero, &[batch])?
+        }
+    };
+    let (old, new) = (operand(cache), operand(update));
+    let along = Along { axis: at, circular };
+    let args = [cache, update, &starts];
+    let key = (&old, &new, along);
+    one(c.b.call("append_rows", &key, args, || append_rows(&old, &new, length, along))?)
 }
 
 fn unfit(x: &Imported, w: &Imported) -> Error {

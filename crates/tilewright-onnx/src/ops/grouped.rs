@@ -6,7 +6,7 @@
 //! it was made for more.
 
 use tilewright_ir::{DType, Dim, Error, Result};
-use tilewright_ops::cache::append_rows;
+use tilewright_ops::cache::{Along, append_rows};
 use tilewright_ops::creation::integers;
 
 use super::attention::{probabilities, product, scaled_scores, without_heads};
@@ -207,7 +207,9 @@ fn appended(
     }
     let kept = past.filter(|_| old.shape.get(2).is_some_and(|d| *d != 0));
     let args = kept.into_iter().chain([rows, starts]);
-    c.b.call("append_rows", &(&old, &new, length), args, || append_rows(&old, &new, length))
+    let along = Along { axis: 2, circular: false };
+    let key = (&old, &new, length, along);
+    c.b.call("append_rows", &key, args, || append_rows(&old, &new, length, along))
 }
 
 /// Softmax of rows of scores `[batch, heads, queries, keys]`, where a further score of each head, which

@@ -49,7 +49,7 @@ pub(crate) static PLAIN: &[Operator] =
     &[op("SimplifiedLayerNormalization", 1, 2, simplified_layer_norm)];
 
 /// `x + y`, where there is a `y`.
-fn plus(c: &mut Compose, x: &Imported, y: Option<&Imported>) -> Result<Imported> {
+pub(super) fn plus(c: &mut Compose, x: &Imported, y: Option<&Imported>) -> Result<Imported> {
     y.map_or_else(|| Ok(x.clone()), |y| c.op("Add", &[x, y]))
 }
 
@@ -255,7 +255,7 @@ pub(crate) fn bias_dropout(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 }
 
 /// The activation that attributes of a fused operator name.
-fn activated(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
+pub(super) fn activated(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
     let params = node.floats("activation_params")?.unwrap_or_default();
     match node.text_or("activation", "")? {
         "" => Ok(x.clone()),
@@ -503,6 +503,16 @@ pub(super) fn split_projection(
         [_, _, width] => width.fixed(node.op())?,
         _ => return Err(Error::model(format!("{} has not three axes", operand(all)))),
     };
+    let [first, second] = ends_of_parts(node, all, width)?;
+    Ok([
+        c.slice(all, 2, 0, first)?,
+        c.slice(all, 2, first, second)?,
+        c.slice(all, 2, second, width)?,
+    ])
+}
+
+/// Where queries and keys end among so many numbers side by side; values end with these.
+fn ends_of_parts(node: &Node, all: &Imported, width: usize) -> Result<[usize; 2]> {
     let sizes: Vec<usize> = match node.ints("qkv_hidden_sizes")? {
         Some(list) => list.iter().filter_map(|&d| usize::try_from(d).ok()).collect(),
         None => vec![width / 3; 3],
@@ -510,11 +520,30 @@ pub(super) fn split_projection(
     if sizes.len() != 3 || sizes.iter().sum::<usize>() != width {
         return Err(Error::model(format!("{sizes:?} numbers of {width} in {}", operand(all))));
     }
-    Ok([
-        c.slice(all, 2, 0, sizes[0])?,
-        c.slice(all, 2, sizes[0], sizes[0] + sizes[1])?,
-        c.slice(all, 2, sizes[0] + sizes[1], width)?,
-    ])
+    Ok([sizes[0], sizes[0] + sizes[1]])
+}
+
+/// Queries, keys and values of a projection whose weights and bias are constants: three products, which need no
+/// parts of a larger result.
+fn projected(
+    node: &Node,
+    c: &mut Compose,
+    x: &Imported,
+    w: &Imported,
+    bias: Option<&Imported>,
+) -> Result<[Imported; 3]> {
+    let width = match w.shape()[..] {
+        [_, width] => width.fixed(node.op())?,
+        _ => return Err(Error::model(format!("{} has not two axes", operand(w)))),
+    };
+    let [first, second] = ends_of_parts(node, w, width)?;
+    let mut part = |from: usize, to: usize| {
+        let w = c.slice(w, 1, from, to)?;
+        let y = c.op("MatMul", &[x, &w])?;
+        let bias = bias.map(|bias| c.slice(bias, 0, from, to)).transpose()?;
+        plus(c, &y, bias.as_ref())
+    };
+    Ok([part(0, first)?, part(first, second)?, part(second, width)?])
 }
 
 /// Attention with keys and values of before as one tensor `[2, batch, heads, length, size]`, and all of them
@@ -567,9 +596,15 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.optional(6).is_some() {
         return Err(Error::unsupported("the input `past_sequence_length` is not supported"));
     }
-    let all = c.op("MatMul", &[x, w])?;
-    let all = plus(c, &all, node.optional(2))?;
-    let [q, k, v] = split_projection(node, c, &all)?;
+    let bias = node.optional(2);
+    let is_known = w.constant().is_some() && bias.is_none_or(|b| b.constant().is_some());
+    let [q, k, v] = if is_known {
+        projected(node, c, x, w, bias)?
+    } else {
+        let all = c.op("MatMul", &[x, w])?;
+        let all = plus(c, &all, bias)?;
+        split_projection(node, c, &all)?
+    };
     attend_all(node, c, [&q, &k, &v], node.optional(3), node.optional(5), node.optional(4))
 }
 

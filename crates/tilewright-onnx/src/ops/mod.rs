@@ -22,6 +22,7 @@ pub(crate) mod microsoft;
 pub(crate) mod ml;
 pub(crate) mod movement;
 pub(crate) mod narrow;
+pub(crate) mod nchwc;
 pub(crate) mod nested;
 pub(crate) mod norm;
 pub(crate) mod packed;

@@ -6,7 +6,7 @@ use tilewright_ir::{DType, Tensor, well_formed};
 use tilewright_onnx::proto::{AttributeProto, DataType};
 use tilewright_onnx::{ImportOptions, import_bytes};
 
-use super::common::{M, float, floats, foreign, int, ints, model, sample, text, value};
+use super::common::{M, distance, float, floats, foreign, int, ints, model, sample, text, value};
 
 /// An input, or none.
 pub type Given = Option<Tensor>;
@@ -629,4 +629,70 @@ fn rows_go_through_the_experts_that_they_choose() {
             &[&expected],
         );
     }
+}
+
+/// Channels of a block on this machine.
+fn block() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if !std::arch::is_x86_feature_detected!("avx512f") {
+        return 8;
+    }
+    16
+}
+
+/// Weights `[outputs, inputs, 1, 1]` in blocks, filled up with zeros: inputs in blocks, too, where they are whole ones.
+fn in_blocks(w: &[f32], [outputs, inputs]: [usize; 2]) -> Vec<f32> {
+    let b = block();
+    let each = if inputs.is_multiple_of(b) { b } else { 1 };
+    let mut all = Vec::new();
+    for o in 0..outputs.div_ceil(b) {
+        for i in 0..inputs / each {
+            for (inner, outer) in (0..each).flat_map(|i| (0..b).map(move |o| (i, o))) {
+                let (o, i) = (o * b + outer, i * each + inner);
+                all.push(if o < outputs { w[o * inputs + i] } else { 0.0 });
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn channels_in_blocks_are_those_of_plain_convolutions() {
+    let b = block();
+    let whole = b as i64;
+    // Three channels to one block, and that to some channels that are none.
+    let (first, second) = (sample(&[b, 3, 1, 1], 1), sample(&[5, b, 1, 1], 2));
+    let (x, y) =
+        (first.as_slice::<f32>().expect("floats"), second.as_slice::<f32>().expect("floats"));
+    let bias: Vec<f32> = (0..b).map(|k| if k < 5 { k as f32 - 2.0 } else { 0.0 }).collect();
+    let kernel = || ints("kernel_shape", &[1, 1]);
+    let domain = "com.microsoft.nchwc";
+    let blocked = model()
+        .input("x", [1, 3, 4, 5])
+        .floats("w", &[whole, 3, 1, 1], &in_blocks(x, [b, 3]))
+        .floats("v", &[whole, whole, 1, 1], &in_blocks(y, [5, b]))
+        .floats("bias", &[whole], &bias)
+        .node_with("Conv", &["x", "w"], &["a"], [kernel(), text("activation", "Sigmoid")])
+        .node_with("MaxPool", &["a"], &["p"], [ints("kernel_shape", &[2, 2])])
+        .node_with("Conv", &["p", "v", "bias"], &["c"], [kernel(), text("activation", "Relu")])
+        .node_with("ReorderOutput", &["c"], &["y"], [int("channels", 5)])
+        .output("y");
+    let plain = model()
+        .input("x", [1, 3, 4, 5])
+        .floats("w", &[whole, 3, 1, 1], x)
+        .floats("v", &[5, whole, 1, 1], y)
+        .floats("bias", &[5], &bias[..5])
+        .node_with("Conv", &["x", "w"], &["s"], [kernel()])
+        .node("Sigmoid", &["s"], &["a"])
+        .node_with("MaxPool", &["a"], &["p"], [ints("kernel_shape", &[2, 2])])
+        .node_with("Conv", &["p", "v", "bias"], &["c"], [kernel()])
+        .node("Relu", &["c"], &["y"])
+        .output("y");
+    let run = |bytes: Vec<u8>| {
+        let module = import_bytes("m", bytes, &ImportOptions::default()).expect("it is supported");
+        let outputs = run_module(&module, "main", &[sample(&[1, 3, 4, 5], 3)]).expect("it runs");
+        outputs[0].clone()
+    };
+    let blocked = foreign(domain, &blocked, &[(domain, 1)]);
+    assert!(distance(&run(blocked), &run(plain.bytes())) < 1e-6);
 }

@@ -1,9 +1,12 @@
 use tilewright_ir::{DType, Tensor};
 use tilewright_ops::Operand;
 use tilewright_ops::blocks::{Weights, Zero, integer_product, product, quantize};
-use tilewright_ops::cache::append_rows;
+use tilewright_ops::cache::{Along, append_rows};
 
 use crate::nd::{Nd, check, refused, run};
+
+/// The third axis, to whose end rows are written.
+const ROWS: Along = Along { axis: 2, circular: false };
 
 /// Integers in rows, packed: the first one in the lowest bits of a byte.
 fn packed(values: &Nd, bits: u32) -> Tensor {
@@ -133,7 +136,7 @@ fn rows_follow_those_of_a_cache() {
     });
     let of = |t: &Nd| Operand::f32(&t.shape);
     let at = Tensor::from_slice(&[2], &[3i32, 1]).expect("a tensor");
-    let func = append_rows(&of(&old), &of(&rows), 6usize.into());
+    let func = append_rows(&of(&old), &of(&rows), 6usize.into(), ROWS);
     check(func, &[old.f32(), rows.f32(), at], &[(&expected, DType::F32)]);
 }
 
@@ -147,7 +150,7 @@ fn what_does_not_fit_is_refused() {
         refused(product(&Operand::f32(&[3, 19]), &Weights { zero: Zero::Middle, ..w.clone() })),
         refused(integer_product(3usize.into(), &Weights { block: 0, ..w })),
         refused(quantize(&Operand::new(&[3, 20], DType::I8), 16)),
-        refused(append_rows(&x, &x, 4usize.into())),
+        refused(append_rows(&x, &x, 4usize.into(), ROWS)),
     ];
     let expected = [
         "0 bytes do not hold the zero points of 2 blocks",
@@ -155,7 +158,7 @@ fn what_does_not_fit_is_refused() {
         "weights for 20",
         "blocks of 0 weights",
         "quantize_blocks of int8[3, 20]",
-        "append_rows: float32[3, 20] in float32[3, 20]",
+        "append_rows: float32[3, 20] in float32[3, 20] along axis 2",
     ];
     for (message, part) in messages.iter().zip(expected) {
         assert!(message.contains(part), "{message}");

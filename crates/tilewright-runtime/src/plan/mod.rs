@@ -61,6 +61,18 @@ pub struct Step {
     pub args: Vec<Slot>,
     /// Whether all of its results are empty, so that it is not called.
     pub idle: bool,
+    /// An input and an output: where these are the same memory, it is not called.
+    pub unless_shared: Option<Shared>,
+}
+
+/// An input and an output that may be the same memory, by position: the output is the input with some cells
+/// changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shared {
+    /// The input.
+    pub input: usize,
+    /// The output.
+    pub output: usize,
 }
 
 /// Steps in order, and the memory that they need.

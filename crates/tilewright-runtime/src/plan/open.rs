@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arena::{self, Block};
-use super::{Port, SizedPlan, Slot, Step};
+use super::{Port, Shared, SizedPlan, Slot, Step};
 use tilewright_ir::control::SIZE_REASONS;
 use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::dim::{self, Dim, SizeRange};
@@ -109,6 +109,8 @@ pub struct OpenStep {
     pub results: Range<usize>,
     /// Whether the function is right for arguments without elements as well.
     pub takes_empty: bool,
+    /// As [`Step::unless_shared`].
+    pub unless_shared: Option<Shared>,
 }
 
 /// Steps in order, and what they need, for sizes that may be open.
@@ -324,6 +326,12 @@ impl MemoryPlan {
             })
     }
 
+    /// The inputs and outputs that a caller may give the same memory: then nothing of the input is copied, and
+    /// what it was is gone.
+    pub fn shared(&self) -> impl Iterator<Item = Shared> {
+        self.steps.iter().filter_map(|step| step.unless_shared)
+    }
+
     /// The functions that it calls, each once, in the order of their first calls.
     pub fn functions(&self) -> Vec<Arc<str>> {
         super::each_once(self.steps.iter().map(|step| &step.func))
@@ -496,7 +504,7 @@ impl Placed<'_> {
             let error = given.unfit(d, "zero");
             return Err(error.note(format!("`{}` needs at least one element", step.func)));
         }
-        Ok(Step { func: step.func.clone(), args, idle })
+        Ok(Step { func: step.func.clone(), args, idle, unless_shared: step.unless_shared })
     }
 }
 
@@ -573,6 +581,7 @@ mod tests {
                 args,
                 results: 1..2,
                 takes_empty: false,
+                unless_shared: None,
             }],
             values: vec![value],
             ..MemoryPlan::default()

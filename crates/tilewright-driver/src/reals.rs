@@ -1,0 +1,548 @@
+//! Whether two tensor functions are equal in the reals: sums and products in any order, divisions by constants as
+//! products, constants of floats up to their rounding.
+//!
+//! Stages are compared one by one. What a stage stores is a polynomial over *atoms*: elements of buffers, and
+//! functions of polynomials. Atoms of both functions have one numbering, and two are one where their parts are
+//! equal. A constant factor of all that a sum adds up goes out of the sum, to where the sum is read.
+//!
+//! Coefficients are compared as floats are: two that differ by at most [`ROUNDING`] of the larger one count as
+//! one number that was rounded differently, and the largest such difference is said. Everything else must be
+//! the same; a no says nothing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tilewright_analysis::Stage;
+use tilewright_analysis::stage::open_stages;
+use tilewright_ir::index::{Ranges, simplify, simplify_indices};
+use tilewright_ir::visit::{Subst, fold_expr_children};
+use tilewright_ir::{
+    BinOp, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, Intrin, IterKind, Tensor,
+    TensorFunc, Var,
+};
+
+/// By how much of the larger one two constants may differ that count as one.
+pub(crate) const ROUNDING: f64 = 1.5e-6;
+
+/// Most nodes of an expression that is put where it is read.
+const SIZE: u32 = 400;
+
+/// Most terms of a polynomial.
+const TERMS: usize = 64;
+
+/// The largest power that is multiplied out.
+const POWER: f64 = 4.0;
+
+/// The largest difference of two tensors of floats of one shape, as a part of the largest value; `None` where they are
+/// no roundings of the same numbers.
+pub(crate) fn rounding_of(a: &Tensor, b: &Tensor) -> Option<f64> {
+    if a.dtype() != b.dtype() || a.shape() != b.shape() || !a.dtype().is_float() {
+        return None;
+    }
+    let both = || (0..a.len()).map(|k| (a.get_f64(k), b.get_f64(k)));
+    let largest = both().fold(0.0, |most: f64, (x, y)| most.max(x.abs()).max(y.abs()));
+    let mut worst: f64 = 0.0;
+    for (x, y) in both() {
+        if x == y || x.is_nan() && y.is_nan() {
+            continue;
+        }
+        let part = (x - y).abs() / largest;
+        if part.is_nan() || part > ROUNDING {
+            return None;
+        }
+        worst = worst.max(part);
+    }
+    Some(worst)
+}
+
+/// The largest difference of two coefficients where the functions are equal in the reals; `None` where that is not
+/// seen.
+pub(crate) fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
+    let mut reals = Reals::default();
+    let mut sides = Vec::new();
+    for (side, func) in [a, b].into_iter().enumerate() {
+        sides.push(reals.side(side, func)?);
+    }
+    let [(params, first, x), (others, second, y)] = &sides[..] else { return None };
+    if params != others || first.len() != second.len() || x.0 != y.0 {
+        return None;
+    }
+    let mut worst = reals.worst.max(differences(&constant(x.1), &constant(y.1))?);
+    for (x, y) in first.iter().zip(second) {
+        if x.dims != y.dims || x.indices != y.indices || x.sum != y.sum {
+            return None;
+        }
+        worst = worst.max(differences(&x.value, &y.value)?);
+    }
+    Some(worst)
+}
+
+/// Atoms with their powers, by number.
+type Monomial = Vec<(usize, i32)>;
+
+/// A sum of monomials with coefficients.
+type Poly = BTreeMap<Monomial, f64>;
+
+/// What is not taken apart.
+#[derive(Clone, Debug, PartialEq)]
+enum Atom {
+    /// Anything that is equal where its text is.
+    Text(String),
+    /// The element of a buffer at some indices.
+    Element(usize, Vec<String>),
+    /// A function of polynomials.
+    Of(String, Vec<Poly>),
+}
+
+/// What is stored into buffers that are read elsewhere, by the variables of their indices.
+#[derive(Default)]
+struct Inline(HashMap<Buffer, (Vec<Var>, Expr)>);
+
+impl Fold for Inline {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let e = fold_expr_children(self, e);
+        match e.kind() {
+            ExprKind::Load(buffer, at) => match self.0.get(buffer) {
+                Some((vars, value)) => {
+                    Subst::vars(vars.iter().cloned().zip(at.iter().cloned())).expr(value)
+                }
+                None => e,
+            },
+            _ => e,
+        }
+    }
+}
+
+/// A stage without names: what it stores, but for a factor.
+struct Normal {
+    dims: Vec<(Dim, IterKind)>,
+    indices: Vec<String>,
+    /// The operator and the first value, where it combines several.
+    sum: Option<(BinOp, u64)>,
+    value: Poly,
+}
+
+/// The type and rank of each parameter, the stages, and the number and factor of the result.
+type Side = (Vec<(DType, usize)>, Vec<Normal>, (usize, f64));
+
+/// What is known of both functions.
+#[derive(Default)]
+struct Reals {
+    atoms: Vec<Atom>,
+    /// For both functions, the number of each buffer and the factor of its elements: parameters by position, then
+    /// what stages make, in order.
+    buffers: [HashMap<Buffer, (usize, f64)>; 2],
+    /// The largest difference of coefficients of atoms that count as one.
+    worst: f64,
+}
+
+impl Reals {
+    /// A function without names.
+    fn side(&mut self, side: usize, func: &TensorFunc) -> Option<Side> {
+        let params: Vec<&Buffer> = func.buffers().collect();
+        let (result, inputs) = params.split_last()?;
+        for (number, buffer) in inputs.iter().enumerate() {
+            self.buffers[side].insert((*buffer).clone(), (number, 1.0));
+        }
+        let mut normal: Vec<Normal> = Vec::new();
+        let mut inline = Inline::default();
+        for stage in open_stages(func)? {
+            // Factors are those of all elements.
+            if self.buffers[side].contains_key(&stage.buffer) {
+                return None;
+            }
+            let value = inline.expr(&stage.value);
+            let vars: Option<Vec<Var>> =
+                stage.indices.iter().map(|e| e.as_var().cloned()).collect();
+            if let (None, Some(vars)) = (&stage.init, vars)
+                && stage.buffer != **result
+                && stage.covers_buffer().is_some()
+                && value.size() <= SIZE
+            {
+                inline.0.insert(stage.buffer.clone(), (vars, value));
+                continue;
+            }
+            let next = self.stage(side, &stage.with_value(value))?;
+            // What is only a multiple of what is there is that, with a factor.
+            let before = match (&next.sum, next.value.iter().next()) {
+                (None, Some((m, c))) if next.value.len() == 1 => {
+                    self.multiple(m, &next, &normal, inputs.len()).map(|k| (k, *c))
+                }
+                _ => None,
+            };
+            let (number, factor) = match before {
+                Some((k, c)) => (inputs.len() + k, c),
+                None => {
+                    let mut next = next;
+                    let is_sum = next.sum.is_none_or(|(op, first)| op == BinOp::Add && first == 0);
+                    let factor = if is_sum { *next.value.values().next()? } else { 1.0 };
+                    next.value.values_mut().for_each(|c| *c /= factor);
+                    normal.push(next);
+                    (inputs.len() + normal.len() - 1, factor)
+                }
+            };
+            self.buffers[side].insert(stage.buffer.clone(), (number, factor));
+        }
+        let result = *self.buffers[side].get(*result)?;
+        let params = params.iter().map(|b| (b.dtype(), b.rank())).collect();
+        Some((params, normal, result))
+    }
+
+    /// The earlier stage of whose elements a stage stores multiples at the same places.
+    fn multiple(
+        &self,
+        monomial: &Monomial,
+        stage: &Normal,
+        before: &[Normal],
+        inputs: usize,
+    ) -> Option<usize> {
+        let [(atom, 1)] = monomial[..] else { return None };
+        let Atom::Element(number, at) = &self.atoms[atom] else { return None };
+        let k = number.checked_sub(inputs)?;
+        let other = before.get(k)?;
+        let spatial = other.dims.iter().filter(|(_, kind)| *kind == IterKind::Spatial);
+        let is_same = other.indices == *at && stage.indices == *at && spatial.eq(&stage.dims);
+        is_same.then_some(k)
+    }
+
+    fn stage(&mut self, side: usize, stage: &Stage) -> Option<Normal> {
+        // An axis of one element says nothing.
+        let (single, dims): (Vec<_>, Vec<_>) = stage.dims().partition(|(_, n, _)| *n == 1);
+        let named = dims.iter().enumerate();
+        let named =
+            named.map(|(k, (v, ..))| ((*v).clone(), Var::new(format!("i{k}"), v.dtype()).expr()));
+        let first = single.iter().map(|(v, ..)| ((*v).clone(), Expr::int(0, v.dtype())));
+        let mut names = Subst::vars(named.chain(first));
+        let ranges = Ranges::default();
+        let indices: Vec<Expr> =
+            stage.indices.iter().map(|e| simplify(&names.expr(e), &ranges)).collect();
+        let indices = long(&stage.buffer, &indices).map(ToString::to_string).collect();
+        let (value, sum) = match &stage.init {
+            None => (stage.value.clone(), None),
+            Some(first) => {
+                let reduction = stage.reduction()?;
+                (reduction.value, Some((reduction.op, first.as_float()?.to_bits())))
+            }
+        };
+        let value = names.expr(&simplify_indices(&value, &stage.ranges()));
+        let value = simplify_indices(&value, &ranges);
+        let dims = dims.into_iter().map(|(_, n, kind)| (n, kind)).collect();
+        Some(Normal { dims, indices, sum, value: self.poly(side, &value)? })
+    }
+
+    /// The number of an atom.
+    fn atom(&mut self, atom: Atom) -> usize {
+        let known = self.atoms.iter().enumerate().find_map(|(k, other)| {
+            let rounding = match (other, &atom) {
+                (Atom::Text(a), Atom::Text(b)) if a == b => Some(0.0),
+                (Atom::Element(n, a), Atom::Element(m, b)) if n == m && a == b => Some(0.0),
+                (Atom::Of(f, p), Atom::Of(g, q)) if f == g && p.len() == q.len() => {
+                    let mut all = p.iter().zip(q).map(|(p, q)| differences(p, q));
+                    all.try_fold(0.0, |most: f64, part| Some(most.max(part?)))
+                }
+                _ => None,
+            };
+            Some((k, rounding?))
+        });
+        match known {
+            Some((k, rounding)) => {
+                self.worst = self.worst.max(rounding);
+                k
+            }
+            None => {
+                self.atoms.push(atom);
+                self.atoms.len() - 1
+            }
+        }
+    }
+
+    fn of_atom(&mut self, atom: Atom) -> Poly {
+        Poly::from([(vec![(self.atom(atom), 1)], 1.0)])
+    }
+
+    /// An expression as a polynomial; of integers and conditions as an atom.
+    fn poly(&mut self, side: usize, e: &Expr) -> Option<Poly> {
+        if !e.dtype().is_float() {
+            let text = self.text(side, e)?;
+            return Some(self.of_atom(Atom::Text(text)));
+        }
+        match e.kind() {
+            ExprKind::Float(_) => Some(constant(e.as_float()?)),
+            ExprKind::Load(buffer, at) => {
+                let (number, factor) = *self.buffers[side].get(buffer)?;
+                let at: Option<Vec<String>> =
+                    long(buffer, at).map(|i| self.text(side, i)).collect();
+                let element = self.of_atom(Atom::Element(number, at?));
+                Some(times(&element, &constant(factor))?)
+            }
+            // Rounding on the way is none of the reals'.
+            ExprKind::Cast(inner) if inner.dtype().is_float() => self.poly(side, inner),
+            ExprKind::Cast(inner) => {
+                let text = self.text(side, inner)?;
+                Some(self.of_atom(Atom::Text(text)))
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.poly(side, a)?, self.poly(side, b)?);
+                self.binary(*op, a, b)
+            }
+            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                let c = self.poly_of_condition(side, c)?;
+                let (t, f) = (self.poly(side, t)?, self.poly(side, f)?);
+                Some(self.of_atom(Atom::Of("select".to_owned(), vec![c, t, f])))
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => {
+                let args =
+                    args.iter().map(|a| self.poly(side, a)).collect::<Option<Vec<Poly>>>()?;
+                self.intrin(*op, args)
+            }
+            _ => None,
+        }
+    }
+
+    /// A condition: of integers as it is written, of floats by what it compares.
+    fn poly_of_condition(&mut self, side: usize, e: &Expr) -> Option<Poly> {
+        match e.kind() {
+            ExprKind::Binary(op, a, b) if op.is_compare() && a.dtype().is_float() => {
+                let parts = vec![self.poly(side, a)?, self.poly(side, b)?];
+                Some(self.of_atom(Atom::Of(format!("{op:?}"), parts)))
+            }
+            ExprKind::Binary(op, a, b) if op.is_logic() => {
+                let parts =
+                    vec![self.poly_of_condition(side, a)?, self.poly_of_condition(side, b)?];
+                Some(self.of_atom(Atom::Of(format!("{op:?}"), parts)))
+            }
+            ExprKind::Not(a) => {
+                let parts = vec![self.poly_of_condition(side, a)?];
+                Some(self.of_atom(Atom::Of("not".to_owned(), parts)))
+            }
+            _ => self.poly(side, e),
+        }
+    }
+
+    fn binary(&mut self, op: BinOp, a: Poly, b: Poly) -> Option<Poly> {
+        match op {
+            BinOp::Add => Some(plus(a, &b, 1.0)),
+            BinOp::Sub => Some(plus(a, &b, -1.0)),
+            BinOp::Mul => times(&a, &b),
+            BinOp::Div => {
+                let inverse = self.inverse(&b)?;
+                times(&a, &inverse)
+            }
+            BinOp::Min | BinOp::Max => {
+                let mut parts = vec![a, b];
+                // Which one comes first does not matter.
+                parts.sort_by(|p, q| p.keys().cmp(q.keys()));
+                Some(self.of_atom(Atom::Of(format!("{op:?}"), parts)))
+            }
+            _ => None,
+        }
+    }
+
+    /// One over a polynomial, which is not zero where it is divided by.
+    fn inverse(&mut self, p: &Poly) -> Option<Poly> {
+        let (first, factor) = p.iter().next()?;
+        if p.len() == 1 {
+            let powers = first.iter().map(|(atom, power)| (*atom, -power)).collect();
+            return Some(Poly::from([(powers, 1.0 / factor)]));
+        }
+        let normal = p.iter().map(|(m, c)| (m.clone(), c / factor)).collect();
+        let sum = self.atom(Atom::Of("sum".to_owned(), vec![normal]));
+        Some(Poly::from([(vec![(sum, -1)], 1.0 / factor)]))
+    }
+
+    fn intrin(&mut self, op: Intrin, args: Vec<Poly>) -> Option<Poly> {
+        let root = |reals: &mut Reals, p: Poly| reals.of_atom(Atom::Of("Sqrt".to_owned(), vec![p]));
+        match (op, &args[..]) {
+            _ if op.is_hint() => args.into_iter().next(),
+            (Intrin::Rsqrt, [x]) => {
+                let root = root(self, x.clone());
+                self.inverse(&root)
+            }
+            (Intrin::Sigmoid, [x]) => {
+                let minus = times(x, &constant(-1.0))?;
+                let power = self.of_atom(Atom::Of(format!("{:?}", Intrin::Exp), vec![minus]));
+                self.inverse(&plus(power, &constant(1.0), 1.0))
+            }
+            (Intrin::Pow, [x, y]) => match number(y) {
+                Some(0.5) => Some(root(self, x.clone())),
+                Some(n) if n.fract() == 0.0 && (1.0..=POWER).contains(&n) => {
+                    (1..n as usize).try_fold(x.clone(), |all, _| times(&all, x))
+                }
+                _ => Some(self.of_atom(Atom::Of(format!("{op:?}"), args))),
+            },
+            _ => Some(self.of_atom(Atom::Of(format!("{op:?}"), args))),
+        }
+    }
+
+    /// An expression of integers as text, in which buffers have their numbers.
+    fn text(&self, side: usize, e: &Expr) -> Option<String> {
+        let mut known = true;
+        let mut texts = Vec::new();
+        e.for_each_load(|buffer, at| match self.buffers[side].get(buffer) {
+            Some((number, _)) if buffer.dtype().is_int() || buffer.dtype().is_bool() => {
+                texts.push(format!("{number}{at:?}"));
+            }
+            _ => known = false,
+        });
+        // Names of buffers say nothing, their numbers in order do.
+        let plain =
+            if texts.is_empty() { e.to_string() } else { format!("{e} of {}", texts.join(", ")) };
+        known.then_some(plain)
+    }
+}
+
+/// The indices along axes of more than one element.
+fn long<'e>(buffer: &'e Buffer, at: &'e [Expr]) -> impl Iterator<Item = &'e Expr> {
+    let all = at.iter().zip(&buffer.shape);
+    all.filter(|(_, extent)| extent.as_int() != Some(1)).map(|(index, _)| index)
+}
+
+fn constant(c: f64) -> Poly {
+    if c == 0.0 { Poly::new() } else { Poly::from([(Vec::new(), c)]) }
+}
+
+/// The number that a polynomial is.
+fn number(p: &Poly) -> Option<f64> {
+    match p.iter().next() {
+        None => Some(0.0),
+        Some((m, c)) => (p.len() == 1 && m.is_empty()).then_some(*c),
+    }
+}
+
+/// `a + b * factor`; what cancels but for rounding goes.
+fn plus(mut a: Poly, b: &Poly, factor: f64) -> Poly {
+    for (m, c) in b {
+        let c = c * factor;
+        let sum = a.get(m).copied().unwrap_or(0.0) + c;
+        if sum.abs() <= 1e-12 * c.abs() {
+            a.remove(m);
+        } else {
+            a.insert(m.clone(), sum);
+        }
+    }
+    a
+}
+
+/// The product; `None` where it has too many terms.
+fn times(a: &Poly, b: &Poly) -> Option<Poly> {
+    if a.len() * b.len() > TERMS {
+        return None;
+    }
+    let mut all = Poly::new();
+    for (m, c) in a {
+        for (n, d) in b {
+            let mut powers: BTreeMap<usize, i32> = m.iter().copied().collect();
+            for (atom, power) in n {
+                *powers.entry(*atom).or_default() += power;
+            }
+            let powers: Monomial = powers.into_iter().filter(|(_, power)| *power != 0).collect();
+            all = plus(all, &Poly::from([(powers, c * d)]), 1.0);
+        }
+    }
+    Some(all)
+}
+
+/// The largest difference of coefficients, as a part of the larger one; `None` where the polynomials are not
+/// equal but for rounding.
+fn differences(p: &Poly, q: &Poly) -> Option<f64> {
+    if p.len() != q.len() {
+        return None;
+    }
+    let mut worst: f64 = 0.0;
+    for ((m, c), (n, d)) in p.iter().zip(q) {
+        if m != n {
+            return None;
+        }
+        if c != d {
+            let part = (c - d).abs() / c.abs().max(d.abs());
+            if part.is_nan() || part > ROUNDING {
+                return None;
+            }
+            worst = worst.max(part);
+        }
+    }
+    Some(worst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sizes, parse};
+    use std::sync::Arc;
+
+    /// A function of `x` and `y`, `[7, 5]`, that stores a value.
+    fn elementwise(value: &str) -> Arc<TensorFunc> {
+        func(&format!(
+            "    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = {}",
+            value.replace("X", "x[vi, vj]").replace("Y", "y[vi, vj]")
+        ))
+    }
+
+    fn func(body: &str) -> Arc<TensorFunc> {
+        let shape = "T.Buffer((7, 5), \"float32\")";
+        let text = format!("@T.prim_func\ndef f(x: {shape}, y: {shape}, z: {shape}):\n{body}\n");
+        let module = parse(&text, &Sizes::new()).unwrap_or_else(|e| panic!("{}", e.render()));
+        module.tensor("f").expect("the function").clone()
+    }
+
+    fn rounding(a: &str, b: &str) -> Option<f64> {
+        equal_in_reals(&elementwise(a), &elementwise(b))
+    }
+
+    #[test]
+    fn sums_and_products_have_no_order_and_constants_are_rounded() {
+        let halves = "X * T.float32(0.5) * (T.erf(X / T.float32(1.4142135)) + T.float32(1.0))";
+        let gelu = "T.float32(0.5) * (X + X * T.erf(X * T.float32(0.70710677)))";
+        assert!(rounding(halves, gelu).is_some_and(|r| r > 0.0 && r < 1e-6));
+        assert_eq!(rounding("X / T.sqrt(Y)", "T.rsqrt(Y) * X"), Some(0.0));
+        assert_eq!(
+            rounding("X * T.sigmoid(Y)", "X / (T.exp(T.float32(0.0) - Y) + T.float32(1.0))"),
+            Some(0.0)
+        );
+        assert_eq!(rounding("(X - Y) * (X + Y)", "X * X - Y * Y"), Some(0.0));
+        assert_eq!(rounding("T.max(X, Y)", "T.max(Y, X)"), Some(0.0));
+    }
+
+    #[test]
+    fn what_differs_in_the_reals_is_not_equal() {
+        for (a, b) in [
+            ("X - Y", "Y - X"),
+            ("X / Y", "Y / X"),
+            ("T.sqrt(X + T.float32(1e-05))", "T.sqrt(X + T.float32(1e-06))"),
+            ("X * T.float32(0.5)", "X * T.float32(0.50001)"),
+            ("T.erf(X)", "T.tanh(X)"),
+            ("T.max(X, T.float32(0.0))", "X"),
+            ("T.max(X, Y)", "T.min(X, Y)"),
+            ("X", "Y"),
+        ] {
+            assert_eq!(rounding(a, b), None, "{a} and {b}");
+        }
+    }
+
+    /// `z = scale of the sum of x * y`, with factors before and behind.
+    fn product(inside: &str, behind: &str) -> Arc<TensorFunc> {
+        func(&format!(
+            "    s = T.alloc_buffer((7, 1), \"float32\")
+    for i, o, k in T.grid(7, 1, 5):
+        with T.block(\"s\"):
+            vi, vo, vk = T.axis.remap(\"SSR\", [i, o, k])
+            with T.init():
+                s[vi, vo] = T.float32(0.0)
+            s[vi, vo] = s[vi, vo] + x[vi, vk] * y[vi, vk]{inside}
+    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = s[vi, 0] * x[vi, vj]{behind}"
+        ))
+    }
+
+    #[test]
+    fn factors_leave_sums() {
+        let [before, behind] = [product(" * T.float32(3.0)", ""), product("", " * T.float32(3.0)")];
+        assert_eq!(equal_in_reals(&before, &behind), Some(0.0));
+        let other = product(" * T.float32(2.0)", "");
+        assert_eq!(equal_in_reals(&before, &other), None);
+    }
+}

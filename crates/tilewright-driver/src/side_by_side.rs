@@ -1,0 +1,124 @@
+//! Two modules compiled and run on the same random data, to see how far apart their results are.
+//!
+//! Compiled code adds up in an order of its own, so a small difference says nothing: it may be rounding. A large one
+//! shows that the modules differ. Where numbers are rounded to integers on the way, one that is rounded the other way
+//! may change a result by much; there the mean of all elements counts, and not the largest difference.
+
+use tilewright_ir::tensor::index_of;
+use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Module, Result, Tensor, Visit, visit};
+use tilewright_runtime::Executable;
+
+use crate::options::Options;
+use crate::random::Random;
+use crate::session::compile;
+
+/// From which part of the largest element on a difference is more than rounding.
+const MORE: f64 = 1e-2;
+
+/// Seeds of the data.
+const SEEDS: [u64; 2] = [1, 2];
+
+/// What a run of both showed.
+pub(crate) enum Seen {
+    /// The element that differs most, and its values.
+    Apart { cell: String, values: [String; 2] },
+    /// No more than rounding may do: the largest difference, as a part of the largest element of its result.
+    Near(f64),
+}
+
+/// Runs two modules; `None` where that is not possible: sizes are open, the interfaces differ, data are illegal.
+pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
+    let steps = has_steps(a) || has_steps(b);
+    let [a, b] = [a, b].map(|module| compile(module, &Options::default()).ok());
+    let (a, b) = (a?, b?);
+    let mut worst: f64 = 0.0;
+    for seed in SEEDS {
+        let inputs = inputs(&a, seed)?;
+        let (x, y) = (a.run(&inputs).ok()?, b.run(&inputs).ok()?);
+        let only = x.len() == 1;
+        for (k, (x, y)) in x.iter().zip(&y).enumerate() {
+            let apart = Apart::collect(x, y)?;
+            if (if steps { apart.mean } else { apart.largest }) > MORE {
+                let index = index_of(apart.at, x.shape());
+                let name = if only { "the result".to_owned() } else { format!("result {k}") };
+                let cell = format!("{name}{index:?}, on random data when both are run");
+                let values = [x, y].map(|t| format!("{}", t.get_f64(apart.at)));
+                return Some(Seen::Apart { cell, values });
+            }
+            worst = worst.max(apart.largest);
+        }
+    }
+    Some(Seen::Near(worst))
+}
+
+fn inputs(executable: &Executable, seed: u64) -> Option<Vec<Tensor>> {
+    let mut random = Random::new(seed);
+    let tensors = executable.inputs().iter().map(|port| {
+        let shape: Result<Vec<usize>> = port.fixed();
+        random.tensor(port.dtype, &shape.ok()?).ok()
+    });
+    tensors.collect()
+}
+
+/// How far two tensors are apart.
+struct Apart {
+    /// The largest difference, as a part of the largest element.
+    largest: f64,
+    /// The mean difference, as a part of the mean element.
+    mean: f64,
+    /// Where it is largest.
+    at: usize,
+}
+
+impl Apart {
+    /// `None` where the shapes differ, or there are numbers that are none.
+    fn collect(x: &Tensor, y: &Tensor) -> Option<Apart> {
+        if x.shape() != y.shape() || x.dtype() != y.dtype() {
+            return None;
+        }
+        let (mut largest, mut sum, mut at, mut most, mut total) = (0.0, 0.0, 0, 0.0f64, 0.0);
+        for k in 0..x.len() {
+            let (p, q) = (x.get_f64(k), y.get_f64(k));
+            if p == q {
+                (most, total) = (most.max(p.abs()), total + p.abs());
+                continue;
+            }
+            let apart = (p - q).abs();
+            if !apart.is_finite() {
+                return None;
+            }
+            if apart > largest {
+                (largest, at) = (apart, k);
+            }
+            sum += apart;
+            (most, total) = (most.max(p.abs()), total + p.abs());
+        }
+        let part = |n: f64, of: f64| if n == 0.0 { 0.0 } else { n / of };
+        Some(Apart { largest: part(largest, most), mean: part(sum, total), at })
+    }
+}
+
+/// Whether a module rounds numbers to integers, or compares floats.
+fn has_steps(module: &Module) -> bool {
+    struct Steps(bool);
+    impl Visit for Steps {
+        fn expr(&mut self, e: &Expr) {
+            self.0 |= match e.kind() {
+                ExprKind::Cast(of) => of.dtype().is_float() && e.dtype().is_int(),
+                ExprKind::Call(CallTarget::Intrin(op), _) => matches!(
+                    op,
+                    Intrin::Round
+                        | Intrin::NearbyInt
+                        | Intrin::Floor
+                        | Intrin::Ceil
+                        | Intrin::Trunc
+                ),
+                _ => false,
+            };
+            visit::walk_expr(self, e);
+        }
+    }
+    let mut steps = Steps(false);
+    module.tensors().for_each(|(_, f)| steps.stmt(&f.body));
+    steps.0
+}
