@@ -42,7 +42,8 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
                 let index = index_of(apart.at, x.shape());
                 let name = if only { "the result".to_owned() } else { format!("result {k}") };
                 let cell = format!("{name}{index:?}, on random data when both are run");
-                let values = [x, y].map(|t| format!("{}", t.get_f64(apart.at)));
+                // Digits that every processor computes.
+                let values = [x, y].map(|t| format!("{:.3e}", t.get_f64(apart.at)));
                 return Some(Seen::Apart { cell, values });
             }
             worst = worst.max(apart.largest);

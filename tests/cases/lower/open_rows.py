@@ -31,7 +31,7 @@ class Module:
                 for i1_1_0 in T.unroll(2):
                     for i1_1_1 in T.vectorized(8):
                         C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = T.float32(0.0)
-            for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
+            for i2 in T.serial(16, annotations={"pragma_unroll_count": 2}):
                 for i0_1 in T.unroll(6):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
@@ -47,19 +47,19 @@ class Module:
                     for i1_1_1 in T.vectorized(8):
                         C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = T.float32(0.0)
             for i0_1_0 in range(n % 6 // 4):
-                for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
+                for i2 in T.serial(16, annotations={"pragma_unroll_count": 2}):
                     for i0_1_1 in T.unroll(4):
                         for i1_1_0 in T.unroll(2):
                             for i1_1_1 in T.vectorized(8):
                                 C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for i0_1_0 in range(n % 6 // 2 - n % 6 // 4 * 2):
-                for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
+                for i2 in T.serial(16, annotations={"pragma_unroll_count": 2}):
                     for i0_1_1 in T.unroll(2):
                         for i1_1_0 in T.unroll(2):
                             for i1_1_1 in T.vectorized(8):
                                 C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + n % 6 // 4 * 4 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for i0_1 in range(n % 2):
-                for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
+                for i2 in T.serial(16, annotations={"pragma_unroll_count": 2}):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
                             C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] = C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] + A[n - n % 2, i2] * W[i2, i1_1_0 * 8 + i1_1_1]

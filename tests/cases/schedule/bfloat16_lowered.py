@@ -35,7 +35,7 @@ class Module:
                     for i1_1_0 in T.unroll(4):
                         for i1_1_1 in T.vectorized(16):
                             C_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
-                for i2_0 in T.serial(35, annotations={"pragma_unroll_count": 2}):
+                for i2_0 in T.serial(35, annotations={"pragma_no_unroll": 1}):
                     for i0_1 in T.unroll(6):
                         for i1_1_0 in T.unroll(4):
                             for j in T.vectorized(16):
@@ -50,7 +50,7 @@ class Module:
                 for i1_1_0 in T.unroll(4):
                     for i1_1_1 in T.vectorized(16):
                         C_pad[0, 0, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
-                for i2_0 in T.serial(35, annotations={"pragma_unroll_count": 2}):
+                for i2_0 in T.serial(35, annotations={"pragma_no_unroll": 1}):
                     for i1_1_0 in T.unroll(4):
                         for j in T.vectorized(16):
                             C_pad[0, 0, i1_1_0 * 16 + j] = C_pad[0, 0, i1_1_0 * 16 + j] + T.Cast("float32", A[12, i2_0 * 2 + 1]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("float32", A[12, i2_0 * 2]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0])

@@ -52,7 +52,7 @@ class Module:
                                 v_i0 = T.axis.spatial(12, i1_0_i0_0_fused * 6 + i0_1)
                                 v_i1 = T.axis.spatial(65, T.int32(0) * 64 + (i1_1_0 * 16 + i1_1_1))
                                 C_local[v_i1 // 64, v_i0, v_i1 % 64] = T.float32(0.0)
-                for i2 in T.serial(66, annotations={"pragma_unroll_count": 2}):
+                for i2 in T.serial(66, annotations={"pragma_no_unroll": 1}):
                     for i0_1 in T.unroll(6):
                         for i1_1_0 in T.unroll(4):
                             for i1_1_1 in T.vectorized(16):

@@ -48,7 +48,7 @@ class Module:
                             v_i0 = T.axis.spatial(12, i1_0_i0_0_fused * 6 + i0_1)
                             v_i1_1 = T.axis.spatial(64, i1_1_0 * 16 + i1_1_1)
                             C[0, v_i0, v_i1_1] = T.float32(0.0)
-            for i2 in T.serial(66, annotations={"pragma_unroll_count": 2}):
+            for i2 in T.serial(66, annotations={"pragma_no_unroll": 1}):
                 for i0_1 in T.unroll(6):
                     for i1_1_0 in T.unroll(4):
                         for i1_1_1 in T.vectorized(16):

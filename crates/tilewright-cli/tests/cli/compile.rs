@@ -385,7 +385,7 @@ fn what_cannot_be_written_is_refused() {
     compile_digits(1, &["-o", "/nowhere/x.ll"]).code(2).complains("/nowhere/x.ll");
     compile_digits(1, &["-o", "/nowhere/x.so"]).code(2).complains("/nowhere/x");
     compile_digits(1, &["--emit", "asm", "--after", "fuse"]).code(2).complains("--after is for");
-    compile_digits(1, &["--emit", "ptx"]).code(2).complains("llvm-ir");
+    compile_digits(1, &["--emit", "spirv"]).code(2).complains("llvm-ir");
     compile_digits(1, &["--emit", "tvmscript", "--after", "x"]).code(2).complains("legalize");
     let model = digits("digits.onnx");
     tilewright(&["compile", &model, "--emit", "asm"]).code(0);

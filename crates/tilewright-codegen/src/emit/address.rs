@@ -6,16 +6,20 @@
 //! displacements of one pointer. Added in the order of the axes instead, each unrolled access would keep an
 //! address of its own, which costs registers and half of the time that LLVM takes for a tile.
 
-use tilewright_ir::visit::free_vars;
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result};
+use std::collections::HashSet;
+
+use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result, Stmt, StmtKind, Var, Visit};
 
 use super::code::{Ty, Val};
 use super::func::Func;
-use super::memory::touches_memory;
 use super::types::memory;
 
 /// Nesting depth of unrolled loops: their variables become constants, whatever is around them.
 pub(super) const UNROLLED: usize = usize::MAX;
+
+/// Most terms of an index that is taken apart. A sum may repeat what is shared, and have many.
+const MOST_TERMS: usize = 32;
 
 /// Where the elements of a buffer begin, or a place among them.
 pub(super) struct Base {
@@ -40,49 +44,52 @@ impl Func<'_> {
 
     /// How deep the innermost loop is that an expression changes with. What reads memory may change anywhere.
     pub(super) fn nesting_of(&self, e: &Expr) -> usize {
-        if touches_memory(e) {
+        let effects = e.effects();
+        if effects.loads || effects.calls {
             return self.nesting;
         }
         let depths = free_vars(e).into_iter().filter_map(|v| self.nests.get(&v).copied());
         depths.max().unwrap_or(0)
     }
 
-    /// A pointer and the indices that are left behind it, those of the innermost loop; the beginning of the buffer
-    /// and all of the indices where these are no sum of terms of several loops.
+    /// A pointer and the indices that are left behind it, those of the innermost loop; no pointer and all of the
+    /// indices where these are no sum of terms of several loops.
     pub(super) fn approach(
         &mut self,
         buffer: &Buffer,
         indices: &[Expr],
-    ) -> Result<(Base, Vec<Expr>)> {
-        let start = self.beginning(buffer)?;
+    ) -> Result<(Option<Base>, Vec<Expr>)> {
         let flat = buffer.strides.is_empty()
             && buffer.elem_offset.is_none()
             && buffer.dtype().lanes == 1
             && &*buffer.scope != "local";
-        let [index] = indices else { return Ok((start, indices.to_vec())) };
+        let [index] = indices else { return Ok((None, indices.to_vec())) };
         let first = match index.kind() {
             ExprKind::Ramp(first, _) => first,
             _ => index,
         };
         if !flat || first.dtype().lanes != 1 || !self.stays_in_index(first) {
-            return Ok((start, indices.to_vec()));
+            return Ok((None, indices.to_vec()));
         }
         let mut terms = Vec::new();
         self.collect_terms(first, false, &mut terms);
+        if terms.len() > MOST_TERMS {
+            return Ok((None, indices.to_vec()));
+        }
         let exact = terms.iter().all(|t| self.stays_in_index(&t.value));
-        let Some(innermost) = terms.iter().filter(|t| t.value.as_int().is_none()).map(|t| t.depth).max()
+        let Some(innermost) =
+            terms.iter().filter(|t| t.value.as_int().is_none()).map(|t| t.depth).max()
         else {
-            return Ok((start, indices.to_vec()));
+            return Ok((None, indices.to_vec()));
         };
         if !exact || terms.iter().all(|t| t.depth == innermost || t.value.as_int().is_some()) {
-            return Ok((start, indices.to_vec()));
+            return Ok((None, indices.to_vec()));
         }
-        let (mut outer, inner): (Vec<Term>, Vec<Term>) = terms
-            .into_iter()
-            .partition(|t| t.depth != innermost && t.value.as_int().is_none());
+        let (mut outer, inner): (Vec<Term>, Vec<Term>) =
+            terms.into_iter().partition(|t| t.depth != innermost && t.value.as_int().is_none());
         outer.sort_by_key(|t| t.depth);
         let inside = outer.iter().chain(&inner).all(|t| self.is_forward(t));
-        let mut pointer = start.pointer;
+        let mut pointer = self.pointer(buffer)?;
         for terms in outer.chunk_by(|a, b| a.depth == b.depth) {
             let mut by = Val::int(Ty::I64, 0);
             for t in terms {
@@ -92,7 +99,8 @@ impl Func<'_> {
                     true => self.code.bin_of_numbers("sub nsw", &by, &value),
                 };
             }
-            let element = Ty::I1.with_scalar(memory(buffer.dtype(), self.code.shared.machine.half)?);
+            let element =
+                Ty::I1.with_scalar(memory(buffer.dtype(), self.code.shared.machine.half)?);
             pointer = self.code.element_address(&pointer, element, &by, inside);
         }
         let rest = sum_of(inner, first);
@@ -100,11 +108,12 @@ impl Func<'_> {
             ExprKind::Ramp(_, stride) => Expr::ramp(rest, stride.clone(), index.dtype().lanes),
             _ => rest,
         };
-        Ok((Base { pointer, inside }, vec![index]))
+        Ok((Some(Base { pointer, inside }), vec![index]))
     }
 
     fn collect_terms(&self, e: &Expr, negative: bool, terms: &mut Vec<Term>) {
         match e.kind() {
+            _ if terms.len() > MOST_TERMS => {}
             ExprKind::Binary(BinOp::Add, a, b) => {
                 self.collect_terms(a, negative, terms);
                 self.collect_terms(b, negative, terms);
@@ -121,6 +130,68 @@ impl Func<'_> {
     fn is_forward(&self, t: &Term) -> bool {
         let range = self.ranges.interval(&t.value);
         if t.negative { range.hi <= 0 } else { range.lo >= 0 }
+    }
+}
+
+/// Whether statements use a variable in sums of indices alone. Its counter has 64 bits then, as addresses have:
+/// widened in each iteration, it would be copied before it is scaled, and what is scaled with it had to be read
+/// first. Quotients, conditions and values of a counter are those of `int32`, for which there are vectors.
+pub(super) fn is_for_addresses(var: &Var, body: &Stmt) -> bool {
+    let mut uses = Uses { var, in_sum: false, others: false, seen: HashSet::new() };
+    uses.stmt(body);
+    !uses.others
+}
+
+/// The uses of a variable.
+struct Uses<'a> {
+    var: &'a Var,
+    /// Whether the expression at hand is a term of an index.
+    in_sum: bool,
+    /// Whether it is used elsewhere.
+    others: bool,
+    /// Nodes that were looked at, as terms of indices and elsewhere: trees share what they repeat.
+    seen: HashSet<(usize, bool)>,
+}
+
+impl Uses<'_> {
+    fn indices(&mut self, indices: &[Expr]) {
+        let around = std::mem::replace(&mut self.in_sum, true);
+        indices.iter().for_each(|i| self.expr(i));
+        self.in_sum = around;
+    }
+}
+
+impl Visit for Uses<'_> {
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Store { indices, value, .. } => {
+                self.indices(indices);
+                self.expr(value);
+            }
+            _ => walk_stmt(self, s),
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        if self.others || !self.seen.insert((e.address(), self.in_sum)) {
+            return;
+        }
+        let around = self.in_sum;
+        match e.kind() {
+            ExprKind::Var(v) => self.others |= v == self.var && !self.in_sum,
+            ExprKind::Load(_, indices) => self.indices(indices),
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, ..)
+            | ExprKind::Ramp(..)
+            | ExprKind::Broadcast(_) => walk_expr(self, e),
+            ExprKind::Binary(BinOp::Mul, a, b) if a.as_int().or(b.as_int()).is_some() => {
+                walk_expr(self, e);
+            }
+            _ => {
+                self.in_sum = false;
+                walk_expr(self, e);
+                self.in_sum = around;
+            }
+        }
     }
 }
 

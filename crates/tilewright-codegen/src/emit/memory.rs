@@ -345,6 +345,7 @@ impl Func<'_> {
         let ty = register(dtype)?;
         let (start, indices) = self.approach(b, indices)?;
         let place = self.locate(b, &indices)?;
+        let start = start.map_or_else(|| self.beginning(b), Ok)?;
         let raw = match (place, self.mask.clone()) {
             (Addresses::One(at), mask) => {
                 let cells = self.cells(b, &start, &at)?;
@@ -449,6 +450,7 @@ impl Func<'_> {
         }
         let (start, indices) = self.approach(b, indices)?;
         let place = self.locate(b, &indices)?;
+        let start = start.map_or_else(|| self.beginning(b), Ok)?;
         let raw = self.in_memory(value, b.dtype());
         let mask = self.lane_mask(self.mask.clone(), lanes)?;
         match (place, mask) {

@@ -136,8 +136,8 @@ impl Func<'_> {
             params.push(format!("{ty}{attrs} {}", param.text));
             inner.bind(v, param);
         }
-        let begin = convert_bound(&mut inner.code, l.var, "%begin")?;
-        let end = convert_bound(&mut inner.code, l.var, "%end")?;
+        let begin = convert_bound(&mut inner.code, l, "%begin")?;
+        let end = convert_bound(&mut inner.code, l, "%end")?;
         inner.counted(l, begin, &end, None)?;
         inner.code.line(format_args!("ret i32 0"));
         let params = params.join(", ");
@@ -179,11 +179,10 @@ impl Func<'_> {
 }
 
 /// A bound of the loop in the type of its variable.
-fn convert_bound(c: &mut Code<'_>, var: &Var, name: &str) -> Result<Val> {
-    let ty = super::types::register(var.dtype())?;
+fn convert_bound(c: &mut Code<'_>, l: &Loop<'_>, name: &str) -> Result<Val> {
+    let ty = super::types::register(l.var.dtype())?;
     let v = Val::new(Ty::I64, name);
-    let has_wide_counter = ty == Ty::I64 || var.dtype() == DType::I32;
-    Ok(if has_wide_counter { v } else { c.convert("trunc", &v, ty.scalar) })
+    Ok(if ty == Ty::I64 || l.has_wide_counter() { v } else { c.convert("trunc", &v, ty.scalar) })
 }
 
 /// The type of a closure: the code of a failed assertion, then the fields without gaps, and last the number

@@ -21,11 +21,11 @@ use std::fmt::Write;
 use tilewright_ir::equal::{loads_cell, same_expr};
 use tilewright_ir::index::Linear;
 use tilewright_ir::{
-    Attr, Attrs, BinOp, Buffer, DType, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
-    tensor::ALIGN,
+    Attr, Attrs, BinOp, Buffer, DType, Error, Expr, ExprKind, ForKind, Range, Result, Stmt,
+    StmtKind, Var, tensor::ALIGN,
 };
 
-use super::address::UNROLLED;
+use super::address::{UNROLLED, is_for_addresses};
 use super::code::{Scalar, Shared, Val};
 use super::func::{Assertion, Func, MAX_VALUES};
 use super::types::element_count;
@@ -309,9 +309,6 @@ impl Func<'_> {
     }
 
     /// A loop over `min..end`. `some` says whether there is an iteration, where that is not known.
-    ///
-    /// The counter of `int32` has 64 bits, as addresses have: widened in each iteration, it would be copied before
-    /// it is scaled, and what is scaled with it had to be read first.
     pub(super) fn counted(
         &mut self,
         l: &Loop<'_>,
@@ -320,7 +317,7 @@ impl Func<'_> {
         some: Option<Val>,
     ) -> Result<()> {
         let signed = is_signed(l.var.dtype());
-        let is_wide = l.var.dtype() == DType::I32;
+        let is_wide = l.has_wide_counter();
         let (min, end) = match is_wide {
             true => (self.code.widen_bound(&min), self.code.widen_bound(end)),
             false => (min, end.clone()),
@@ -407,6 +404,11 @@ pub(super) struct Loop<'s> {
 }
 
 impl Loop<'_> {
+    /// Whether a counter of `int32` has 64 bits.
+    pub(super) fn has_wide_counter(&self) -> bool {
+        self.var.dtype() == DType::I32 && is_for_addresses(self.var, self.body)
+    }
+
     /// Whether nothing is left of the loop.
     fn is_unrolled(&self) -> bool {
         *self.kind == ForKind::Unrolled && self.range.extent.as_int().is_some()
@@ -437,7 +439,7 @@ impl Loop<'_> {
                 hints.push("!\"llvm.loop.vectorize.enable\", i1 true".to_owned());
             }
             // LLVM may unroll the loop inside first, and then take vectors across its iterations.
-            None if writes_rows(self.body) => {
+            None if writes_rows(self.body) || stores_few_narrow(self.body) => {
                 hints.push("!\"llvm.loop.vectorize.enable\", i1 false".to_owned());
             }
             None => {}
@@ -455,6 +457,28 @@ impl Loop<'_> {
 
 /// The fewest cells of a row that are better written as vectors of the row.
 const ROW: i64 = 8;
+
+/// Whether a condition that depends on no data decides on a store of fewer than 32 bits. Made into a vector whose mask
+/// has one lane, LLVM 22 stores 32 bits (x86 with AVX-512: the store of a truncated element).
+fn stores_few_narrow(s: &Stmt) -> bool {
+    let mut found = false;
+    s.for_each(|s| {
+        if let StmtKind::If { cond, then, .. } = s.kind() {
+            found |= !cond.effects().loads && stores_narrow(then);
+        }
+    });
+    found
+}
+
+fn stores_narrow(s: &Stmt) -> bool {
+    let mut found = false;
+    s.for_each(|s| {
+        if let StmtKind::Store { buffer, .. } = s.kind() {
+            found |= buffer.dtype().bytes() < 4;
+        }
+    });
+    found
+}
 
 /// The condition that holds where one of lanes does that holds for the first lanes alone: the value of the first lane.
 /// `None` where it may hold for others.

@@ -184,8 +184,7 @@ impl Api {
 
 fn set_options(functions: &Functions) {
     let program = [c"tilewright".as_ptr()];
-    let all: Vec<*const c_char> =
-        program.into_iter().chain(OPTIONS.map(CStr::as_ptr)).collect();
+    let all: Vec<*const c_char> = program.into_iter().chain(OPTIONS.map(CStr::as_ptr)).collect();
     let Ok(count) = c_int::try_from(all.len()) else { return };
     // SAFETY: so many texts, each ended by NUL, that are never freed; no other thread uses the library yet.
     unsafe { (functions.LLVMParseCommandLineOptions)(count, all.as_ptr(), std::ptr::null()) };

@@ -42,7 +42,12 @@ fn plan() -> Planned {
 fn fixed() -> SizedPlan {
     let port =
         |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4], stored: None };
-    let step = |f: &str, args: &[Slot]| Step { func: f.into(), args: args.into(), idle: false };
+    let step = |f: &str, args: &[Slot]| Step {
+        func: f.into(),
+        args: args.into(),
+        idle: false,
+        unless_shared: None,
+    };
     SizedPlan {
         inputs: vec![port("x */ the input")],
         outputs: vec![port("y")],

@@ -286,10 +286,10 @@ fn integer_operators(open: bool) -> Vec<(&'static str, TensorFunc)> {
     ]
 }
 
-/// Whether a loop multiplies bytes one by one.
+/// Whether a loop multiplies bytes one by one. Where it divides by a constant, it multiplies indices: it copies.
 fn multiplies_bytes(lines: &[&str]) -> bool {
     let has = |ops: &[&str]| lines.iter().any(|line| ops.iter().any(|op| line.starts_with(op)));
-    has(&["movsb", "movzb"]) && has(&["imull"])
+    has(&["movsb", "movzb"]) && has(&["imull"]) && !has(&["imulq\t$"])
 }
 
 #[test]

@@ -131,6 +131,7 @@ fn rows_follow_those_of_a_cache() {
         match at.checked_sub(starts[b]) {
             None => old.at(&[b, h, at, d]),
             Some(k) if k < 2 => rows.at(&[b, h, k, d]),
+            Some(_) if at < 5 => old.at(&[b, h, at, d]),
             Some(_) => 0.0,
         }
     });

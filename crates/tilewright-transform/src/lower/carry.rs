@@ -22,6 +22,9 @@ pub(super) fn carry_values(func: &TensorFunc) -> TensorFunc {
     fold_func(&mut Carry, func)
 }
 
+/// Most nodes of a loop's body as text.
+const MOST_NODES: u32 = 1 << 12;
+
 struct Carry;
 
 impl Fold for Carry {
@@ -36,6 +39,9 @@ fn carried(s: &Stmt) -> Option<Stmt> {
         return None;
     };
     let StmtKind::Store { buffer, indices, value } = body.kind() else { return None };
+    if body.size() > MOST_NODES {
+        return None;
+    }
     let [index] = &indices[..] else { return None };
     if index.dtype().lanes != 1 || value.dtype().lanes != 1 || buffer.dtype().lanes != 1 {
         return None;

@@ -224,7 +224,8 @@ fn operators_that_are_not_supported() {
     assert_eq!(
         m.refused(),
         "error: `m.onnx`: node 0 (com.example.FusedConv, opset 13): operators of the domain `com.example` are not supported\n\
-         note: ONNX's own operators are, and some of `ai.onnx.ml`, `ai.onnx.preview`, `com.microsoft`\n"
+         note: ONNX's own operators are, and some of `ai.onnx.ml`, `ai.onnx.preview`, `com.microsoft`, \
+         `com.microsoft.nchwc`\n"
     );
     node_says(
         &single("Mish", 13, &[&[1]], &[]),
