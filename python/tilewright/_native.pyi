@@ -177,7 +177,11 @@ _Open = tuple[int, str, str]
 _Witness = tuple[str, list[str], list[str], list[tuple[str, str]]]
 
 def verify_modules(
-    a: Module, b: Module, dims: Mapping[str, int | tuple[int, int]], orders: tuple[bool, bool], steps: int | None
+    a: Module,
+    b: Module,
+    dims: Mapping[str, int | tuple[int, int]],
+    orders: tuple[bool, bool],
+    steps: int | None,
 ) -> tuple[str, str, list[str], _Witness | None]: ...
 def plan_layouts(module: Module, threads: int, cpu: str | None, io_layout: str) -> tuple[Plan, list[Error]]: ...
 

@@ -83,8 +83,8 @@ def verify(
         b: Another one.
         dims: Sizes that both leave open, or their ranges, for which the answer is to hold.
         reassociate: Whether sums and products of floats count as equal in any order.
-        real: Whether floats count as real numbers where models are compared call by call: also divisions by constants
-            as products, and constants that were rounded differently as one.
+        real: Whether floats count as real numbers where models are compared call by call: also
+            divisions by constants as products, and constants that were rounded differently as one.
         steps: Gives up after so many expressions and statements.
 
     Raises:

@@ -134,8 +134,8 @@ class Executable:
             if result is None:
                 continue
             if memory.shape != result.shape or memory.dtype != result.dtype:
-                given, made = (f"{x.dtype}{list(x.shape)}" for x in (memory, result))
-                raise InputError(f"the array for output `{name}` is {given}, and the output is {made}")
+                given, expected = (f"{x.dtype}{list(x.shape)}" for x in (memory, result))
+                raise InputError(f"the array for output `{name}` is {given}, and the output is {expected}")
         for memory, result, _ in made:
             if result is not None:
                 np.copyto(memory, result)

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::plan::Shared;
 use crate::plan::program::Program;
+use crate::plan::{Port, Shared};
 use crate::{MemoryPlan, OpenPort};
 use indexmap::IndexMap;
 use tilewright_ir::list::Item;
@@ -248,8 +248,8 @@ impl Executable {
     }
 
     /// [`Executable::run_in_place`], where outputs, by position, are written into tensors that are given. One of
-    /// these that is the memory of an input ([`Executable::shared`]) takes that over. What does not fit an output,
-    /// or where there is control flow, is left as it was, and the output has memory of its own.
+    /// these that is the memory of an input ([`Executable::shared`]) takes that over. Where one of them does not fit its
+    /// output, or there is control flow, all are left as they were, and the outputs have memory of their own.
     ///
     /// # Errors
     /// As [`Executable::run`]; after an error, what was given holds anything.
@@ -266,10 +266,14 @@ impl Executable {
         }
         let fixed = self.calls.fixed_of(&inputs)?;
         given.resize(fixed.plan.outputs.len(), None);
+        let fits = |(t, port): (&Option<Tensor>, &Port)| {
+            t.as_ref().is_none_or(|t| t.dtype() == port.dtype && *t.shape() == *port.shape)
+        };
+        if !given.iter().zip(&fixed.plan.outputs).all(fits) {
+            given.fill(None);
+        }
         let mut taken = Taken::default();
         for (k, port) in fixed.plan.outputs.iter().enumerate() {
-            let fits = |t: &Tensor| t.dtype() == port.dtype && *t.shape() == *port.shape;
-            given[k] = given[k].take().filter(fits);
             let shared = self.shared().find(|s| s.output == k).filter(|_| self.calls.is_on_host());
             if let Some(shared) = shared
                 && let Some(input) = inputs.get_mut(shared.input)
