@@ -94,9 +94,10 @@ impl Func<'_> {
             let mut by = Val::int(Ty::I64, 0);
             for t in terms {
                 let value = self.index64(&t.value)?;
-                by = match t.negative {
-                    false => self.code.add_index(&by, &value, true),
-                    true => self.code.bin_of_numbers("sub nsw", &by, &value),
+                by = if t.negative {
+                    self.code.bin_of_numbers("sub nsw", &by, &value)
+                } else {
+                    self.code.add_index(&by, &value, true)
                 };
             }
             let element =
@@ -198,9 +199,13 @@ impl Visit for Uses<'_> {
 /// The sum of terms, of the type of `like`.
 fn sum_of(terms: Vec<Term>, like: &Expr) -> Expr {
     let zero = Expr::int(0, like.dtype());
-    terms.into_iter().fold(zero, |sum, t| match t.negative {
-        false if sum.as_int() == Some(0) => t.value,
-        false => Expr::binary(BinOp::Add, sum, t.value),
-        true => Expr::binary(BinOp::Sub, sum, t.value),
+    terms.into_iter().fold(zero, |sum, t| {
+        if t.negative {
+            Expr::binary(BinOp::Sub, sum, t.value)
+        } else if sum.as_int() == Some(0) {
+            t.value
+        } else {
+            Expr::binary(BinOp::Add, sum, t.value)
+        }
     })
 }

@@ -318,9 +318,10 @@ impl Func<'_> {
     ) -> Result<()> {
         let signed = is_signed(l.var.dtype());
         let is_wide = l.has_wide_counter();
-        let (min, end) = match is_wide {
-            true => (self.code.widen_bound(&min), self.code.widen_bound(end)),
-            false => (min, end.clone()),
+        let (min, end) = if is_wide {
+            (self.code.widen_bound(&min), self.code.widen_bound(end))
+        } else {
+            (min, end.clone())
         };
         let ty = min.ty;
         let [head, latch, exit] = ["loop", "next", "done"].map(|hint| self.code.new_label(hint));

@@ -10,7 +10,7 @@
 //! conditions that values decide are gone: `indvars`, `sccp`, `bdce`, and `correlated-propagation` for a second time.
 //! Together they take a sixth of LLVM's time; without them kernels take 0.98 to 1.05 of theirs. Some that look as
 //! needless are not: without the first `correlated-propagation` and `loop-load-elim` `TopK` takes 2.8 times as long,
-//! without `loop-unroll` `CumSum` 4 times (`bench/compile.py`, `bench/sweep.py`).
+//! and without `loop-unroll` recurrences do (`bench/compile.py`, `bench/sweep.py`).
 
 use std::ffi::{CStr, c_int};
 
