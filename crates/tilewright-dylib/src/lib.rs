@@ -74,6 +74,31 @@ pub unsafe fn open(path: &Path) -> Result<Library, String> {
     })
 }
 
+/// What is made of the first library of these files that opens and has what is needed.
+///
+/// # Errors
+/// Why each of them is none.
+///
+/// # Safety
+/// As [`open`], for each file.
+pub unsafe fn open_first<T>(
+    files: Vec<PathBuf>,
+    mut make: impl FnMut(Library, &Path) -> Result<T, String>,
+) -> Result<T, Vec<String>> {
+    let mut tried = Vec::new();
+    for file in files {
+        // SAFETY: the caller's promise.
+        let made = unsafe { open(&file) }.and_then(|library| {
+            make(library, &file).map_err(|why| format!("{}: {why}", file.display()))
+        });
+        match made {
+            Ok(made) => return Ok(made),
+            Err(why) => tried.push(why),
+        }
+    }
+    Err(tried)
+}
+
 /// Whether a library is in the process already; true where that cannot be asked.
 ///
 /// Another part of the process may use what is loaded, so global settings of such a library are better left alone.

@@ -35,8 +35,8 @@ pub fn map<T: Send + Sync>(count: usize, work: impl Fn(usize) -> T + Sync) -> Ve
 /// Does a piece of work with each part of so many elements, the last one maybe shorter, as many at a time as
 /// there are cores: with the number of elements before it, and the part. What `work` gives comes back in order.
 ///
-/// Memory that nobody wrote yet is cleared by the system as it is touched, which takes longer than most work with
-/// it.
+/// The first write to a page of new memory has the system clear it, which takes longer than a copy: threads share
+/// that time.
 ///
 /// # Panics
 /// Where `work` does.

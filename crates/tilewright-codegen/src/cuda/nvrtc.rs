@@ -104,23 +104,14 @@ impl Nvrtc {
 }
 
 fn load() -> std::result::Result<Nvrtc, Vec<String>> {
-    let mut tried = Vec::new();
-    for file in places() {
-        // SAFETY: the library has the name of NVIDIA's compiler, or is the one that the user named.
-        let library = match unsafe { tilewright_dylib::open(&file) } {
-            Ok(library) => library,
-            Err(why) => {
-                tried.push(why);
-                continue;
-            }
-        };
-        // SAFETY: the types are those of its header, and the library stays open beside them.
-        match unsafe { Functions::resolve(&library) } {
-            Ok(functions) => return Ok(Nvrtc { functions, _library: library }),
-            Err(why) => tried.push(format!("{}: {why}", file.display())),
-        }
+    // SAFETY: the libraries have the name of NVIDIA's compiler, or one is named by the user.
+    unsafe {
+        tilewright_dylib::open_first(places(), |library, _| {
+            // SAFETY: the types are those of its header, and the library stays open beside them.
+            let functions = Functions::resolve(&library)?;
+            Ok(Nvrtc { functions, _library: library })
+        })
     }
-    Err(tried)
 }
 
 fn places() -> Vec<PathBuf> {

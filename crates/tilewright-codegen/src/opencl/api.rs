@@ -119,23 +119,14 @@ impl Api {
 }
 
 fn load() -> std::result::Result<Api, Vec<String>> {
-    let mut tried = Vec::new();
-    for file in places() {
-        // SAFETY: the library has the name of OpenCL's loader, or is the one that the user named.
-        let library = match unsafe { tilewright_dylib::open(&file) } {
-            Ok(library) => library,
-            Err(why) => {
-                tried.push(why);
-                continue;
-            }
-        };
-        // SAFETY: the types are those of OpenCL's headers, and the library stays open beside them.
-        match unsafe { Functions::resolve(&library) } {
-            Ok(functions) => return Ok(Api { functions, file, _library: library }),
-            Err(why) => tried.push(format!("{}: {why}", file.display())),
-        }
+    // SAFETY: the libraries have the name of OpenCL's loader, or one is named by the user.
+    unsafe {
+        tilewright_dylib::open_first(places(), |library, file| {
+            // SAFETY: the types are those of OpenCL's headers, and the library stays open beside them.
+            let functions = Functions::resolve(&library)?;
+            Ok(Api { functions, file: file.to_path_buf(), _library: library })
+        })
     }
-    Err(tried)
 }
 
 fn places() -> Vec<PathBuf> {
