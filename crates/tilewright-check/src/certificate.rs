@@ -106,8 +106,8 @@ pub struct Certificate {
 /// The first line of a certificate.
 pub const HEAD: &str = "tilewright certificate 1";
 /// Variables of the second function, and those of layouts, have numbers from here.
-const SECOND: Var = 1 << 32;
-const OTHERS: Var = 1 << 33;
+const SECOND: Var = Var::MAX / 4;
+const OTHERS: Var = Var::MAX / 2;
 
 /// The two functions, with the caller at their ends.
 ///

@@ -94,6 +94,10 @@ pub fn run_command(arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
             return if error.use_stderr() { REFUSED } else { 0 };
         }
     };
+    if cfg!(target_family = "wasm") {
+        // There are no threads; the linker has made the stack as large (`.cargo/config.toml`).
+        return execute(arguments);
+    }
     let work = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(|| execute(arguments));
     // A panic has printed its message.
     work.map(|thread| thread.join().unwrap_or(101)).unwrap_or_else(|error| {

@@ -249,3 +249,9 @@ pub fn target(cpu: &str) -> Result<Target> {
     backend.check_target(&target).map_err(|e| e.context("--cpu"))?;
     Ok(target)
 }
+
+/// The machine to plan for, by the name of its CPU: this one with that CPU, or one of another family. No code is
+/// made for it, so neither LLVM nor such a machine is needed.
+pub fn planned_target(cpu: &str) -> Result<Target> {
+    target(cpu).or_else(|error| Target::of_cpu(cpu).ok_or(error))
+}

@@ -26,7 +26,7 @@ use tilewright_runtime::pool::cores;
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
-use super::native::{Rounding, io_layout, target};
+use super::native::{Rounding, io_layout, planned_target};
 use super::progress::Bar;
 use super::report;
 
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// else follows where it can.
     #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c", default_value = "plan")]
     layout: String,
-    /// The CPU to plan for, as LLVM calls it.
+    /// The CPU to plan for, as LLVM calls it, also of another family of processors.
     #[arg(long, value_name = "NAME", default_value = "native")]
     cpu: String,
     /// What a plan costs in which the call that makes a value is computed in a layout.
@@ -378,7 +378,7 @@ fn transforms_list(list: &[Chosen]) -> Value {
 
 /// What is known of times on a CPU.
 fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
-    let (target, threads) = (target(cpu)?, threads.unwrap_or_else(cores));
+    let (target, threads) = (planned_target(cpu)?, threads.unwrap_or_else(cores));
     match tuning_file() {
         Some(file) => Timings::read(&target, threads, &file),
         None => Ok(Timings::estimated(&target, threads)),

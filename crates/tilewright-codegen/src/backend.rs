@@ -35,7 +35,17 @@ impl Backend for LlvmBackend {
     }
 
     fn check_target(&self, target: &Target) -> Result<()> {
-        Llvm::get()?.check_target(target)
+        match Llvm::get() {
+            Ok(llvm) => llvm.check_target(target),
+            // Layouts and loops are made without it, for any machine that is known here.
+            Err(_) => tilewright_target::check(
+                &target.triple,
+                &target.cpu,
+                &target.features,
+                u32::MAX,
+                None,
+            ),
+        }
     }
 
     fn check_host(&self, target: &Target) -> Result<()> {

@@ -8,7 +8,27 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+#[cfg(any(unix, windows))]
 pub use libloading::Library;
+#[cfg(not(any(unix, windows)))]
+pub use none::Library;
+
+/// A machine that loads no libraries, such as WebAssembly.
+#[cfg(not(any(unix, windows)))]
+mod none {
+    /// No library is open there.
+    pub enum Library {}
+
+    impl Library {
+        /// Looks a function up.
+        ///
+        /// # Safety
+        /// Nothing to keep: there is no library.
+        pub unsafe fn get<T>(&self, _: impl AsRef<[u8]>) -> Result<&T, String> {
+            match *self {}
+        }
+    }
+}
 
 /// The file that the value of an environment variable names; an empty one counts as unset.
 pub fn demanded(value: Option<OsString>) -> Option<PathBuf> {
@@ -64,14 +84,17 @@ pub unsafe fn open(path: &Path) -> Result<Library, String> {
         // SAFETY: the caller's promise.
         unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
     };
-    #[cfg(not(unix))]
+    #[cfg(windows)]
     // SAFETY: the caller's promise.
     let opened = unsafe { Library::new(path) };
     // The error itself does not say which library, or why; its cause does.
-    opened.map_err(|error: libloading::Error| match std::error::Error::source(&error) {
+    #[cfg(any(unix, windows))]
+    return opened.map_err(|error: libloading::Error| match std::error::Error::source(&error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
-    })
+    });
+    #[cfg(not(any(unix, windows)))]
+    Err(format!("{}: this machine loads no libraries", path.display()))
 }
 
 /// What is made of the first library of these files that opens and has what is needed.

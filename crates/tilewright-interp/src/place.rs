@@ -37,7 +37,7 @@ impl Ext {
 }
 
 /// No memory has as many elements; a multiple by lanes and bytes does not wrap.
-const FAR: usize = 1 << 40;
+const FAR: usize = usize::MAX >> 12;
 
 /// One axis of a buffer.
 #[derive(Clone, Debug)]

@@ -50,7 +50,7 @@ impl Default for RunOptions {
             uninitialised: Uninitialised::Refuse,
             fill: Fill::Zero,
             steps: None,
-            memory: 16 << 30,
+            memory: usize::try_from(16u64 << 30).unwrap_or(usize::MAX),
             externs: Externs::new(),
             batches: true,
         }

@@ -6,8 +6,8 @@ use tilewright_ir::{Dim, Error, Result};
 /// Axes of one tensor; more than this is refused, so that loop nests stay shallow.
 pub(crate) const MAX_RANK: usize = 32;
 
-/// Most elements of a tensor, where extents of zero count as ones.
-const MAX_ELEMENTS: usize = 1 << 48;
+/// Most elements of a tensor, where extents of zero count as ones: fewer where addresses have 32 bits.
+const MAX_ELEMENTS: usize = usize::MAX >> if usize::BITS == 64 { 15 } else { 3 };
 
 /// Refuses extents whose products might not fit a number.
 pub(crate) fn check_extents(shape: &[Dim]) -> Result<()> {

@@ -67,7 +67,7 @@ impl Default for ImportOptions {
             ranges: BTreeMap::new(),
             shapes: BTreeMap::new(),
             values: BTreeMap::new(),
-            constant_bytes: 4 << 30,
+            constant_bytes: usize::try_from(4u64 << 30).unwrap_or(usize::MAX),
             constant_steps: 1 << 25,
         }
     }

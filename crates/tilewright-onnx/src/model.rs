@@ -225,6 +225,10 @@ impl Model {
     /// weights where something asks for their elements. The constants of its modules lie in the file, as far as they
     /// can: what is to outlast a change of the file has to be copied ([`Tensor::copied_from_file`](tilewright_ir::Tensor::copied_from_file)).
     pub fn map_file(file: &File, path: &Path) -> Result<Model> {
+        if cfg!(target_family = "wasm") {
+            // There are no pages.
+            return Model::read_file(file, path);
+        }
         checked_length(file, path)?;
         let map = Arc::new(data::mapped(file).map_err(|e| file::unreadable(path, &e))?);
         let folder = Folder::beside(path).map(|folder| folder.of_mapped(map.clone()));

@@ -28,7 +28,7 @@ pub(crate) struct Scope<'a> {
 }
 
 /// Uses of a value that graphs of nodes read: more than are counted down.
-pub(crate) const READ_INSIDE: usize = 1 << 32;
+pub(crate) const READ_INSIDE: usize = usize::MAX >> (usize::BITS / 2);
 
 impl<'a> Scope<'a> {
     /// A graph with values for its inputs.

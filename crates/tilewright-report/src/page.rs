@@ -15,6 +15,7 @@ use crate::about;
 use crate::cells;
 use crate::function::{Bindings, FunctionReport, Kinds, Report};
 use crate::graph::Graph;
+use crate::memory;
 use crate::steps::Steps;
 use crate::why;
 use crate::writing::{amount, html, json, list, plural, share, time};
@@ -53,6 +54,9 @@ pub fn page(report: &Report<'_>) -> String {
             shared.steps.of_graph(&name_outputs(after), &plan.graph, target)
         });
         graphs.push(function.data(&mut shared, &scheduled.unwrap_or_default()));
+    }
+    if let Some((after, target)) = report.after.filter(|_| !report.plans.is_empty()) {
+        text += &memory::section(after, target);
     }
     text += "</main>\n<aside id=panel role=region aria-labelledby=panel-title hidden>\n\
              <button id=close type=button>Close <kbd>Esc</kbd></button>\n\

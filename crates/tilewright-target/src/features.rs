@@ -31,6 +31,23 @@ impl Arch {
         }
     }
 
+    /// The family that has a CPU of this name.
+    pub fn of_cpu(name: &str) -> Option<Arch> {
+        [Arch::X86_64, Arch::Aarch64, Arch::Riscv64]
+            .into_iter()
+            .find(|a| a.find_cpu(name).is_some())
+    }
+
+    /// A machine of the family under Linux, in LLVM's words.
+    pub(crate) fn linux(self) -> &'static str {
+        match self {
+            Arch::X86_64 => "x86_64-unknown-linux-gnu",
+            Arch::Aarch64 => "aarch64-unknown-linux-gnu",
+            Arch::Riscv64 => "riscv64-unknown-linux-gnu",
+            Arch::Other => "",
+        }
+    }
+
     fn cpus(self) -> &'static [Cpu] {
         match self {
             Arch::X86_64 => cpus::X86_64,

@@ -99,6 +99,11 @@ impl Target {
         Target { triple, cpu, features, known, vectors, caches, costs, cores: 1, scopes, groups }
     }
 
+    /// The machine of a CPU's name under Linux, of whichever family has it.
+    pub fn of_cpu(name: &str) -> Option<Target> {
+        Arch::of_cpu(name).map(|arch| Target::new(arch.linux(), name, ""))
+    }
+
     /// The machine that this process runs on, whose names are these: with its own caches, where the
     /// system says how large they are, and its cores.
     pub fn with_host(mut self) -> Target {

@@ -385,7 +385,7 @@ impl Drop for KernelObject {
 
 impl Device for OpenDevice {
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        if bytes >> BYTE_BITS != 0 {
+        if bytes as u64 >> BYTE_BITS != 0 {
             return Err(Error::execution(format!("{bytes} bytes on a device in one piece")));
         }
         let mut code = 0;

@@ -348,11 +348,13 @@ impl Simplify<'_> {
     }
 
     /// `m*c*(e // c) + m*(e % c)` becomes `m*e`; so does `m*c*(e // c) + m*(f % c)` where `f` differs
-    /// from `e` by a multiple of `c`.
+    /// from `e` by a multiple of `c`. Quotient and remainder may both be widened, as in the address of a cell in
+    /// large memory; then `e` is.
     fn recombine(&mut self, mut sum: Linear) -> Option<Linear> {
         'again: loop {
             for at in 0..sum.terms.len() {
                 let (atom, m) = &sum.terms[at];
+                let (atom, is_wide) = narrow(atom);
                 let Some((f, c)) = remainder(atom) else { continue };
                 let (m, wanted) = (*m, m.checked_mul(c)?);
                 if !sum.terms.iter().any(|t| t.1 == wanted) {
@@ -365,13 +367,17 @@ impl Simplify<'_> {
                 let q = self.division(BinOp::FloorDiv, f.clone(), c)?;
                 for pair in (0..sum.terms.len()).filter(|p| *p != at) {
                     let (other, coefficient) = &sum.terms[pair];
-                    if *coefficient != wanted {
+                    let (other, other_is_wide) = narrow(other);
+                    if *coefficient != wanted || other_is_wide != is_wide {
                         continue;
                     }
                     let same =
                         q.constant == 0 && matches!(&q.terms[..], [(q, 1)] if same_expr(q, other));
                     let e = if same { Some(f.clone()) } else { self.congruent(other, &f, c)? };
-                    let Some(e) = e else { continue };
+                    let Some(mut e) = e else { continue };
+                    if is_wide {
+                        e = Linear::atom(e.to_expr()?.cast(DType::I64));
+                    }
                     let mut index = 0;
                     sum.terms.retain(|_| {
                         index += 1;
@@ -416,6 +422,14 @@ fn decides(op: BinOp, e: &Expr) -> bool {
 /// Whether `and` or `or` with an operand is the other one.
 fn is_neutral(op: BinOp, e: &Expr) -> bool {
     if op == BinOp::And { e.is_true() } else { e.is_false() }
+}
+
+/// What is widened to 64 bits, and whether anything is.
+fn narrow(atom: &Expr) -> (&Expr, bool) {
+    match atom.kind() {
+        ExprKind::Cast(e) if atom.dtype() == DType::I64 && e.dtype() == DType::I32 => (e, true),
+        _ => (atom, false),
+    }
 }
 
 fn quotient(atom: &Expr) -> Option<(&Expr, i128)> {
@@ -505,6 +519,23 @@ mod tests {
                 a * 24 + b * 6 + flat.floormod(3) * 2
             },
             "i * 40 + j * 10 + k * 2",
+        );
+    }
+
+    #[test]
+    fn digits_that_are_widened_come_back_together() {
+        let wide = |e: Expr| e.cast(DType::I64);
+        check(
+            |i, j, k| {
+                let flat = i * 20 + j * 5 + k;
+                wide(flat.clone().floordiv(12)) * 24 + wide(flat.floormod(12)) * 2
+            },
+            "T.Cast(\"int64\", i * 20 + j * 5 + k) * T.int64(2)",
+        );
+        // Two different digits do not.
+        check(
+            |i, _, _| wide(i.clone().floordiv(4)) * 8 + wide(i.clone().floormod(3)) * 2,
+            "T.Cast(\"int64\", i // 4) * T.int64(8) + T.Cast(\"int64\", i % 3) * T.int64(2)",
         );
     }
 

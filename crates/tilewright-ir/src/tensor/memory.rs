@@ -112,8 +112,10 @@ impl Memory {
     /// Zeros; `None` where there is no memory for them.
     pub fn zeros(bytes: usize) -> Option<Memory> {
         let count = bytes.div_ceil(ALIGN);
-        if bytes >= LARGE {
-            let map = MmapMut::map_anon(count.checked_mul(ALIGN)?).ok()?;
+        // A machine without pages, such as WebAssembly, maps nothing.
+        if bytes >= LARGE
+            && let Ok(map) = MmapMut::map_anon(count.checked_mul(ALIGN)?)
+        {
             // Small pages are as good, only slower.
             #[cfg(target_os = "linux")]
             let _ = map.advise(memmap2::Advice::HugePage);

@@ -1,0 +1,5 @@
+sch.transform_layout("triple", "A", lambda i: [i // 8, i % 8], pad_value=0.0)
+sch.transform_layout("triple", "B", lambda i: [i // 8, i % 8], pad_value=lambda io, ii: T.undef())
+triple = sch.get_block("triple")
+sch.sequential_buffer_access(triple, "B")
+sch.remove_branching_through_overcompute(triple)

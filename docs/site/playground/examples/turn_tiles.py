@@ -1,0 +1,5 @@
+turn = sch.get_block("turn")
+i, j = sch.get_loops(turn)
+io, ii = sch.split(i, factors=[None, 8])
+jo, ji = sch.split(j, factors=[None, 16])
+sch.reorder(io, jo, ii, ji)
