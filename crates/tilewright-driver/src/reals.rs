@@ -17,7 +17,7 @@ use tilewright_ir::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::{Subst, fold_expr_children};
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, Intrin, IterKind, Tensor,
-    TensorFunc, Var,
+    TensorFunc, Var, dim,
 };
 
 use crate::offsets::{self, Flat};
@@ -209,8 +209,12 @@ impl Reals {
         let Atom::Element(number, at) = &self.atoms[atom] else { return None };
         let k = number.checked_sub(inputs)?;
         let other = before.get(k)?;
-        let spatial = other.dims.iter().filter(|(_, kind)| *kind == IterKind::Spatial);
-        let is_same = other.indices == *at && stage.indices == *at && spatial.eq(&stage.dims);
+        // It reads as many cells as were stored, and each of them is where it stores: all, then.
+        let cells = |of: &Normal| {
+            let spatial = of.dims.iter().filter(|(_, kind)| *kind == IterKind::Spatial);
+            dim::product(spatial.map(|(n, _)| *n))
+        };
+        let is_same = stage.indices == *at && cells(stage) == cells(other);
         is_same.then_some(k)
     }
 
