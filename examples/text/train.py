@@ -160,25 +160,30 @@ def train(text, run):
     return "".join(letters), model(len(letters), np.linalg.solve(square, features.T @ wanted))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", type=Path, default=HERE / "text.txt")
-    parser.add_argument("--out", type=Path, default=HERE / "text.onnx")
-    arguments = parser.parse_args()
+def learn(text, out):
+    """Trains on a text, and writes the model."""
 
     def run(made, inputs):
         import tilewright
 
-        path = arguments.out.with_suffix(".features.onnx")
+        path = Path(out).with_suffix(".features.onnx")
         onnx.save(made, path)
         try:
             return tilewright.load(str(path)).compile()(**inputs)
         finally:
             path.unlink()
 
-    letters, trained = train(arguments.text.read_text(encoding="utf-8"), run)
+    letters, trained = train(text, run)
     helper.set_model_props(trained, {"letters": letters})
-    onnx.save(trained, arguments.out)
+    onnx.save(trained, out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--text", type=Path, default=HERE / "text.txt")
+    parser.add_argument("--out", type=Path, default=HERE / "text.onnx")
+    arguments = parser.parse_args()
+    learn(arguments.text.read_text(encoding="utf-8"), arguments.out)
 
 
 if __name__ == "__main__":
