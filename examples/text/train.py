@@ -147,7 +147,7 @@ def train(text, run):
     """
     letters = sorted(set(text))
     if not HEADS < len(text) <= ROOM:
-        raise SystemExit(f"the text has {len(text)} letters: more than {HEADS}, at most {ROOM}")
+        raise ValueError(f"the text has {len(text)} letters: more than {HEADS}, at most {ROOM}")
     ids = np.array([[letters.index(c) for c in text]])
     empty = np.zeros((1, 1, ROOM, SIZE), np.float32)
     length = np.array([len(text)], np.int32)
