@@ -116,6 +116,16 @@ def compare(program, case, names, args, cores, most, rate, options):
     return row
 
 
+def twins(rows):
+    """Models with channels last, against the same with channels first: our time as a part of that."""
+    known = {row["model"]: row["engines"] for row in rows if "engines" in row}
+    for name, engines in known.items():
+        twin = known.get(name.removesuffix("_channels_last"), engines)
+        if twin is not engines:
+            both = ((who, engines[who]["best"] / twin[who]["best"]) for who in engines if who in twin)
+            yield name, ", ".join(f"{who} {ratio:.2f}" for who, ratio in both)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="models whose name contains this")
@@ -173,6 +183,8 @@ def main():
     ratios = [row["ratio"] for row in rows if "ratio" in row]
     if ratios:
         print(f"\nratio to the best peer: geometric mean {statistics.geometric_mean(ratios):.2f}")
+    for name, ratios_of in twins(rows):
+        print(f"{name} over its twin: {ratios_of}")
     for row in rows:
         if "reason" in row:
             print(f"{row['model']}: {row['reason']}")

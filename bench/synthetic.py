@@ -220,12 +220,13 @@ def decoder(rows, past, layers=6, heads=14, shared=2, size=64, inner=4864, level
 
 def networks():
     """All that `compare.py` times, in order."""
-    yield from (conv_chain(*sizes) for sizes in ((65, 57), (17, 112), (129, 29)))
-    yield from (channels_last(*sizes) for sizes in ((65, 57), (129, 29)))
+    yield from (conv_chain(*sizes) for sizes in ((65, 57), (17, 112), (129, 29), (64, 56), (37, 31)))
+    yield from (channels_last(*sizes) for sizes in ((65, 57), (129, 29), (64, 56), (37, 31)))
     yield matmul_chain(127)
     yield from (perceptron(*sizes) for sizes in ((127, 509), (77, 768), (1, 1021)))
     layers = ((77, 768, 12), (197, 384, 6), (131, 330, 5), (1, 768, 12, 509))
     yield from (transformer(*sizes) for sizes in layers)
-    packed = ((1, 4096, 4096), (4, 4096, 4096), (32, 4096, 4096), (77, 896, 4864), (512, 4096, 4096))
+    packed = [(rows, 4096, 4096) for rows in (1, 4, 32, 512)]
+    packed += [(77, 896, 4864), (1, 4099, 4001), (33, 1021, 2047)]
     yield from (packed_product(*sizes, level) for level in (4, 0) for sizes in packed)
     yield from (decoder(*sizes) for sizes in ((77, 0), (1, 508)))

@@ -22,21 +22,13 @@ use std::sync::Arc;
 
 use tilewright_analysis::equivalence::{by_flow, equivalent};
 use tilewright_graph::legalize::copy_func;
-use tilewright_graph::merge::{Member, Source, merge};
-use tilewright_graph::normal::{normalize, results, var};
 use tilewright_ir::equal::{self, Equality};
-use tilewright_ir::visit::walk_stmt;
-use tilewright_ir::{
-    DType, Function, GraphExpr, GraphType, Module, Result, Stmt, StmtKind, Tensor, TensorFunc,
-    Visit, dim,
-};
+use tilewright_ir::{DType, Module, Result, TensorFunc, dim};
 use tilewright_verify::{Verdict, VerifyOptions};
 
-use crate::folded::folded;
+use crate::groups::Group;
 use crate::reals::{equal_in_reals, rounding_of};
-
-/// Most calls of a group.
-const GROUP: usize = 24;
+use crate::values::{Graph, Node, Value};
 
 /// Most groups of the first graph that one of the second graph is compared with.
 const TRIED: usize = 6;
@@ -81,7 +73,9 @@ pub(crate) fn compare(
     let open: Vec<usize> = open.collect();
     let calls = second.nodes.iter().filter(|n| matches!(n.value, Value::Call { .. })).count();
     Ok(Some(if open.is_empty() {
-        let rounding = classes.rounding;
+        // A product that took on a scale is equal in the reals, also where nothing was rounded.
+        let folds = first.folds || second.folds;
+        let rounding = classes.rounding.or(folds.then_some(0.0));
         Congruence::Equal { calls, groups: classes.groups, rounding }
     } else {
         let stores = first.stores().saturating_add(second.stores());
@@ -102,200 +96,11 @@ fn param_types(g: &Graph<'_>) -> Vec<String> {
     params.map(|n| n.ty.clone()).collect::<Vec<_>>()
 }
 
-/// A value of a graph.
-struct Node {
-    /// The name of the variable; empty where there is none.
-    name: Arc<str>,
-    value: Value,
-    /// Its type, as text: sizes are named alike in both graphs.
-    ty: String,
-}
-
-enum Value {
-    Param(usize),
-    Constant(Tensor),
-    /// One result of a call; `single` where it is the only one, and the call has no scalars.
-    Call {
-        func: Arc<str>,
-        args: Vec<usize>,
-        scalars: Vec<String>,
-        item: usize,
-        single: bool,
-    },
-    /// Anything else.
-    Opaque,
-}
-
-/// The values of a graph function, each after what it is made from.
-struct Graph<'m> {
-    module: &'m Module,
-    nodes: Vec<Node>,
-    results: Vec<usize>,
-}
-
-impl<'m> Graph<'m> {
-    /// That of a name; `None` where it is no graph function. In the reals, products with constants take on what
-    /// scales their results.
-    fn new(module: &'m Module, name: &str, reals: bool) -> Option<Graph<'m>> {
-        let Some(Function::Graph(func)) = module.functions.get(name) else { return None };
-        // Without a normal form there are no calls to compare.
-        let Ok(normal) = normalize(module, name, func) else { return None };
-        let mut graph = Graph { module, nodes: Vec::new(), results: Vec::new() };
-        // Values by variable: one node for each item of a tuple.
-        let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
-        for (k, p) in normal.params.iter().enumerate() {
-            let at = graph.push(Value::Param(k), p.ty());
-            graph.nodes[at].name = p.name().clone();
-            known.insert(p.id(), vec![at]);
-        }
-        for b in normal.bindings() {
-            let mut nodes = graph.bind(&b.value, b.var.ty(), &known);
-            if let [at] = nodes[..]
-                && reals
-                && let Some(folded) = graph.fold(at)
-            {
-                nodes = vec![folded];
-            }
-            for at in &nodes {
-                graph.nodes[*at].name = b.var.name().clone();
-            }
-            known.insert(b.var.id(), nodes);
-        }
-        for result in results(&normal.ret) {
-            let nodes = graph.bind(result, &result.ty(), &known);
-            graph.results.extend(nodes);
-        }
-        Some(graph)
-    }
-
-    fn push(&mut self, value: Value, ty: &GraphType) -> usize {
-        let ty = match ty {
-            GraphType::Tensor(t) => {
-                let shape: Vec<String> = t.shape.iter().map(ToString::to_string).collect();
-                format!("{} [{}]", t.dtype, shape.join(", "))
-            }
-            other => format!("{other:?}"),
-        };
-        self.nodes.push(Node { name: Arc::default(), value, ty });
-        self.nodes.len() - 1
-    }
-
-    /// The call of a product with other constants that a call is which scales its result.
-    fn fold(&mut self, at: usize) -> Option<usize> {
-        let (f, args) = self.single(at)?;
-        let [of] = self.computed(args)[..] else { return None };
-        let (g, parts) = self.single(args[of])?;
-        if self.computed(parts).len() != 1 {
-            return None;
-        }
-        let constants = |args: &[usize]| {
-            let tensors = args.iter().map(|a| match &self.nodes[*a].value {
-                Value::Constant(t) => Some(t.clone()),
-                _ => None,
-            });
-            tensors.collect::<Vec<Option<Tensor>>>()
-        };
-        let folded =
-            folded((self.callee(f)?, &constants(args)), (self.callee(g)?, &constants(parts)))?;
-        let (func, ty, mut parts) = (g.clone(), self.nodes[at].ty.clone(), parts.to_vec());
-        for (k, t) in folded {
-            let ty = self.nodes[parts[k]].ty.clone();
-            self.nodes.push(Node { name: Arc::default(), value: Value::Constant(t), ty });
-            parts[k] = self.nodes.len() - 1;
-        }
-        let value = Value::Call { func, args: parts, scalars: Vec::new(), item: 0, single: true };
-        self.nodes.push(Node { name: Arc::default(), value, ty });
-        Some(self.nodes.len() - 1)
-    }
-
-    /// A call with one result: its function, and what it is given.
-    fn single(&self, at: usize) -> Option<(&Arc<str>, &[usize])> {
-        match &self.nodes[at].value {
-            Value::Call { func, args, single: true, .. } => Some((func, args)),
-            _ => None,
-        }
-    }
-
-    /// The places of arguments that are no constants.
-    fn computed(&self, args: &[usize]) -> Vec<usize> {
-        let all = args.iter().enumerate();
-        let all = all.filter(|(_, a)| !matches!(self.nodes[**a].value, Value::Constant(_)));
-        all.map(|(k, _)| k).collect()
-    }
-
-    /// The nodes of an expression: one, or one for each result of a call.
-    fn bind(
-        &mut self,
-        e: &GraphExpr,
-        ty: &GraphType,
-        known: &HashMap<u64, Vec<usize>>,
-    ) -> Vec<usize> {
-        match e {
-            GraphExpr::Var(v) => known.get(&v.id()).cloned().unwrap_or_default(),
-            GraphExpr::Const(t) => vec![self.push(Value::Constant(t.clone()), &e.ty())],
-            GraphExpr::Item(of, k) => {
-                let of = var(of).and_then(|v| known.get(&v.id()));
-                match of.and_then(|nodes| nodes.get(*k)) {
-                    Some(node) => vec![*node],
-                    None => vec![self.push(Value::Opaque, ty)],
-                }
-            }
-            GraphExpr::CallTir { func, args, outs, scalars } => {
-                let mut nodes = Vec::new();
-                for arg in args {
-                    nodes.extend(self.bind(arg, &arg.ty(), known));
-                }
-                let is_whole = nodes.len() == args.len();
-                let texts: Vec<String> = scalars.iter().map(ToString::to_string).collect();
-                let each = outs.iter().enumerate().map(|(item, out)| {
-                    let value = if is_whole {
-                        Value::Call {
-                            func: func.clone(),
-                            args: nodes.clone(),
-                            scalars: texts.clone(),
-                            item,
-                            single: outs.len() == 1 && scalars.is_empty(),
-                        }
-                    } else {
-                        Value::Opaque
-                    };
-                    (value, GraphType::Tensor(out.clone()))
-                });
-                let each: Vec<(Value, GraphType)> = each.collect();
-                each.into_iter().map(|(value, ty)| self.push(value, &ty)).collect()
-            }
-            _ => match ty {
-                GraphType::Tuple(types) => {
-                    types.iter().map(|t| self.push(Value::Opaque, t)).collect()
-                }
-                ty => vec![self.push(Value::Opaque, ty)],
-            },
-        }
-    }
-
-    /// How often its calls store an element.
-    fn stores(&self) -> u64 {
-        self.nodes
-            .iter()
-            .filter_map(|n| match &n.value {
-                Value::Call { func, item: 0, .. } => self.callee(func).map(|f| stores(f)),
-                _ => None,
-            })
-            .fold(0, u64::saturating_add)
-    }
-
-    fn callee(&self, name: &str) -> Option<&'m Arc<TensorFunc>> {
-        match self.module.functions.get(name) {
-            Some(Function::Tensor(f)) => Some(f),
-            _ => None,
-        }
-    }
-}
-
 /// What is the same for all values of a class.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Param(usize),
+    /// By its extents of more than one element.
     Constant(DType, Vec<usize>, Vec<u8>),
     Call(usize, Vec<usize>, Vec<String>, usize, String),
 }
@@ -354,7 +159,7 @@ impl<'o> Classes<'o> {
         let node = graph.nodes.get(at)?;
         Some(match &node.value {
             Value::Param(k) => Key::Param(*k),
-            Value::Constant(t) => Key::Constant(t.dtype(), t.shape().to_vec(), t.bytes().to_vec()),
+            Value::Constant(t) => Key::Constant(t.dtype(), long(t.shape()), t.bytes().to_vec()),
             Value::Call { func, args, scalars, item, .. } => {
                 let number = self.function(side, graph, func)?;
                 let args = args.iter().map(|a| self.of[side].get(*a).copied());
@@ -443,7 +248,9 @@ impl<'o> Classes<'o> {
         let all = first.nodes.iter().zip(&self.of[0]);
         let (class, rounding) = all
             .filter_map(|(node, class)| match &node.value {
-                Value::Constant(other) => Some((*class, rounding_of(t, other)?)),
+                Value::Constant(other) if long(t.shape()) == long(other.shape()) => {
+                    Some((*class, rounding_of(&t.reshape(other.shape()).ok()?, other)?))
+                }
                 _ => None,
             })
             .min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -581,102 +388,7 @@ fn module_of(f: &TensorFunc) -> Module {
     module
 }
 
-/// Calls that lead from values at an edge to one value.
-struct Group {
-    /// In the order of the graph; the last one gives the value.
-    calls: Vec<usize>,
-    /// The values at the edge that they read.
-    edge: BTreeSet<usize>,
-}
-
-impl Group {
-    /// The calls from the edge to a value; `None` where something else is reached, or there are too many.
-    fn collect(graph: &Graph<'_>, at: usize, is_edge: &dyn Fn(usize) -> bool) -> Option<Group> {
-        let (mut calls, mut edge) = (BTreeSet::new(), BTreeSet::new());
-        let mut todo = vec![at];
-        while let Some(n) = todo.pop() {
-            if is_edge(n) {
-                edge.insert(n);
-                continue;
-            }
-            match &graph.nodes[n].value {
-                Value::Call { args, single: true, .. } => {
-                    if calls.insert(n) {
-                        todo.extend(args);
-                    }
-                    if calls.len() > GROUP {
-                        return None;
-                    }
-                }
-                Value::Constant(t) if literal(t).is_some() => {}
-                _ => return None,
-            }
-        }
-        Some(Group { calls: calls.into_iter().collect(), edge })
-    }
-
-    /// The group as one function; `place` is the parameter that a value at the edge is.
-    fn function(
-        &self,
-        graph: &Graph<'_>,
-        place: &dyn Fn(usize) -> Option<usize>,
-    ) -> Option<TensorFunc> {
-        let mut members = Vec::new();
-        for n in &self.calls {
-            let Value::Call { func, args, .. } = &graph.nodes[*n].value else { return None };
-            let sources = args
-                .iter()
-                .map(|a| match self.calls.binary_search(a) {
-                    Ok(member) => Some(Source::Member(member)),
-                    Err(_) if self.edge.contains(a) => place(*a).map(Source::Param),
-                    Err(_) => match &graph.nodes[*a].value {
-                        Value::Constant(t) => literal(t).map(Source::Literal),
-                        _ => None,
-                    },
-                })
-                .collect::<Option<Vec<Source>>>()?;
-            let func = graph.callee(func)?.clone();
-            // Inputs, the result, and nothing else.
-            if func.buffers().count() != sources.len() + 1 || func.params.len() != sources.len() + 1
-            {
-                return None;
-            }
-            members.push(Member { func, sources });
-        }
-        let edge: BTreeSet<usize> = self.edge.iter().filter_map(|n| place(*n)).collect();
-        Some(merge(&members, edge.len()))
-    }
-}
-
-/// How often a function stores an element; loops of open extents count once.
-pub(crate) fn stores(func: &TensorFunc) -> u64 {
-    struct Stores {
-        loops: u64,
-        count: u64,
-    }
-    impl Visit for Stores {
-        fn stmt(&mut self, s: &Stmt) {
-            let outside = self.loops;
-            match s.kind() {
-                StmtKind::For { range, .. } => {
-                    let extent = range.extent.as_int().and_then(|n| u64::try_from(n).ok());
-                    self.loops = self.loops.saturating_mul(extent.unwrap_or(1));
-                }
-                StmtKind::Store { .. } => self.count = self.count.saturating_add(self.loops),
-                _ => {}
-            }
-            walk_stmt(self, s);
-            self.loops = outside;
-        }
-    }
-    let mut all = Stores { loops: 1, count: 0 };
-    all.stmt(&func.body);
-    all.count
-}
-
-/// The number that all elements of a tensor of floats are, as the bits of a `float64`.
-fn literal(t: &Tensor) -> Option<u64> {
-    let (first, rest) = t.as_slice::<f32>()?.split_first()?;
-    let is_one = rest.iter().all(|v| v.to_bits() == first.to_bits());
-    is_one.then(|| f64::from(*first).to_bits())
+/// Extents of more than one element.
+fn long(shape: &[usize]) -> Vec<usize> {
+    shape.iter().copied().filter(|n| *n != 1).collect()
 }

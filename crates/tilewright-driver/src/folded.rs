@@ -156,6 +156,8 @@ impl Scale<'_> {
                 for (index, extent) in at.iter().zip(t.shape()) {
                     let index = match index.as_int() {
                         Some(n) => usize::try_from(n).ok()?,
+                        // An axis of one element has one index.
+                        None if *extent == 1 => 0,
                         None if index.as_var() == Some(self.var) => channel,
                         None => return None,
                     };

@@ -1,7 +1,7 @@
 //! Whether two tensor functions are equal in the reals: sums and products in any order, divisions by constants as
 //! products, constants of floats up to their rounding.
 //!
-//! Stages are compared one by one. What a stage stores is a polynomial over *atoms*: elements of buffers, and
+//! Stages are compared one by one, by the offsets of what they access ([`offsets`]). What a stage stores is a polynomial over *atoms*: elements of buffers, and
 //! functions of polynomials. Atoms of both functions have one numbering, and two are one where their parts are
 //! equal. A constant factor of all that a sum adds up goes out of the sum, to where the sum is read.
 //!
@@ -17,8 +17,10 @@ use tilewright_ir::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::{Subst, fold_expr_children};
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, Intrin, IterKind, Tensor,
-    TensorFunc, Var,
+    TensorFunc, Var, dim,
 };
+
+use crate::offsets::{self, Flat};
 
 /// By how much of the larger one two constants may differ that count as one.
 pub(crate) const ROUNDING: f64 = 1.5e-6;
@@ -131,6 +133,8 @@ struct Reals {
     /// For both functions, the number of each buffer and the factor of its elements: parameters by position, then
     /// what stages make, in order.
     buffers: [HashMap<Buffer, (usize, f64)>; 2],
+    /// Buffers by offsets.
+    flat: Flat,
     /// The largest difference of coefficients of atoms that count as one.
     worst: f64,
 }
@@ -141,7 +145,7 @@ impl Reals {
         let params: Vec<&Buffer> = func.buffers().collect();
         let (result, inputs) = params.split_last()?;
         for (number, buffer) in inputs.iter().enumerate() {
-            self.buffers[side].insert((*buffer).clone(), (number, 1.0));
+            self.know(side, buffer, (number, 1.0));
         }
         let mut normal: Vec<Normal> = Vec::new();
         let mut inline = Inline::default();
@@ -180,11 +184,17 @@ impl Reals {
                     (inputs.len() + normal.len() - 1, factor)
                 }
             };
-            self.buffers[side].insert(stage.buffer.clone(), (number, factor));
+            self.know(side, &stage.buffer, (number, factor));
         }
         let result = *self.buffers[side].get(*result)?;
         let params = params.iter().map(|b| (b.dtype(), b.rank())).collect();
         Some((params, normal, result))
+    }
+
+    /// Notes what the elements of a buffer are.
+    fn know(&mut self, side: usize, buffer: &Buffer, what: (usize, f64)) {
+        let flat = self.flat.of(buffer);
+        self.buffers[side].extend(flat.into_iter().chain([buffer.clone()]).map(|b| (b, what)));
     }
 
     /// The earlier stage of whose elements a stage stores multiples at the same places.
@@ -199,23 +209,16 @@ impl Reals {
         let Atom::Element(number, at) = &self.atoms[atom] else { return None };
         let k = number.checked_sub(inputs)?;
         let other = before.get(k)?;
-        let spatial = other.dims.iter().filter(|(_, kind)| *kind == IterKind::Spatial);
-        let is_same = other.indices == *at && stage.indices == *at && spatial.eq(&stage.dims);
+        // It reads as many cells as were stored, and each of them is where it stores: all, then.
+        let cells = |of: &Normal| {
+            let spatial = of.dims.iter().filter(|(_, kind)| *kind == IterKind::Spatial);
+            dim::product(spatial.map(|(n, _)| *n))
+        };
+        let is_same = stage.indices == *at && cells(stage) == cells(other);
         is_same.then_some(k)
     }
 
     fn stage(&mut self, side: usize, stage: &Stage) -> Option<Normal> {
-        // An axis of one element says nothing.
-        let (single, dims): (Vec<_>, Vec<_>) = stage.dims().partition(|(_, n, _)| *n == 1);
-        let named = dims.iter().enumerate();
-        let named =
-            named.map(|(k, (v, ..))| ((*v).clone(), Var::new(format!("i{k}"), v.dtype()).expr()));
-        let first = single.iter().map(|(v, ..)| ((*v).clone(), Expr::int(0, v.dtype())));
-        let mut names = Subst::vars(named.chain(first));
-        let ranges = Ranges::default();
-        let indices: Vec<Expr> =
-            stage.indices.iter().map(|e| simplify(&names.expr(e), &ranges)).collect();
-        let indices = long(&stage.buffer, &indices).map(ToString::to_string).collect();
         let (value, sum) = match &stage.init {
             None => (stage.value.clone(), None),
             Some(first) => {
@@ -223,9 +226,20 @@ impl Reals {
                 (reduction.value, Some((reduction.op, first.as_float()?.to_bits())))
             }
         };
-        let value = names.expr(&simplify_indices(&value, &stage.ranges()));
-        let value = simplify_indices(&value, &ranges);
-        let dims = dims.into_iter().map(|(_, n, kind)| (n, kind)).collect();
+        let (axes, at, value) = offsets::normal(stage, &value, &mut self.flat);
+        // An axis of one element says nothing.
+        let (single, axes): (Vec<_>, Vec<_>) = axes.into_iter().partition(|(_, n, _)| *n == 1);
+        let named = axes.iter().enumerate();
+        let named =
+            named.map(|(k, (v, ..))| (v.clone(), Var::new(format!("i{k}"), v.dtype()).expr()));
+        let first = single.iter().map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())));
+        let mut names = Subst::vars(named.chain(first));
+        let ranges = Ranges::default();
+        let at: Vec<Expr> = at.iter().map(|e| simplify(&names.expr(e), &ranges)).collect();
+        let buffer = self.flat.of(&stage.buffer).unwrap_or_else(|| stage.buffer.clone());
+        let indices = long(&buffer, &at).map(ToString::to_string).collect();
+        let value = simplify_indices(&names.expr(&value), &ranges);
+        let dims = axes.into_iter().map(|(_, n, kind)| (n, kind)).collect();
         Some(Normal { dims, indices, sum, value: self.poly(side, &value)? })
     }
 

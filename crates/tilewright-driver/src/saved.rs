@@ -300,6 +300,7 @@ fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
     let all = content.bytes();
     let (header, end) = header(all)?;
     let mut last = end;
+    let mut hashing = Hashing { content, read: 0 };
     let mut bytes_of = |p: &Section, checked: bool| {
         let start =
             end.checked_add(p.at).filter(|start| *start >= last).ok_or_else(broken_header)?;
@@ -308,7 +309,7 @@ fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
         let (gap, bytes) = gap.zip(bytes).ok_or_else(broken_header)?;
         last = stop;
         let is_right = gap.len() < tensor::ALIGN && gap.iter().all(|b| *b == 0);
-        if is_right && (!checked || blake3::hash(bytes).to_hex().as_str() == p.hash) {
+        if is_right && (!checked || hashing.hash(bytes) == p.hash) {
             Ok(bytes)
         } else {
             Err(Error::model("the file is damaged: its checksum is wrong"))
@@ -342,6 +343,31 @@ fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
         return Err(Error::model("the file is damaged: it goes on behind its end"));
     }
     Ok(Sections { header, programs, table })
+}
+
+/// Hashes parts of a file's content, whose pages are let go of on the way: a check of all weights needs no memory
+/// for them, and those that a run does not read soon are not kept.
+struct Hashing<'a> {
+    content: &'a Tensor,
+    /// Bytes that were read since the last time.
+    read: usize,
+}
+
+impl Hashing<'_> {
+    fn hash(&mut self, part: &[u8]) -> String {
+        /// Bytes between two times.
+        const PIECE: usize = 1 << 24;
+        let mut hasher = blake3::Hasher::new();
+        for piece in part.chunks(PIECE) {
+            hasher.update(piece);
+            self.read += piece.len();
+            if self.read >= PIECE {
+                self.content.release();
+                self.read = 0;
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
 }
 
 fn broken_header() -> Error {

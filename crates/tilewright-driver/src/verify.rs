@@ -18,6 +18,7 @@ use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 use crate::Sizes;
 use crate::congruence::{self, Congruence};
 use crate::side_by_side::{Seen, run_both};
+use crate::values;
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -504,7 +505,7 @@ impl Pair {
                 _ => false,
             })
         });
-        has_bits && congruence::stores(f).saturating_add(congruence::stores(g)) <= FEW
+        has_bits && values::stores(f).saturating_add(values::stores(g)) <= FEW
     }
 
     /// Compares at sizes for some of what is open.

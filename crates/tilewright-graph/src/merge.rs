@@ -19,7 +19,7 @@ pub enum Source {
     Param(usize),
     /// The result of an earlier member.
     Member(usize),
-    /// A floating-point number, as the bits of a `float64`: all that an input of one cell holds.
+    /// A number, as the bits of a `float64`: all that each cell of an input holds.
     Literal(u64),
 }
 
@@ -46,7 +46,12 @@ pub fn merge(members: &[Member], params: usize) -> TensorFunc {
         for (buffer, source) in buffers.iter().zip(&member.sources) {
             let new = match source {
                 Source::Literal(bits) => {
-                    let value = Expr::float(f64::from_bits(*bits), buffer.dtype());
+                    let (value, dtype) = (f64::from_bits(*bits), buffer.dtype());
+                    let value = if dtype.is_float() {
+                        Expr::float(value, dtype)
+                    } else {
+                        Expr::int(value as i64, dtype)
+                    };
                     literals.0.insert((*buffer).clone(), value);
                     continue;
                 }

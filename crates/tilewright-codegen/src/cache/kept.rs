@@ -24,7 +24,6 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -117,11 +116,9 @@ impl ObjectCache {
             let _ = remove(&directory, &key.to_hex());
             return None;
         }
-        let count = map.len() - START;
-        let start = NonNull::from(&map[START..]).cast();
-        // SAFETY: the mapping is read only, and lives as long as its owner.
+        let content = START..map.len();
         let content =
-            unsafe { Tensor::from_foreign(DType::U8, &[count], start, Arc::new(map)) }.ok()?;
+            Tensor::from_mapped(DType::U8, &[content.len()], &Arc::new(map), content, true)?;
         let found = read_stamp(&directory, &self::name(key, STAMP));
         let is_checked = found.is_some_and(|found| found == stamp(&identity, key, &[]));
         Some(Kept { directory, key: *key, identity, is_settled, is_checked, content })

@@ -301,9 +301,13 @@ impl Planner<'_> {
 
     /// The position of a constant; equal ones (in type and bytes) have one.
     fn constant(&mut self, t: &Tensor) -> usize {
-        // Weights are hashed as fast as memory brings them; the comparison is what decides.
+        /// Bytes at each end by which constants are told apart before they are compared: most weights differ there,
+        /// and those of a file that is mapped are not read for it.
+        const ENDS: usize = 1 << 12;
+        let bytes = t.bytes();
+        let ends = (&bytes[..bytes.len().min(ENDS)], &bytes[bytes.len().saturating_sub(ENDS)..]);
         let mut hasher = FxHasher::default();
-        (t.dtype(), t.bytes()).hash(&mut hasher);
+        (t.dtype(), bytes.len(), ends).hash(&mut hasher);
         let known = self.constants_by_hash.entry(hasher.finish()).or_default();
         for at in &*known {
             let constant = &self.constants[*at];

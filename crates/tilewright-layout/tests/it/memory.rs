@@ -167,6 +167,29 @@ fn equal_constants_are_kept_once() {
 }
 
 #[test]
+fn constants_that_differ_far_from_their_ends_are_two() {
+    let shape = [5000];
+    let mut g = Graph::default();
+    let x = g.input("x", &shape);
+    let of = |at: usize| {
+        let values: Vec<f32> = (0..shape[0]).map(|k| if k == at { 2.0 } else { 1.0 }).collect();
+        Tensor::from_slice(&shape, &values).expect("small")
+    };
+    let constants = [2500, 2501, 2500].map(|at| {
+        let t = of(at);
+        g.bind("c", TensorType::fixed(&shape, t.dtype()), GraphExpr::Const(t))
+    });
+    let mut y = x;
+    for c in &constants {
+        let f = binary(Binary::Mul, &Operand::f32(&shape), &Operand::f32(&shape)).expect("valid");
+        y = g.call("mul", f, &[&y, c]);
+    }
+    let plan = plan(&g.returns(&[&y]));
+    assert_eq!(plan.constants.len(), 2);
+    assert!(plan.constants[0].same(&of(2500)) && plan.constants[1].same(&of(2501)));
+}
+
+#[test]
 fn several_results_of_one_call_have_places_of_their_own() {
     let mut g = Graph::default();
     let x = g.input("x", &[6, 4]);

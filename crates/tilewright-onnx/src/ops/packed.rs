@@ -42,7 +42,7 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     let mut weights =
         Weights { n, k, bits, block, scale: scales.dtype(), zero: blocks::Zero::Middle };
     let groups = weights.blocks();
-    require_blocks(node, k, block)?;
+    let order = order_of_rows(node, &weights)?;
     let zero = match node.optional(3) {
         None => None,
         Some(zero) if zero.dtype() == DType::U8 => {
@@ -58,10 +58,18 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     if w.dtype() != DType::U8 {
         return Err(Error::model(format!("{} does not hold packed weights", operand(w))));
     }
-    let w = held(c, w, &[n, groups, block / weights.per_byte()], "weights")?;
+    let mut w = held(c, w, &[n, groups, block / weights.per_byte()], "weights")?;
+    let mut x = x.clone();
+    if let Some(order) = order {
+        let packed = w.constant().ok_or_else(unknown_groups)?;
+        w = Imported::Const(reordered(packed, &weights, &order)?);
+        let places: Vec<i64> = order.iter().map(|at| *at as i64).collect();
+        let places = Imported::Const(Tensor::from_slice(&[k], &places)?);
+        x = c.with("Gather", &[&x, &places], [int("axis", -1)])?;
+    }
     let scales = held(c, scales, &[n, groups], "scales")?;
     let given: Vec<Imported> = [w, scales].into_iter().chain(zero).collect();
-    one(product_of_rows(c, x, &weights, &given, level == 4, node.optional(5))?)
+    one(product_of_rows(c, &x, &weights, &given, level == 4, node.optional(5))?)
 }
 
 /// The product of rows along the last axis with packed weights and their tables, and a bias added to it, in the type
@@ -126,19 +134,40 @@ pub(super) fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -
     }
 }
 
-/// Refuses groups of weights that are no blocks of a row.
-fn require_blocks(node: &Node, k: usize, block: usize) -> Result<()> {
-    let Some(groups) = node.optional(4) else { return Ok(()) };
-    if groups.constant().is_some_and(|t| is_in_order(t, k, block)) {
-        Ok(())
+/// The rows of weights in the order of their groups (`g_idx`), where that is another one than their own: a layout in
+/// which each group fills a block.
+fn order_of_rows(node: &Node, weights: &Weights) -> Result<Option<Vec<usize>>> {
+    let Some(groups) = node.optional(4) else { return Ok(None) };
+    let of = groups.constant().filter(|t| t.len() >= weights.k).ok_or_else(unknown_groups)?;
+    let mut order: Vec<usize> = (0..weights.k).collect();
+    order.sort_by_key(|at| of.get_i128(*at));
+    let fills = |(place, at): (usize, &usize)| of.get_i128(*at) == (place / weights.block) as i128;
+    if order.iter().enumerate().all(fills) {
+        Ok((!order.is_sorted()).then_some(order))
     } else {
-        Err(Error::unsupported("the input `g_idx` is not supported")
-            .help("groups that are blocks of a row, one after the other, need no such input"))
+        Err(unknown_groups())
     }
 }
 
-fn is_in_order(t: &Tensor, k: usize, block: usize) -> bool {
-    t.len() >= k && (0..k).all(|at| t.get_i128(at) == (at / block) as i128)
+fn unknown_groups() -> Error {
+    Error::unsupported("these groups of weights (`g_idx`) are not supported").help(
+        "groups that are known when the model is read, each of as many rows as a block has, are",
+    )
+}
+
+/// Packed weights with their rows in another order.
+fn reordered(packed: &Tensor, weights: &Weights, order: &[usize]) -> Result<Tensor> {
+    let (per_byte, bits) = (weights.per_byte(), weights.bits as usize);
+    let mask = u8::MAX >> (8 - bits);
+    let row = weights.blocks() * weights.block / per_byte;
+    let mut all = vec![0; packed.bytes().len()];
+    for (old, new) in packed.bytes().chunks(row).zip(all.chunks_mut(row)) {
+        for (place, at) in order.iter().enumerate() {
+            let value = (old[at / per_byte] >> (at % per_byte * bits)) & mask;
+            new[place / per_byte] |= value << (place % per_byte * bits);
+        }
+    }
+    Tensor::from_bytes(packed.dtype(), packed.shape(), &all)
 }
 
 /// Rows of a table of integers in blocks, as numbers.

@@ -422,27 +422,31 @@ fn products_of_integers_are_floats_by_their_scales_and_zero_points() {
     assert_eq!(y[0].as_slice::<f32>(), Some(&[18.0 * 0.125 + 10.0, 8.0 + 20.0][..]));
 }
 
-#[test]
-fn packed_weights_are_integers_less_zero_points_times_scales() {
-    let bytes = |name: &str, dims: &[i64], values: &[i32]| TensorProto {
+/// A constant of `uint8`.
+fn packed(name: &str, dims: &[i64], values: &[i32]) -> TensorProto {
+    TensorProto {
         name: name.into(),
         dims: dims.to_vec(),
         data_type: DataType::Uint8 as i32,
         int32_data: values.to_vec(),
         ..Default::default()
-    };
+    }
+}
+
+#[test]
+fn packed_weights_are_integers_less_zero_points_times_scales() {
     // Two rows of one block of 16, of which the first three count: 1, 2, 3 and 15, 0, 9.
-    let mut packed = [0i32; 16];
-    packed[0..2].copy_from_slice(&[0x21, 0xf3]);
-    packed[8..10].copy_from_slice(&[0x0f, 0x09]);
+    let mut values = [0i32; 16];
+    values[0..2].copy_from_slice(&[0x21, 0xf3]);
+    values[8..10].copy_from_slice(&[0x0f, 0x09]);
     let sizes = || [int("K", 3), int("N", 2), int("bits", 4), int("block_size", 16)];
     for level in [0, 4] {
         let level_of = [int("accuracy_level", level)];
         let m = model()
             .input("x", [1, 3])
-            .constant(bytes("w", &[2, 1, 8], &packed))
+            .constant(packed("w", &[2, 1, 8], &values))
             .floats("s", &[2], &[0.5, 2.0])
-            .constant(bytes("z", &[2], &[4, 1]))
+            .constant(packed("z", &[2], &[4, 1]))
             .floats("b", &[2], &[10.0, 20.0])
             .node_with(
                 "MatMulNBits",
@@ -465,6 +469,40 @@ fn packed_weights_are_integers_less_zero_points_times_scales() {
             assert!((got - expected).abs() < 1e-3, "level {level}: {got} for {expected} at {at}");
         }
     }
+}
+
+#[test]
+fn rows_of_packed_weights_have_an_order() {
+    // Even rows are of the first group, odd ones of the second.
+    let value = |k: usize| (k * 7 + 3) % 16;
+    let values: Vec<i32> =
+        (0..16).map(|at| (value(2 * at) | value(2 * at + 1) << 4) as i32).collect();
+    let groups = |of: fn(usize) -> i64| (0..32).map(of).collect::<Vec<i64>>();
+    let run = |groups: &[i64]| {
+        let m = model()
+            .input("x", [1, 32])
+            .constant(packed("w", &[1, 2, 8], &values))
+            .floats("s", &[2], &[0.5, 2.0])
+            .ints("g", groups)
+            .node_with(
+                "MatMulNBits",
+                &["x", "w", "s", "", "g"],
+                &["y"],
+                [int("K", 32), int("N", 1), int("bits", 4), int("block_size", 16)],
+            )
+            .output("y");
+        let of = foreign("com.microsoft", &m, &[("", 17), ("com.microsoft", 1)]);
+        import_bytes("m", of, &ImportOptions::default())
+    };
+    let module = run(&groups(|k| k as i64 % 2)).unwrap_or_else(|e| panic!("{}", e.render()));
+    let x: Vec<f32> = (0..32).map(|k| k as f32 - 11.0).collect();
+    let given = Tensor::from_slice(&[1, 32], &x).expect("a tensor");
+    let y = run_module(&module, "main", &[given]).unwrap_or_else(|e| panic!("{}", e.render()));
+    let scale = |k: usize| if k.is_multiple_of(2) { 0.5 } else { 2.0 };
+    let expected: f64 = (0..32).map(|k| f64::from(x[k]) * (value(k) as f64 - 8.0) * scale(k)).sum();
+    assert!((y[0].get_f64(0) - expected).abs() < 1e-3, "{} for {expected}", y[0].get_f64(0));
+    let other = run(&groups(|k| i64::from(k > 20))).expect_err("groups that fill no blocks");
+    assert!(other.to_string().contains("g_idx"), "{other}");
 }
 
 #[test]
