@@ -23,7 +23,10 @@ TARGET = "wasm32-wasip1"
 
 # The pages, as the table of contents has them: a heading, and files of the repository.
 CONTENTS = {
-    "Guide": sorted(p.relative_to(ROOT) for p in (ROOT / "docs/guide").glob("[0-9]*.md")),
+    "Guide": sorted(
+        (p.relative_to(ROOT) for p in (ROOT / "docs/guide").glob("[0-9]*.md")),
+        key=lambda path: int(path.name.split("-")[0]),
+    ),
     "Reference": [
         Path("docs/command-line.md"),
         Path("docs/primitives.md"),
