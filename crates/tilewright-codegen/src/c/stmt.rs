@@ -55,6 +55,7 @@ impl Writer {
                 self.if_stmt(cond, then, otherwise.as_ref())?;
                 self.forget();
             }
+            StmtKind::Evaluate(e) if self.warp_call(e)? => self.forget(),
             StmtKind::Let { var, value, body } => {
                 self.define(var, value)?;
                 if self.varying.has(value) {

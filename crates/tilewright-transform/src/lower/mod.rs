@@ -23,6 +23,7 @@ pub mod bounds;
 mod carry;
 pub mod flatten;
 mod join_phases;
+mod warp_registers;
 pub mod opaque;
 pub mod refine;
 pub mod scratch;
