@@ -16,18 +16,21 @@
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{Error, IterKind, Result, TensorFunc};
+use tilewright_ir::{Error, Expr, IterKind, Result, TensorFunc};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{LoopRef, Schedule};
 use tilewright_target::Target;
 
-use crate::canonical::Stages;
+use crate::canonical::{Stages, follows};
 use crate::padding::{iters, padding};
 use crate::parts::split;
 use crate::share::fused;
 
 /// Threads of a group: two warps, of which many groups run at a time. Each has few registers.
 const GROUP: i64 = 64;
+
+/// Channels of a texel.
+const CHANNELS: usize = 4;
 
 /// Whether an argument of a function lies in memory of several physical axes.
 pub(crate) fn has_textures(func: &TensorFunc) -> bool {
@@ -70,9 +73,8 @@ fn inline_pads(sch: &mut Schedule, func: &Arc<str>) {
             continue;
         }
         let mut trial = sch.clone();
-        let inlined = trial
-            .get_block(stage.name(), func)
-            .and_then(|block| trial.compute_inline(&block));
+        let inlined =
+            trial.get_block(stage.name(), func).and_then(|block| trial.compute_inline(&block));
         if inlined.is_ok() {
             *sch = trial;
         }
@@ -88,11 +90,19 @@ struct Texels<'a> {
 }
 
 impl Texels<'_> {
-    /// The position of the axis that runs along the channels of a texel, among those of the stage.
+    /// The position of the axis that runs along the channels of a texel, among those of the stage: that of the last
+    /// index where the result is stored at last.
     fn channels(&self) -> Option<usize> {
-        let last = self.stage.indices.last()?.as_var()?;
+        let last = |stage: &Stage| stage.indices.last().and_then(Expr::as_var).cloned();
+        let last = match self.epilogue.filter(|_| self.stage.is_reduction()) {
+            Some(epilogue) => {
+                let own = follows(self.stage, epilogue)?;
+                own.get(&last(epilogue)?)?.as_var()?.clone()
+            }
+            None => last(self.stage)?,
+        };
         let mut dims = self.stage.dims();
-        dims.position(|(v, _, kind)| v == last && kind == IterKind::Spatial)
+        dims.position(|(v, n, kind)| *v == last && n == CHANNELS && kind == IterKind::Spatial)
     }
 
     /// The loops of the stage.

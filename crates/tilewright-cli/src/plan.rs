@@ -124,7 +124,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         fast_math.map(|error| reduced(&after, error, timings.target(), &mut why)).transpose()?;
     if arguments.explain {
         report::remarks(&why);
-        untiled(&after, timings.target())?;
+        if arguments.target.is_none() {
+            untiled(&after, timings.target())?;
+        }
     }
     let times = match profile {
         Some(profile) => measured(profile, &plans, transforms.as_deref(), timings.unit())?,

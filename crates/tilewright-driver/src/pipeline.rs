@@ -16,7 +16,9 @@ use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
 use tilewright_graph::in_place::mark_updates;
-use tilewright_ir::{Attr, Error, GraphExpr, Module, Remarks, Result, TensorFunc, phases, well_formed};
+use tilewright_ir::{
+    Attr, Error, GraphExpr, Module, Remarks, Result, TensorFunc, phases, well_formed,
+};
 use tilewright_layout::collapse::{self, collapse_axes};
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};

@@ -221,7 +221,8 @@ impl Timings {
         let (mut all, mut texels) = (0.0, 0.0);
         for b in moving {
             let bytes = bytes(b).unwrap_or(0.0);
-            let is_texel = b.rank() > 2 && b.shape.last().and_then(Expr::as_int) == Some(memory.channels);
+            let is_texel =
+                b.rank() > 2 && b.shape.last().and_then(Expr::as_int) == Some(memory.channels);
             all += bytes;
             texels += if is_texel { bytes } else { 0.0 };
         }

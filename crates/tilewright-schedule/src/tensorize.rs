@@ -41,8 +41,8 @@ use tilewright_target::TENSOR_INSTRUCTION;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
-use crate::loops::edit_loop;
 use crate::cursor::{Cursor, InFunction, as_block, as_loop, find, replace_in};
+use crate::loops::edit_loop;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use tilewright_analysis::footprint::known_around;

@@ -102,7 +102,19 @@ impl Target {
             vectors.bytes = &[1];
             scopes.push(MemoryScope::new("shared", [1]));
         }
-        Target { triple, cpu, features, known, vectors, caches, costs, cores: 1, scopes, groups, texture_read: None }
+        Target {
+            triple,
+            cpu,
+            features,
+            known,
+            vectors,
+            caches,
+            costs,
+            cores: 1,
+            scopes,
+            groups,
+            texture_read: None,
+        }
     }
 
     /// The machine that this process runs on, whose names are these: with its own caches, where the

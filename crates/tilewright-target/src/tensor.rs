@@ -342,16 +342,19 @@ mod tests {
         let (group, thread) = (lane >> 2, lane % 4);
         match (operand, bits) {
             (WarpOperand::Left, 16) => {
-                let row = if (0..2).contains(&i) || (4..6).contains(&i) { group } else { group + 8 };
+                let row =
+                    if (0..2).contains(&i) || (4..6).contains(&i) { group } else { group + 8 };
                 [row, thread * 2 + (i & 1) + if i >= 4 { 8 } else { 0 }]
             }
             (WarpOperand::Left, 8) => {
-                let row = if (0..4).contains(&i) || (8..12).contains(&i) { group } else { group + 8 };
+                let row =
+                    if (0..4).contains(&i) || (8..12).contains(&i) { group } else { group + 8 };
                 [row, thread * 4 + (i & 3) + if i >= 8 { 16 } else { 0 }]
             }
-            (WarpOperand::Left, _) => {
-                [if i == 0 || i == 2 { group } else { group + 8 }, if i < 2 { thread } else { thread + 4 }]
-            }
+            (WarpOperand::Left, _) => [
+                if i == 0 || i == 2 { group } else { group + 8 },
+                if i < 2 { thread } else { thread + 4 },
+            ],
             (WarpOperand::Right, 16) => [thread * 2 + (i & 1) + if i >= 2 { 8 } else { 0 }, group],
             (WarpOperand::Right, 8) => [thread * 4 + (i & 3) + if i >= 4 { 16 } else { 0 }, group],
             (WarpOperand::Right, _) => [if i == 0 { thread } else { thread + 4 }, group],

@@ -52,12 +52,12 @@ impl Rows {
             extents.into_iter().try_fold(1i64, |n, extent| n.checked_mul(extent?))
         };
         let (cells, steps) = (product(IterKind::Spatial)?, product(IterKind::Reduce)?);
-        let loads: Vec<_> =
-            stage.loads().into_iter().filter(|l| l.0 != stage.buffer).collect();
+        let loads: Vec<_> = stage.loads().into_iter().filter(|l| l.0 != stage.buffer).collect();
         let runs_along = |kind: IterKind| {
-            stage.dims().filter(|d| d.2 == kind && d.1 != 1).any(|(var, ..)| {
-                loads.iter().any(|(b, at)| stride(b, at, var) == Some(1))
-            })
+            stage
+                .dims()
+                .filter(|d| d.2 == kind && d.1 != 1)
+                .any(|(var, ..)| loads.iter().any(|(b, at)| stride(b, at, var) == Some(1)))
         };
         let (warp, most) = (groups.warp, GROUP.min(groups.threads));
         if runs_along(IterKind::Reduce) {

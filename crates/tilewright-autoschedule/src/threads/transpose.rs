@@ -51,9 +51,12 @@ impl Across {
             .find(|k| stride(&stage.buffer, &stage.indices, &dims[*k].0) == Some(1))?;
         let loads = stage.loads();
         loads.iter().find_map(|(buffer, at)| {
-            let [v, u] = [along, (0..dims.len()).filter(long).find(|k| {
-                *k != along && stride(buffer, at, &dims[*k].0) == Some(1)
-            })?];
+            let [v, u] = [
+                along,
+                (0..dims.len())
+                    .filter(long)
+                    .find(|k| *k != along && stride(buffer, at, &dims[*k].0) == Some(1))?,
+            ];
             let far = stride(buffer, at, &dims[v].0)?;
             let place = |k: usize| at.iter().position(|i| i.as_var() == Some(&dims[k].0));
             let alone = loads.iter().filter(|(b, _)| b == buffer).count() == 1;
@@ -77,11 +80,8 @@ impl Across {
             (0..loops.len()).filter(|k| *k != u && *k != v).map(|k| loops[k].clone()).collect();
         let high = GROUP / self.size;
         sch.reorder(
-            &[
-                &others[..],
-                &[tiles_u.clone(), tiles_v.clone(), row.clone(), column.clone()],
-            ]
-            .concat(),
+            &[&others[..], &[tiles_u.clone(), tiles_v.clone(), row.clone(), column.clone()]]
+                .concat(),
         )?;
         let mut bound = vec![(tiles_u, "blockIdx.y"), (tiles_v.clone(), "blockIdx.x")];
         sch.compute_at(&copy, &tiles_v, false, Position::default())?;

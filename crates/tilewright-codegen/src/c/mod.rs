@@ -15,6 +15,7 @@
 mod expr;
 mod helpers;
 pub mod host;
+mod mma;
 pub mod steps;
 mod stmt;
 mod texture;

@@ -35,7 +35,8 @@ impl Arithmetic {
     const FEATURES: [&'static str; 4] = ["fp64", "fma", "vectors", "mma"];
 
     pub fn from_target(target: &Target) -> Arithmetic {
-        let [doubles, fma, vectors, mma] = Self::FEATURES.map(|name| target.known_features().has(name));
+        let [doubles, fma, vectors, mma] =
+            Self::FEATURES.map(|name| target.known_features().has(name));
         Arithmetic { doubles, fma, vectors, mma }
     }
 

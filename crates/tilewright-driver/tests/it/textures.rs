@@ -42,12 +42,12 @@ fn plans_place_what_convolutions_hand_on_in_textures() {
 fn convolutions_over_textures_compute_the_same() {
     let Some(device) = on("opencl+textures") else { return };
     let threads = on("opencl+textures+threads").expect("the same device");
-    for (channels, size, kernel, stride) in [(8, 9, 3, 1), (6, 7, 3, 1), (4, 5, 1, 1), (3, 8, 5, 1)] {
+    for (channels, size, kernel, stride) in [(8, 9, 3, 1), (6, 7, 3, 1), (4, 5, 1, 1), (3, 8, 5, 1)]
+    {
         let mut random = Random::new(7);
         let module = chain(&image(channels, size, kernel, stride), 3, &mut random);
-        let input = random
-            .tensor(tilewright_ir::DType::F32, &[1, channels, size, size])
-            .expect("a tensor");
+        let input =
+            random.tensor(tilewright_ir::DType::F32, &[1, channels, size, size]).expect("a tensor");
         let run = |options: &Options| {
             let made: Executable =
                 compile(&module, options).unwrap_or_else(|e| panic!("{}", e.render()));

@@ -23,13 +23,13 @@ pub mod bounds;
 mod carry;
 pub mod flatten;
 mod join_phases;
-mod warp_registers;
 pub mod opaque;
 pub mod refine;
 pub mod scratch;
 mod sizes;
 pub mod unroll;
 pub mod vectorize;
+mod warp_registers;
 
 use tilewright_ir::{Attr, Error, Param, Remarks, Result, TensorFunc};
 
