@@ -24,8 +24,8 @@
 //!
 //! Threads wait for one another between these loops over threads (`lower::join_phases` makes one nest of them).
 //!
-//! Reductions by groups are in `rows`, copies across in `transpose`. Memory that a group shares lies such that the lanes
-//! of a warp meet in no bank ([`shared`](crate::shared)).
+//! Reductions by groups are in `rows`, copies across in `transpose`. Tiles of these lie such that the lanes of a warp
+//! meet in no bank ([`shared`](crate::shared)).
 //!
 //! Rows and columns of a contraction that are no multiples of a tile are computed beyond their end: what is
 //! read there counts as zero (`pad_einsum`), and is not stored. Threads beyond the last tile do nothing.
@@ -79,7 +79,7 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroup
     let Some(all) = sch.func(func).ok().and_then(|f| Stages::from_func(f)) else {
         return Vec::new();
     };
-    let mut remarks = Vec::new();
+    let (mut remarks, mut is_across) = (Vec::new(), false);
     for (_, stage) in all.each(false).chain(all.each(true)) {
         if stage.dims().any(|d| d.1 == 0) {
             continue;
@@ -91,6 +91,7 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroup
             match threads.nest(&mut trial, func, &way) {
                 Ok(()) => {
                     *sch = trial;
+                    is_across |= matches!(way, Way::Across(_));
                     break;
                 }
                 Err(e) => remarks.push(e.context(format_args!("function `{func}`"))),
@@ -100,7 +101,8 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroup
     let (warp, banks, segment) = (groups.warp, groups.banks, groups.segment);
     let machine = WarpMemory { lanes: warp, banks, word: WORD_BYTES, segment };
     let (mut trial, mut why) = (sch.clone(), Remarks::new());
-    if shared::lay_out(&mut trial, func, machine, &mut why).is_ok() {
+    // What operands of contractions are read along is a broadcast to most lanes; to try layouts of them takes long.
+    if is_across && shared::lay_out(&mut trial, func, machine, &mut why).is_ok() {
         *sch = trial;
         remarks.extend(why);
     }
