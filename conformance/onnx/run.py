@@ -212,6 +212,7 @@ def nodes_command(args):
     except ValueError as error:
         sys.exit(str(error))
     selected, skipped, left_out = nodes.collect(claimed, args.only)
+    selected = selected[:: args.every]
     say(f"{len(selected)} cases for {len(claimed)} operators")
 
     def progress(done, total, result):
@@ -349,6 +350,7 @@ def main():
     commands.choices["models"].add_argument("--threads", type=int, help="for the program")
     command = commands.choices["nodes"]
     command.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    command.add_argument("--every", type=int, default=1, metavar="N", help="of the cases each N-th")
     command.add_argument("--ops", metavar="FILE", help="claimed operators: NAME MIN MAX lines")
     args = parser.parse_args()
     sys.exit(0 if args.run(args) else 1)

@@ -181,7 +181,7 @@ class Module:
         Args:
             layout: In which layouts tensors lie: ``plan`` for those that are estimated or measured
                 to be the fastest for the whole model, ``none`` for those of the model, or
-                ``nhwc``, ``nchw8c``, ``nchw16c`` for all convolutions.
+                ``nhwc``, ``nchw4c``, ``nchw8c``, ``nchw16c`` for all convolutions.
             io_layout: ``physical`` lets inputs and outputs have other layouts than the model's own, too:
                 :attr:`Executable.input_layouts` and ``output_layouts`` say which, and
                 :meth:`Executable.store` and ``load`` convert; ``logical`` keeps them.

@@ -123,14 +123,14 @@ def flow_layout(
     module: Module,
     *,
     outputs: Literal["logical", "physical"] = "logical",
-    policy: Literal["none", "nchw16c", "nchw8c", "nhwc"] = "none",
+    policy: Literal["none", "nchw16c", "nchw8c", "nchw4c", "nhwc"] = "none",
 ) -> Transformed:
     """Move layout conversions through the graph to where they move the fewest bytes.
 
     Args:
         module: What to change.
         outputs: Results are logical, or physical with anything in the padding: logical or physical. The default is logical.
-        policy: The layout of all convolutions: none, nchw16c, nchw8c or nhwc. The default is none.
+        policy: The layout of all convolutions: none, nchw16c, nchw8c, nchw4c or nhwc. The default is none.
 
     Raises:
         tilewright.Error: where it refuses, or an option does not fit.

@@ -53,6 +53,13 @@ impl Stages {
     /// and one with a buffer of several physical axes, since the loops are for flat memory. Whether the
     /// target has other memory is for its backend to say.
     pub(crate) fn from_func(func: &TensorFunc) -> Option<Self> {
+        let (allocs, _) = func.root_parts();
+        let flat = func.buffers().chain(allocs).all(|b| b.axis_separators.is_empty());
+        Self::of_any_memory(func).filter(|_| flat)
+    }
+
+    /// The same, whatever physical axes buffers have.
+    pub(crate) fn of_any_memory(func: &TensorFunc) -> Option<Self> {
         let (allocs, body) = func.root_parts();
         if func.root().is_some_and(|r| !r.is_plain_root()) {
             return None;
@@ -64,8 +71,7 @@ impl Stages {
         let stages: Vec<Option<Stage>> = list.iter().map(stage).collect();
         let iters = stages.iter().flatten().flat_map(Stage::dims);
         let counted = iters.map(|(_, extent, _)| extent).all(Dim::fits_int32);
-        let flat = func.buffers().chain(allocs).all(|b| b.axis_separators.is_empty());
-        (counted && flat).then(|| Stages { allocs: allocs.to_vec(), list, stages })
+        counted.then(|| Stages { allocs: allocs.to_vec(), list, stages })
     }
 
     /// The stages of a kind, by their numbers.

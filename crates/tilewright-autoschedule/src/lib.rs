@@ -27,6 +27,7 @@
 //! * `padding`: what pads, as a box and a constant.
 //! * `share`: how many loops threads share.
 //! * `threads`: stages on machines with groups of threads.
+//! * `texels`: functions whose arguments lie in textures.
 //! * [`shared`]: layouts of shared memory without bank conflicts.
 //! * `digits`: variables taken apart where quotients and remainders of them are.
 //! * `transpose`: tiles of what is copied across.
@@ -60,6 +61,7 @@ mod share;
 pub mod shared;
 mod spatial;
 mod subdomains;
+mod texels;
 mod threads;
 pub mod tile;
 mod transforms;
@@ -120,16 +122,13 @@ pub fn auto_schedule(
     target: &Target,
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
-    if let Some(groups) = &target.groups {
-        return each(module, why, |name, func| {
-            let mut sch = alone(name, func);
-            let remarks = threads::schedule(&mut sch, name, groups);
-            Tiled { schedule: Some(sch), remarks, untiled: Vec::new() }
-        });
-    }
     each(module, why, |name, func| {
+        let mut sch = alone(name, func);
+        if let Some(remarks) = by_threads(&mut sch, name, target) {
+            return Tiled { schedule: Some(sch), remarks, untiled: Vec::new() };
+        }
         let Tiled { schedule, mut remarks, .. } = function(name, func, target, TileCheck::Lower);
-        let mut sch = schedule.unwrap_or_else(|| alone(name, func));
+        let mut sch = schedule.unwrap_or(sch);
         remarks.extend(reduction::schedule(&mut sch, name, target).0);
         remarks.extend(spatial::schedule(&mut sch, name, false, target));
         Tiled { schedule: Some(sch), remarks, untiled: Vec::new() }
@@ -177,8 +176,8 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let name: Arc<str> = "f".into();
     // Primitives find blocks by their names.
     let mut sch = alone(&name, &unique_blocks(func));
-    if let Some(groups) = &target.groups {
-        why.extend(threads::schedule(&mut sch, &name, groups));
+    if let Some(remarks) = by_threads(&mut sch, &name, target) {
+        why.extend(remarks);
         return Ok((**sch.func(&name)?).clone());
     }
     let (remarks, plain) = reduction::schedule(&mut sch, &name, target);
@@ -187,6 +186,15 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let mut made = (**sch.func(&name)?).clone();
     say_untiled(&mut made, plain);
     Ok(made)
+}
+
+/// Schedules a function whose arguments lie in textures, or one for a machine with groups of threads; `None` for
+/// any other, else what was refused.
+fn by_threads(sch: &mut Schedule, name: &Arc<str>, target: &Target) -> Option<Vec<Error>> {
+    if sch.func(name).is_ok_and(|f| texels::has_textures(f)) {
+        return Some(texels::schedule(sch, name, target));
+    }
+    target.groups.as_ref().map(|groups| threads::schedule(sch, name, groups))
 }
 
 /// What [`others`] made of a function; the function itself, with a remark, where only of that code can be made, as

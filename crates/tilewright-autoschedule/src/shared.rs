@@ -72,12 +72,27 @@ fn laid_out(
     machine: WarpMemory,
     why: &mut Remarks,
 ) -> Result<Option<Schedule>> {
-    let shared = shared_buffers(func);
-    if shared.is_empty() {
+    if shared_buffers(func).is_empty() {
         return Ok(None);
     }
     let mut sch = alone(name, func);
-    let before = warp::degrees(func, machine)?;
+    lay_out(&mut sch, name, machine, why)?;
+    Ok(Some(sch))
+}
+
+/// Gives each buffer in shared memory of a function of a schedule the layout with the fewest bank conflicts.
+pub(crate) fn lay_out(
+    sch: &mut Schedule,
+    name: &Arc<str>,
+    machine: WarpMemory,
+    why: &mut Remarks,
+) -> Result<()> {
+    let func = sch.func(name)?.clone();
+    let shared = shared_buffers(&func);
+    if shared.is_empty() {
+        return Ok(());
+    }
+    let before = warp::degrees(&func, machine)?;
     for (buffer, block) in shared {
         let name_of = &buffer.name;
         let block = match block {
@@ -112,7 +127,7 @@ fn laid_out(
         }
         let text = match best {
             Some((least, Candidate { text, more, .. }, trial)) => {
-                sch = trial;
+                *sch = trial;
                 let more =
                     if more > 0 { format!(", with {more} elements more") } else { String::new() };
                 format!(
@@ -125,7 +140,7 @@ fn laid_out(
         };
         why.push(Error::refused(text));
     }
-    Ok(Some(sch))
+    Ok(())
 }
 
 /// The buffers in shared memory, each with a block that writes it, or why its layout stays.

@@ -24,6 +24,9 @@
 //!
 //! Threads wait for one another between these loops over threads (`lower::join_phases` makes one nest of them).
 //!
+//! Reductions by groups are in `rows`, copies across in `transpose`. Tiles of these lie such that the lanes of a warp
+//! meet in no bank ([`shared`](crate::shared)).
+//!
 //! Rows and columns of a contraction that are no multiples of a tile are computed beyond their end: what is
 //! read there counts as zero (`pad_einsum`), and is not stored. Threads beyond the last tile do nothing.
 //!
@@ -32,22 +35,29 @@
 //! sums read two. Larger tiles leave too few threads to hide how long loads take: a group of eight warps is
 //! enough for that. A tile is smaller where there are not [`WARPS`] warps of tiles.
 
+mod grid;
+mod rows;
+mod transpose;
+
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Dim, Error, IterKind, Result, TensorFunc};
+use tilewright_ir::{Dim, Error, IterKind, Remarks, Result, TensorFunc};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
+use tilewright_transform::warp::WarpMemory;
 
 use crate::canonical::Stages;
 use crate::contraction::Contraction;
-use crate::parts::{blocks, number, split};
+use crate::parts::{blocks, split};
 use crate::share::fused;
+use crate::shared;
 
-/// Threads of a group: eight warps, of which a processor of a GPU runs several at a time.
-const GROUP: i64 = 256;
+use self::grid::{GROUP, Grid, MOST_GROUPS, in_three};
+use self::rows::Rows;
+use self::transpose::Across;
 
 /// Sums along each side of a tile.
 const TILE: i64 = 4;
@@ -61,9 +71,6 @@ const STEPS: i64 = 16;
 /// Cells that make one loop for the threads of groups, if rows have fewer.
 const ALONG: usize = 128;
 
-/// Groups along any but the first axis of them (CUDA C++ Programming Guide, technical specifications).
-const MOST_GROUPS: usize = 65535;
-
 /// Warps that keep a GPU busy: fewer tiles are smaller instead.
 const WARPS: i64 = 64;
 
@@ -72,26 +79,38 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroup
     let Some(all) = sch.func(func).ok().and_then(|f| Stages::from_func(f)) else {
         return Vec::new();
     };
-    let mut remarks = Vec::new();
+    let (mut remarks, mut is_across) = (Vec::new(), false);
     for (_, stage) in all.each(false).chain(all.each(true)) {
         if stage.dims().any(|d| d.1 == 0) {
             continue;
         }
         let threads = Threads { stage, groups };
-        for tile in threads.tiles() {
+        for way in threads.ways() {
             // What a refusal leaves half done is thrown away.
             let mut trial = sch.clone();
-            match threads.nest(&mut trial, func, tile.as_ref()) {
+            match threads.nest(&mut trial, func, &way) {
                 Ok(()) => {
                     *sch = trial;
+                    is_across |= matches!(way, Way::Across(_));
                     break;
                 }
                 Err(e) => remarks.push(e.context(format_args!("function `{func}`"))),
             }
         }
     }
+    let (warp, banks, segment) = (groups.warp, groups.banks, groups.segment);
+    let machine = WarpMemory { lanes: warp, banks, word: WORD_BYTES, segment };
+    let (mut trial, mut why) = (sch.clone(), Remarks::new());
+    // What operands of contractions are read along is a broadcast to most lanes; to try layouts of them takes long.
+    if is_across && shared::lay_out(&mut trial, func, machine, &mut why).is_ok() {
+        *sch = trial;
+        remarks.extend(why);
+    }
     remarks
 }
+
+/// Bytes of a word of a bank.
+const WORD_BYTES: i64 = 4;
 
 /// A stage on such a machine.
 struct Threads<'a> {
@@ -108,16 +127,34 @@ struct Tile {
     shared: Option<usize>,
 }
 
+/// How threads compute a stage.
+#[derive(Clone, Debug)]
+enum Way {
+    /// A contraction in tiles of registers.
+    Tile(Tile),
+    /// A reduction by the threads of a group.
+    Rows(Rows),
+    /// A copy across through shared memory.
+    Across(Across),
+    /// A cell a thread.
+    Cells,
+}
+
 impl Threads<'_> {
-    /// The tiles to try, the best one first; last, none.
-    fn tiles(&self) -> Vec<Option<Tile>> {
+    /// The ways to try, the best one first.
+    fn ways(&self) -> Vec<Way> {
         let contraction = Contraction::recognise(self.stage, |_| false);
-        let Some((c, tile)) = contraction.and_then(|c| self.tile_of(&c).map(|tile| (c, tile)))
-        else {
-            return vec![None];
-        };
-        let shared = shared_axis(&c).map(|axis| Tile { shared: Some(axis), ..tile });
-        shared.into_iter().chain([tile]).map(Some).chain([None]).collect()
+        let tiled = contraction.and_then(|c| self.tile_of(&c).map(|tile| (c, tile)));
+        let mut ways = Vec::new();
+        if let Some((c, tile)) = tiled {
+            let shared = shared_axis(&c).map(|axis| Tile { shared: Some(axis), ..tile });
+            ways.extend(shared.into_iter().chain([tile]).map(Way::Tile));
+        } else {
+            ways.extend(Rows::recognise(self.stage, self.groups).map(Way::Rows));
+            ways.extend(Across::recognise(self.stage, self.groups).map(Way::Across));
+        }
+        ways.push(Way::Cells);
+        ways
     }
 
     /// The tile of a contraction: columns along which results are neighbours, and the longest axis along which the
@@ -149,14 +186,16 @@ impl Threads<'_> {
     }
 
     /// The loops of the stage.
-    fn nest(&self, sch: &mut Schedule, func: &Arc<str>, tile: Option<&Tile>) -> Result<()> {
+    fn nest(&self, sch: &mut Schedule, func: &Arc<str>, way: &Way) -> Result<()> {
         let block = sch.get_block(self.stage.name(), func)?;
-        match tile {
-            Some(tile) => match tile.shared {
+        match way {
+            Way::Tile(tile) => match tile.shared {
                 Some(along) => self.shared(sch, &block, tile, along),
                 None => self.tiled(sch, &block, tile),
             },
-            None if self.stage.is_reduction() => {
+            Way::Rows(rows) => rows.nest(sch, &block, self.stage),
+            Way::Across(across) => across.nest(sch, &block),
+            Way::Cells if self.stage.is_reduction() => {
                 let finish = sch.cache_write(&block, 0usize, "local", &[])?;
                 let steps = sch.get_loops(&block)?.split_off(self.spatial().len());
                 let thread = self.over_cells(sch, &block)?;
@@ -166,7 +205,7 @@ impl Threads<'_> {
                 }
                 thread.bind(sch)
             }
-            None => self.over_cells(sch, &block)?.bind(sch),
+            Way::Cells => self.over_cells(sch, &block)?.bind(sch),
         }
     }
 
@@ -424,27 +463,8 @@ fn reads(func: &TensorFunc, block: &str, buffer: &str) -> bool {
     of.is_some_and(|b| accessed(&b.body).0.iter().any(|b| *b.name == *buffer))
 }
 
-/// A loop in three, the inner two of so many iterations.
-fn in_three(sch: &mut Schedule, l: &LoopRef, middle: i64, inner: i64) -> Result<[LoopRef; 3]> {
-    let parts = sch.split(l, &[None, number(middle), number(inner)])?;
-    parts.try_into().map_err(|_| Error::internal("a loop that was split has other parts"))
-}
-
 /// The outermost loops around a block, as one.
 fn fused_around(sch: &mut Schedule, block: &BlockRef, loops: &[LoopRef]) -> Result<LoopRef> {
     let all = sch.get_loops(block)?;
     fused(sch, &all[..loops.len()])
-}
-
-/// Loops and the axes of threads that they are bound to when all else is in its place.
-struct Grid {
-    bound: Vec<(LoopRef, &'static str)>,
-    /// The innermost loop over threads.
-    inner: LoopRef,
-}
-
-impl Grid {
-    fn bind(&self, sch: &mut Schedule) -> Result<()> {
-        self.bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))
-    }
 }

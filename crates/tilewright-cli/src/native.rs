@@ -28,7 +28,8 @@ pub struct Native {
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     features: Option<String>,
     /// What the model is for: this machine's processor (`native`), a device that OpenCL lists, by its
-    /// number or a part of its name (`doctor` shows them), or, to compile, GPUs of NVIDIA by their architecture, or another machine as LLVM calls
+    /// number or a part of its name (`doctor` shows them; behind it, `+threads` and `+textures` ask for what a GPU
+    /// gets), or, to compile, GPUs of NVIDIA by their architecture, or another machine as LLVM calls
     /// it, such as `aarch64-unknown-linux-gnu`, whose libraries its C compiler makes.
     #[arg(long, value_name = "native|opencl[:N|:NAME]|cuda[:sm_N]|TRIPLE")]
     target: Option<String>,
@@ -59,7 +60,7 @@ pub struct Native {
     /// How the tensors of the model lie in memory: as planned for the whole model by measured or else
     /// estimated time, as in the model, or with all convolutions in one layout; `plan:1` is the plan
     /// that costs least, `plan:2` the next best. The default is `plan`.
-    #[arg(long, value_name = "plan|plan:K|none|nhwc|nchw8c|nchw16c")]
+    #[arg(long, value_name = "plan|plan:K|none|nhwc|nchw4c|nchw8c|nchw16c")]
     layout: Option<String>,
     /// Whether inputs and outputs may have other layouts than the model's own, too, so that they need
     /// no conversion. `plan` and the C header say which.

@@ -1,7 +1,9 @@
 //! `tilewright plan`: the layouts of a model, what they cost, and which conversions are left.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tilewright_driver::layout::{self, Port};
@@ -37,11 +39,14 @@ pub struct Arguments {
     model: PathBuf,
     /// The layouts: those that are best for the whole model, or one for all convolutions; everything
     /// else follows where it can.
-    #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c", default_value = "plan")]
+    #[arg(long, value_name = "plan|none|nhwc|nchw4c|nchw8c|nchw16c", default_value = "plan")]
     layout: String,
     /// The CPU to plan for, as LLVM calls it, also of another family of processors.
     #[arg(long, value_name = "NAME", default_value = "native")]
     cpu: String,
+    /// The device to plan for instead of a CPU, as `run --target` takes it.
+    #[arg(long, value_name = "opencl[:N|:NAME]|cuda[:sm_N]", conflicts_with = "cpu")]
+    target: Option<String>,
     /// What a plan costs in which the call that makes a value is computed in a layout.
     #[arg(long = "what-if", value_name = "VALUE=LAYOUT")]
     what_if: Vec<String>,
@@ -87,7 +92,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     };
     check(arguments, named.is_some())?;
     let profile = arguments.profile.as_deref().map(read_profile).transpose()?;
-    let timings = timings(&arguments.cpu, arguments.threads)?;
+    let machine = machine(arguments)?;
+    let timings = timings(&machine, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
     let pieces = pipeline::pieces(&module)?;
     if pieces.is_some() && arguments.price {
@@ -118,7 +124,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         fast_math.map(|error| reduced(&after, error, timings.target(), &mut why)).transpose()?;
     if arguments.explain {
         report::remarks(&why);
-        untiled(&after, timings.target())?;
+        if arguments.target.is_none() {
+            untiled(&after, timings.target())?;
+        }
     }
     let times = match profile {
         Some(profile) => measured(profile, &plans, transforms.as_deref(), timings.unit())?,
@@ -141,7 +149,13 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some(path) = &arguments.html {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
         let about = about(&module, &timings);
-        found.write_page(path, &model, &module, (&after, timings.target()), &about)?;
+        let options = match &arguments.target {
+            Some(target) => Options::new().on(target)?,
+            None => Options::new().target(machine),
+        };
+        let scopes = pipeline::scopes(&after, &options)?;
+        let after = (&after, timings.target());
+        found.write_page(path, &model, &module, after, &about, &scopes)?;
     }
     if let Some(folder) = &arguments.problem {
         found.plans.iter().try_for_each(|planned| write_problem(folder, planned))?;
@@ -250,10 +264,11 @@ impl Found {
         module: &Module,
         after: (&Module, &Target),
         about: &About,
+        scopes: &BTreeMap<Arc<str>, Arc<str>>,
     ) -> Result<()> {
         let (plans, left, times) = (&self.plans, &self.left, &self.times);
         let (unit, after) = (self.unit, Some(after));
-        let report = Report { model, module, after, plans, left, unit, times, about };
+        let report = Report { model, module, after, plans, left, scopes, unit, times, about };
         file::write(path, page(&report).as_bytes())
     }
 
@@ -377,11 +392,19 @@ fn transforms_list(list: &[Chosen]) -> Value {
 }
 
 /// What is known of times on a CPU.
-fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
-    let (target, threads) = (planned_target(cpu)?, threads.unwrap_or_else(cores));
+fn timings(target: &Target, threads: Option<usize>) -> Result<Timings> {
+    let threads = threads.unwrap_or_else(cores);
     match tuning_file() {
-        Some(file) => Timings::read(&target, threads, &file),
-        None => Ok(Timings::estimated(&target, threads)),
+        Some(file) => Timings::read(target, threads, &file),
+        None => Ok(Timings::estimated(target, threads)),
+    }
+}
+
+/// The machine to plan for.
+fn machine(arguments: &Arguments) -> Result<Target> {
+    match &arguments.target {
+        Some(name) => Options::new().on(name).map_err(|e| e.context("--target"))?.resolve_target(),
+        None => planned_target(&arguments.cpu),
     }
 }
 

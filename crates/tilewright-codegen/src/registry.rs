@@ -27,6 +27,9 @@ pub fn named(target: &str) -> Result<Arc<dyn Backend>> {
     match target.split_once(':').unwrap_or((target, "")) {
         ("native", "") => Ok(native()),
         ("opencl", which) => Ok(Arc::new(OpenClBackend::new(which)?)),
+        (name, "") if name.starts_with("opencl+") => {
+            Ok(Arc::new(OpenClBackend::new(&name["opencl".len()..])?))
+        }
         ("cuda", which) => Ok(Arc::new(CudaBackend::new(which)?)),
         _ => Err(Error::input(format!("there is no target `{target}`")).help(
             "targets are `native`, `opencl`, `opencl:NUMBER`, `opencl:NAME` and `cuda:sm_80`; to compile, the triple of another machine, too",

@@ -21,7 +21,7 @@ use super::constants::evaluate;
 use super::options::{IoLayout, LayoutPolicy, Options};
 use super::rules::check_after;
 use super::timings::Timings;
-use super::whole::{self, POLICIES, Whole};
+use super::whole::{self, Whole};
 
 /// A module in the layouts of the options, and the conversions that are left. A module that was laid out
 /// and lowered before stays as it is.
@@ -148,7 +148,7 @@ fn planned(
     why: &mut Remarks,
 ) -> Result<LaidOut> {
     well_formed::check_module(module)?;
-    let options = PlanOptions { policies: &POLICIES, costs, time_limit: TIME, io, decided };
+    let options = PlanOptions { policies: costs.policies(), costs, time_limit: TIME, io, decided };
     let planned = plan_layout(module, &options, why)?;
     check_after("plan_layout", &planned.0)?;
     Ok(planned)

@@ -50,6 +50,7 @@ pub mod saved;
 pub mod schedule_script;
 pub mod session;
 mod side_by_side;
+mod textures;
 pub mod timings;
 pub mod tune;
 mod values;

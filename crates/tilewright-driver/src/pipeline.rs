@@ -7,6 +7,7 @@
 //! ([`tilewright_layout::plan_memory`]), and a [`Backend`](tilewright_target::Backend) makes code of the
 //! tensor functions that the plan calls.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tilewright_autoschedule::integer::{self, expand};
@@ -15,12 +16,15 @@ use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
 use tilewright_graph::in_place::mark_updates;
-use tilewright_ir::{Attr, Error, Module, Remarks, Result, TensorFunc, phases, well_formed};
+use tilewright_ir::{
+    Attr, Error, GraphExpr, Module, Remarks, Result, TensorFunc, phases, well_formed,
+};
 use tilewright_layout::collapse::{self, collapse_axes};
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
 use tilewright_layout::parts::{self, place_parts};
 use tilewright_layout::precompute::precompute;
+use tilewright_layout::textures::place_in_textures;
 use tilewright_layout::{Leave, Left, begin, lift_layout};
 use tilewright_polyhedral::at_once;
 use tilewright_transform::lower::{self, IN_MEMORY};
@@ -30,7 +34,7 @@ use tilewright_transform::products::with_products_as_sizes;
 use super::constants::evaluate;
 use super::options::{IoLayout, Options};
 use super::rules::check_after;
-use super::{assume, derivations, layout, winograd};
+use super::{assume, derivations, layout, textures, winograd};
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +58,8 @@ pub enum PipelineStage {
     Expand,
     /// What functions compute of constants alone is computed.
     Precompute,
+    /// Values between calls lie in textures, where those are cheaper to read.
+    Textures,
     /// Contractions get tiles.
     Tile,
     /// What contractions packed of their operands is packed in the graph, of constants now.
@@ -90,7 +96,7 @@ struct State<'a> {
 }
 
 /// Every stage, in order.
-pub static STAGES: [Row; 15] = [
+pub static STAGES: [Row; 16] = [
     Row {
         stage: PipelineStage::Layout,
         name: "layout",
@@ -153,6 +159,13 @@ pub static STAGES: [Row; 15] = [
         summary: "what functions compute of constants alone is computed",
         is_wanted: |options| options.schedule,
         run: |state| precompute(state.module, &mut evaluate),
+    },
+    Row {
+        stage: PipelineStage::Textures,
+        name: "textures",
+        summary: "values between calls lie in textures, where those are cheaper to read",
+        is_wanted: |options| options.schedule,
+        run: place_values_in_textures,
     },
     Row {
         stage: PipelineStage::Tile,
@@ -281,6 +294,14 @@ fn expand_products(state: &mut State<'_>) -> Result<Module> {
     derivations::each(&format!("expand_products {target:?}"), &module, |_, f| {
         Ok(expand(f, &target).map_or_else(|| f.clone(), Arc::new))
     })
+}
+
+fn place_values_in_textures(state: &mut State<'_>) -> Result<Module> {
+    let target = state.options.resolve_target()?;
+    match textures::memory_of(&target) {
+        Some(memory) => place_in_textures(state.module, &memory, &mut Remarks::new()),
+        None => Ok(state.module.clone()),
+    }
 }
 
 fn tile_contractions(state: &mut State<'_>) -> Result<Module> {
@@ -449,6 +470,31 @@ fn run_in_order(
 
 fn has_open_sizes(module: &Module) -> bool {
     module.tensors().any(|(_, f)| !f.sizes().is_empty())
+}
+
+/// The values of a module in chosen layouts that lie in other memory than buffers, by name, with the scope of that.
+///
+/// # Errors
+/// Those of the stages.
+pub fn scopes(module: &Module, options: &Options) -> Result<BTreeMap<Arc<str>, Arc<str>>> {
+    let mut found = BTreeMap::new();
+    if options.resolve_target()?.preferred_textures().is_none() {
+        return Ok(found);
+    }
+    let stages = PipelineStage::all().filter(|s| {
+        (PipelineStage::Begin..=PipelineStage::Textures).contains(s) && (s.row().is_wanted)(options)
+    });
+    let placed = stages.into_iter().try_fold(module.clone(), |m, stage| stage.run(&m, options))?;
+    for (_, graph) in placed.graphs() {
+        for b in graph.bindings() {
+            let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
+            let result = placed.tensor(func)?.buffers().nth(args.len());
+            if let Some(result) = result.filter(|r| !r.axis_separators.is_empty()) {
+                found.insert(b.var.name().clone(), result.scope.clone());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The pieces into which control flow of a module is cut, and the entry that calls them; `None` for a

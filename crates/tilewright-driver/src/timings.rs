@@ -10,7 +10,8 @@ use std::path::Path;
 
 use tilewright_autoschedule::price::{self, Beside, KernelLoops, Price};
 use tilewright_graph::winograd::Allowed;
-use tilewright_ir::{Module, Result};
+use tilewright_ir::{Buffer, Expr, Module, Result};
+use tilewright_layout::ConvLayout;
 use tilewright_layout::flow::{Costs, Moved, Priced};
 use tilewright_target::Target;
 use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};
@@ -203,7 +204,29 @@ impl Timings {
 
     fn price(&self, call: &Priced<'_>) -> Price {
         let form = KernelLoops::from_func(call.func, &beside(call), &self.target);
-        Price { cycles: form.cycles(call.constants, &self.target), tiled: form.is_tiled() }
+        let cycles = form.cycles(call.constants, &self.target) * self.in_textures(call);
+        Price { cycles, tiled: form.is_tiled() }
+    }
+
+    /// What a call takes of the time that it takes with buffers: reads of what lies in textures cost less.
+    fn in_textures(&self, call: &Priced<'_>) -> f64 {
+        let Some(memory) = self.target.preferred_textures() else { return 1.0 };
+        let read = self.target.texture_read.unwrap_or(1.0);
+        let bytes = |b: &Buffer| {
+            let cells = b.const_shape()?.iter().try_fold(1i64, |n, d| n.checked_mul(*d))?;
+            Some(cells as f64 * b.dtype().bytes() as f64)
+        };
+        let is_free = |k: usize| call.free.get(k).copied().unwrap_or(false);
+        let moving = call.func.buffers().enumerate().filter(|(k, _)| !is_free(*k)).map(|(_, b)| b);
+        let (mut all, mut texels) = (0.0, 0.0);
+        for b in moving {
+            let bytes = bytes(b).unwrap_or(0.0);
+            let is_texel =
+                b.rank() > 2 && b.shape.last().and_then(Expr::as_int) == Some(memory.channels);
+            all += bytes;
+            texels += if is_texel { bytes } else { 0.0 };
+        }
+        if all > 0.0 { 1.0 - (1.0 - read) * texels / all } else { 1.0 }
     }
 
     /// Estimated cycles of a conversion.
@@ -252,6 +275,13 @@ impl Costs for Timings {
             self.cost(&self.conversion_key(moved), Kind::Conversion, cycles)
         } else {
             cycles * self.scales[Kind::Conversion as usize]
+        }
+    }
+
+    fn policies(&self) -> &'static [ConvLayout] {
+        match self.target.preferred_textures() {
+            Some(_) => ConvLayout::OF_TEXTURES,
+            None => ConvLayout::OF_BUFFERS,
         }
     }
 

@@ -20,8 +20,7 @@ use tilewright_tvmscript::{ConstTable, print_module_with};
 use super::timings::Timings;
 
 /// The fixed layouts to choose from, beside the model's own.
-pub(super) const POLICIES: [ConvLayout; 3] =
-    [ConvLayout::ChannelsLast, ConvLayout::Blocked(16), ConvLayout::Blocked(8)];
+const POLICIES: &[ConvLayout] = ConvLayout::OF_BUFFERS;
 
 /// How long the best plans of a graph function are enumerated.
 const TIME: Duration = Duration::from_secs(5);
@@ -46,7 +45,7 @@ pub struct Ranked {
 
 /// The fixed layouts, the model's own first.
 pub fn fixed() -> impl Iterator<Item = Option<ConvLayout>> {
-    [None].into_iter().chain(POLICIES.map(Some))
+    [None].into_iter().chain(POLICIES.iter().copied().map(Some))
 }
 
 /// What the command line calls a fixed layout.

@@ -17,6 +17,7 @@
 //!   carried through accesses; [`propagate`]: through one function; [`flow`]: through whole graphs.
 //! * [`free`]: arguments that are the same in every run, so that they may lie in any way.
 //! * [`parts`]: tensors that lie in others, with strides.
+//! * [`textures`]: which values between calls lie in textures.
 //! * [`collapse`]: axes of open sizes that functions walk as one are one axis.
 //!
 //! For people and other tools:
@@ -65,6 +66,7 @@ pub mod recognise;
 pub mod relayout;
 pub mod solver;
 mod taint;
+pub mod textures;
 pub mod tiled;
 mod writes;
 

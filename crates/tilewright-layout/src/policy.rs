@@ -5,7 +5,7 @@
 //!
 //! | policy | activations | weights |
 //! |---|---|---|
-//! | `nchw16c`, `nchw8c` | `[n, c // 16, y, x, c % 16]` | `[m // 16, c // 16, ky, kx, c % 16, m % 16]` |
+//! | `nchw16c`, `nchw8c`, `nchw4c` | `[n, c // 16, y, x, c % 16]` | `[m // 16, c // 16, ky, kx, c % 16, m % 16]` |
 //! | `nhwc` | `[n, y, x, c]` | `[ky, kx, c, m]` |
 //!
 //! Channels that are not a multiple of the block are padded with zeros. Batch and pixels may be open.
@@ -37,8 +37,18 @@ impl ConvLayout {
         ("none", None),
         ("nchw16c", Some(ConvLayout::Blocked(16))),
         ("nchw8c", Some(ConvLayout::Blocked(8))),
+        ("nchw4c", Some(ConvLayout::Blocked(4))),
         ("nhwc", Some(ConvLayout::ChannelsLast)),
     ];
+}
+
+impl ConvLayout {
+    /// Those that plans choose from where memory is flat.
+    pub const OF_BUFFERS: &[ConvLayout] =
+        &[ConvLayout::ChannelsLast, ConvLayout::Blocked(16), ConvLayout::Blocked(8)];
+
+    /// Those that plans choose from where values lie in textures: a block is a texel.
+    pub const OF_TEXTURES: &[ConvLayout] = &[ConvLayout::Blocked(4)];
 }
 
 impl FromStr for ConvLayout {
@@ -48,7 +58,7 @@ impl FromStr for ConvLayout {
         let named = ConvLayout::NAMES.iter().find(|(name, _)| *name == s);
         named.and_then(|(_, policy)| *policy).ok_or_else(|| {
             Error::input(format!("there is no layout `{s}`"))
-                .help("layouts are plan, none, nchw8c, nchw16c and nhwc")
+                .help("layouts are plan, none, nchw4c, nchw8c, nchw16c and nhwc")
         })
     }
 }

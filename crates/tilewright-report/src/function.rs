@@ -1,8 +1,9 @@
 //! What a page says of one graph function: its plan, and the names under which readers see its layouts,
 //! tensors and calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use tilewright_driver::{Module, Target};
 use tilewright_ir::GraphExpr;
@@ -27,6 +28,8 @@ pub struct Report<'a> {
     pub plans: &'a [Planned],
     /// The conversions that run when the model runs.
     pub left: &'a [Left],
+    /// The values that lie in other memory than buffers, with its scope.
+    pub scopes: &'a BTreeMap<Arc<str>, Arc<str>>,
     /// The unit of all costs.
     pub unit: &'static str,
     /// What was measured of each plan; empty where nothing was.
@@ -42,6 +45,7 @@ pub(crate) struct FunctionReport<'a> {
     pub(crate) bindings: Bindings,
     pub(crate) kinds: &'a Kinds,
     pub(crate) left: &'a [Left],
+    pub(crate) scopes: &'a BTreeMap<Arc<str>, Arc<str>>,
     pub(crate) unit: &'static str,
     pub(crate) times: Option<&'a Times>,
 }
@@ -54,8 +58,9 @@ impl<'a> FunctionReport<'a> {
         bindings: Bindings,
         kinds: &'a Kinds,
     ) -> FunctionReport<'a> {
-        let (left, unit, times) = (report.left, report.unit, report.times.get(number));
-        FunctionReport { number, plan, bindings, kinds, left, unit, times }
+        let Report { left, scopes, unit, .. } = *report;
+        let times = report.times.get(number);
+        FunctionReport { number, plan, bindings, kinds, left, scopes, unit, times }
     }
 }
 
@@ -70,10 +75,12 @@ impl FunctionReport<'_> {
         self.kinds.name(&self.plan.layouts[used.tensor][used.layout])
     }
 
-    /// The type of a tensor: `float32[1, 64, 56, 56]`.
+    /// The type of a tensor, and its memory where that is no buffer: `float32[1, 64, 56, 56] in global.texture`.
     pub(crate) fn type_of(&self, tensor: usize) -> String {
         let dtype = &self.bindings.dtypes[tensor];
-        format!("{dtype}{}", list(&self.plan.layouts[tensor][0].logical))
+        let scope = self.scopes.get(self.name(tensor)).map(|scope| format!(" in {scope}"));
+        let shape = list(&self.plan.layouts[tensor][0].logical);
+        format!("{dtype}{shape}{}", scope.unwrap_or_default())
     }
 }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use tilewright_driver::{Module, Target};
 use tilewright_ir::Dim;
 use tilewright_layout::Left;
@@ -69,6 +71,7 @@ fn page_of(name: &str) -> String {
         after: None,
         plans: &plans,
         left: &left,
+        scopes: &BTreeMap::from([(name.into(), "global.texture".into())]),
         unit: "cycles",
         times: &[],
         about: &vec![("Machine", format!("a machine for {name}"))],
@@ -158,6 +161,7 @@ fn a_page_needs_nothing_else() {
         plans: &[],
         times: &[],
         left: &[],
+        scopes: &BTreeMap::new(),
         unit: "ns",
         about: &Vec::new(),
     });
@@ -178,7 +182,9 @@ fn choices_that_cost_the_same_do_not_matter() {
     let plans = [one];
     let (module, left, about) = (&Module::new(), &[], &Vec::new());
     let (model, after, times, unit) = ("m", None, &[], "ns");
-    let text = page(&Report { model, module, after, plans: &plans, left, unit, times, about });
+    let scopes = &BTreeMap::new();
+    let plans = &plans;
+    let text = page(&Report { model, module, after, plans, left, scopes, unit, times, about });
     assert!(text.contains("cost the same: layouts do not matter here."), "{text}");
     assert!(text.contains("costs the whole model the same, so that the choice does not matter"));
 }

@@ -33,14 +33,16 @@ use tilewright_ir::visit::{
     Subst, fold_expr_children, fold_func, fold_stmt_children, free_vars, walk_stmt,
 };
 use tilewright_ir::{
-    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, MatchRegion, Range,
+    Attr, BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, MatchRegion, Range,
     Region, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_polyhedral::Engine;
+use tilewright_target::TENSOR_INSTRUCTION;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
 use crate::cursor::{Cursor, InFunction, as_block, as_loop, find, replace_in};
+use crate::loops::edit_loop;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use tilewright_analysis::footprint::known_around;
@@ -53,6 +55,8 @@ struct Intrinsic {
     desc: Arc<TensorFunc>,
     /// What takes the place of such loops.
     implementation: Arc<TensorFunc>,
+    /// Whether the loops stay and are marked: what the lanes of a warp do together.
+    marks: bool,
 }
 
 impl Schedule {
@@ -65,15 +69,15 @@ impl Schedule {
             if let Some(i) = known
                 && let Some(implementation) = i.implementation()
             {
-                let desc = Arc::new(i.description());
-                return Ok(Intrinsic { desc, implementation: Arc::new(implementation) });
+                let (desc, implementation) = (Arc::new(i.description()), Arc::new(implementation));
+                return Ok(Intrinsic { desc, implementation, marks: i.is_of_warp() });
             }
             let e = Error::refused(format!("there is no instruction `{name}`"));
             return Err(e.help(format!(
                 "define the functions `{name}_desc` and `{name}_impl` in the module"
             )));
         };
-        let found = Intrinsic { desc, implementation };
+        let found = Intrinsic { desc, implementation, marks: false };
         check_pair(name, &found)?;
         Ok(found)
     }
@@ -96,10 +100,22 @@ primitives! {
         sch.edit(&target, step, |f| {
             let cursor = target.cursor(f)?;
             // What is refused is said of the description as it is written.
-            tensorize(f, &cursor, &intrinsic).or_else(|e| {
+            let made = tensorize(f, &cursor, &intrinsic).or_else(|e| {
                 let desc = Arc::new(fold_func(&mut Exchanged, &intrinsic.desc));
-                tensorize(f, &cursor, &Intrinsic { desc, ..intrinsic }).map_err(|_| e)
-            })
+                let implementation = intrinsic.implementation.clone();
+                tensorize(f, &cursor, &Intrinsic { desc, implementation, marks: false }).map_err(|_| e)
+            });
+            match &target {
+                // The loops stay, which mean the same, and say what lanes do together.
+                BlockOrLoop::Loop(l) if intrinsic.marks => made.and_then(|_| {
+                    edit_loop(f, l, |_, annotations| {
+                        annotations
+                            .insert(TENSOR_INSTRUCTION.into(), Attr::Str(tensor_intrin.into()));
+                        Ok(())
+                    })
+                }),
+                _ => made,
+            }
         })
     };
 }

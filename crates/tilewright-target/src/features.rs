@@ -17,6 +17,8 @@ pub enum Arch {
     Aarch64,
     /// 64-bit RISC-V.
     Riscv64,
+    /// GPUs of NVIDIA.
+    Nvidia,
     /// One whose CPUs and features are not known here.
     Other,
 }
@@ -27,6 +29,7 @@ impl Arch {
             "x86_64" => Arch::X86_64,
             "aarch64" | "arm64" => Arch::Aarch64,
             "riscv64" => Arch::Riscv64,
+            CUDA => Arch::Nvidia,
             _ => Arch::Other,
         }
     }
@@ -53,7 +56,7 @@ impl Arch {
             Arch::X86_64 => cpus::X86_64,
             Arch::Aarch64 => cpus::AARCH64,
             Arch::Riscv64 => cpus::RISCV64,
-            Arch::Other => &[],
+            Arch::Nvidia | Arch::Other => &[],
         }
     }
 
@@ -72,7 +75,7 @@ impl Arch {
         let system = match self {
             Arch::X86_64 => SYSTEM,
             Arch::Riscv64 => LENGTHS,
-            Arch::Aarch64 | Arch::Other => &[],
+            Arch::Aarch64 | Arch::Nvidia | Arch::Other => &[],
         };
         let stated = self.cpus().iter().flat_map(|c| c.more.split_whitespace());
         stated.chain(system.iter().copied())

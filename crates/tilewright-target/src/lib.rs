@@ -45,7 +45,7 @@ pub use device::{Device, DeviceMemory};
 pub use features::{Arch, Features, check};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};
-pub use tensor::{TensorInstruction, Tile, instruction};
+pub use tensor::{TENSOR_INSTRUCTION, TensorInstruction, Tile, WarpOperand, instruction};
 pub use threads::{CUDA, ThreadGroups, check_architecture};
 
 /// Cores that this process may use.

@@ -45,7 +45,7 @@ impl Vectors {
             Arch::Riscv64 if features.has("zvl256b") => (&[32, 16], 32),
             Arch::Riscv64 => (&[16], 32),
             // What every x86-64 has, and a guess for the others.
-            Arch::X86_64 | Arch::Other => (&[16], 16),
+            Arch::X86_64 | Arch::Nvidia | Arch::Other => (&[16], 16),
         };
         let broadcasts = features.has("avx512f");
         Vectors { bytes, registers, broadcasts, masks: broadcasts || features.has("avx2") }
@@ -53,7 +53,7 @@ impl Vectors {
 }
 
 /// A machine, by what it offers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Target {
     /// The family of machines, in LLVM's words: `x86_64-unknown-linux-gnu`. For a machine that LLVM
@@ -75,7 +75,13 @@ pub struct Target {
     pub scopes: Vec<MemoryScope>,
     /// Its groups of threads, where threads together are its vectors.
     pub groups: Option<ThreadGroups>,
+    /// What a read from a texture costs, where one of as many bytes from a buffer costs 1: below that, values
+    /// lie in textures where they can. `None` where there are none.
+    pub texture_read: Option<f64>,
 }
+
+// No cost is NaN.
+impl Eq for Target {}
 
 impl Target {
     /// The machine of these names. What the names do not say is what such machines usually have.
@@ -96,7 +102,19 @@ impl Target {
             vectors.bytes = &[1];
             scopes.push(MemoryScope::new("shared", [1]));
         }
-        Target { triple, cpu, features, known, vectors, caches, costs, cores: 1, scopes, groups }
+        Target {
+            triple,
+            cpu,
+            features,
+            known,
+            vectors,
+            caches,
+            costs,
+            cores: 1,
+            scopes,
+            groups,
+            texture_read: None,
+        }
     }
 
     /// The machine of a CPU's name under Linux, of whichever family has it.
@@ -117,6 +135,12 @@ impl Target {
         self.scopes.retain(|s| s.name != scope.name);
         self.scopes.push(scope);
         self
+    }
+
+    /// The memory of textures, where reads from it are cheaper.
+    pub fn preferred_textures(&self) -> Option<&MemoryScope> {
+        self.texture_read.filter(|cost| *cost < 1.0)?;
+        self.scopes.iter().find(|s| &*s.name == "global.texture")
     }
 
     /// All features that code for it may use.

@@ -13,7 +13,14 @@
 //! operands one is signed and one is not (but for Arm's); pairs of `int16` hold either. The pairs of
 //! VPMADDUBSW would saturate, and are not used.
 //!
-//! Sources: Intel's "Architecture Instruction Set Extensions Programming Reference" for AMX
+//! Instructions of a *warp* (`mma.sync`) work on registers of its 32 lanes: a tile is 32 rows of the registers of a
+//! lane, and its layout says for each element which lane has it, and in which of its registers
+//! ([`WarpOperand`]). They are executed by all lanes together, so that what takes their place is the plain loops
+//! over the tile, which `tensorize` marks by [`TENSOR_INSTRUCTION`]: a group does them once, and code for a GPU lets
+//! the lanes of its warp do them.
+//!
+//! Sources: NVIDIA's "Parallel Thread Execution ISA", matrix fragments for `mma.m16n8k8`, `.m16n8k16` and
+//! `.m16n8k32`; Intel's "Architecture Instruction Set Extensions Programming Reference" for AMX
 //! (TDPBF16PS and its like) and its "Software Developer's Manual" for the dot products VPDPBUSD,
 //! VDPBF16PS and VPMADDWD; Arm's "Architecture Reference Manual for A-profile" for SMMLA, UMMLA,
 //! USMMLA, BFMMLA, SDOT, UDOT and USDOT.
@@ -31,16 +38,63 @@ pub struct Tile {
     pub columns: i64,
     /// Rows whose elements of one column are neighbours; 1 for row after row.
     pub group: i64,
+    /// Which operand of an instruction of a warp it is; `None` for tiles in memory.
+    pub warp: Option<WarpOperand>,
+}
+
+/// The annotation of a loop that an instruction of a warp computes, with the name of that as its value.
+pub const TENSOR_INSTRUCTION: &str = "tensor_instruction";
+
+/// Lanes of a warp.
+const LANES: i64 = 32;
+
+/// An operand of an instruction of a warp: eight groups of four lanes have its rows (of the right factor the
+/// columns), and the lanes of a group neighbours along the other axis, as many as a register of 32 bits holds. What
+/// is left over of an axis is in further registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpOperand {
+    Left,
+    Right,
+    Sum,
+}
+
+impl WarpOperand {
+    /// The lane that has an element, and its number among the elements of the lane; `per` of them are a register.
+    fn place(self, per: i64, row: &Expr, column: &Expr) -> [Expr; 2] {
+        // Of `across` eight are groups of lanes; `along` runs inside of one.
+        let (across, along) = match self {
+            WarpOperand::Left | WarpOperand::Sum => (row, column),
+            WarpOperand::Right => (column, row),
+        };
+        let per = if self == WarpOperand::Sum { 2 } else { per };
+        let lane = across.clone().floormod(8) * 4 + along.clone().floormod(4 * per).floordiv(per);
+        let in_register = along.clone().floormod(per);
+        let number = match self {
+            WarpOperand::Left => {
+                along.clone().floordiv(4 * per) * (2 * per)
+                    + across.clone().floordiv(8) * per
+                    + in_register
+            }
+            WarpOperand::Right => along.clone().floordiv(4 * per) * per + in_register,
+            WarpOperand::Sum => across.clone().floordiv(8) * per + in_register,
+        };
+        [lane, number]
+    }
 }
 
 impl Tile {
     const fn new(dtype: DType, rows: i64, columns: i64, group: i64) -> Tile {
-        Tile { dtype, rows, columns, group }
+        Tile { dtype, rows, columns, group, warp: None }
+    }
+
+    const fn of_warp(dtype: DType, rows: i64, columns: i64, operand: WarpOperand) -> Tile {
+        Tile { dtype, rows, columns, group: 1, warp: Some(operand) }
     }
 
     /// Its extents as it lies in memory.
     pub fn shape(&self) -> Vec<i64> {
         match self.group {
+            _ if self.warp.is_some() => vec![LANES, self.rows * self.columns / LANES],
             1 => vec![self.rows, self.columns],
             g => vec![self.rows / g, self.columns, g],
         }
@@ -48,6 +102,9 @@ impl Tile {
 
     /// Where the element of a row and a column lies: the index map of the layout.
     pub fn layout(&self, row: &Expr, column: &Expr) -> Vec<Expr> {
+        if let Some(operand) = self.warp {
+            return operand.place(4 / self.dtype.bytes() as i64, row, column).to_vec();
+        }
         match self.group {
             1 => vec![row.clone(), column.clone()],
             g => vec![row.clone().floordiv(g), column.clone(), row.clone().floormod(g)],
@@ -100,9 +157,17 @@ impl TensorInstruction {
         self.c.rows == 1 && self.b.rows == self.b.group
     }
 
+    /// Whether the lanes of a warp execute it together.
+    pub fn is_of_warp(&self) -> bool {
+        self.c.warp.is_some()
+    }
+
     /// The statement that asks for it, over the same parameters; `None` where there is no code for it
     /// yet.
     pub fn implementation(&self) -> Option<TensorFunc> {
+        if self.is_of_warp() {
+            return Some(self.description());
+        }
         if !self.is_dot() {
             return None;
         }
@@ -124,10 +189,11 @@ impl TensorInstruction {
     }
 
     fn buffers(&self) -> [Buffer; 3] {
-        let sums = if self.is_dot() { "local" } else { "global" };
+        let sums = if self.is_dot() || self.is_of_warp() { "local" } else { "global" };
+        let factors = if self.is_of_warp() { "local" } else { "global" };
         [
-            tile_buffer("a", &self.a, "global"),
-            tile_buffer("b", &self.b, "global"),
+            tile_buffer("a", &self.a, factors),
+            tile_buffer("b", &self.b, factors),
             tile_buffer("c", &self.c, sums),
         ]
     }
@@ -203,6 +269,16 @@ const fn mmla(a: DType, b: DType, c: DType) -> [Tile; 3] {
     [Tile::new(a, 2, inner, 1), Tile::new(b, inner, 2, inner), Tile::new(c, 2, 2, 1)]
 }
 
+/// The tiles of an instruction of a warp: 16 rows, 8 columns, and 32 bytes along the sum, or 16 of 32 bits.
+const fn warp(a: DType, b: DType, c: DType) -> [Tile; 3] {
+    let inner = if a.bits == 32 { 8 } else { 256 / a.bits as i64 };
+    [
+        Tile::of_warp(a, 16, inner, WarpOperand::Left),
+        Tile::of_warp(b, inner, 8, WarpOperand::Right),
+        Tile::of_warp(c, 16, 8, WarpOperand::Sum),
+    ]
+}
+
 const BF16: DType = DType::BF16;
 const F16: DType = DType::F16;
 const F32: DType = DType::F32;
@@ -235,6 +311,14 @@ pub(crate) const INSTRUCTIONS: &[TensorInstruction] = &[
     row("ummla", Arch::Aarch64, &["i8mm"], mmla(U8, U8, I32)),
     row("usmmla", Arch::Aarch64, &["i8mm"], mmla(U8, I8, I32)),
     row("bfmmla", Arch::Aarch64, &["bf16"], mmla(BF16, BF16, F32)),
+    row("mma_m16n8k16_f16", Arch::Nvidia, &["mma"], warp(F16, F16, F32)),
+    row("mma_m16n8k16_bf16", Arch::Nvidia, &["mma"], warp(BF16, BF16, F32)),
+    row("mma_m16n8k32_s8", Arch::Nvidia, &["mma"], warp(I8, I8, I32)),
+    row("mma_m16n8k32_u8", Arch::Nvidia, &["mma"], warp(U8, U8, I32)),
+    row("mma_m16n8k32_s8_u8", Arch::Nvidia, &["mma"], warp(I8, U8, I32)),
+    row("mma_m16n8k32_u8_s8", Arch::Nvidia, &["mma"], warp(U8, I8, I32)),
+    // Factors are rounded to 19 bits: only who asks for it by its name gets it.
+    row("mma_m16n8k8_tf32", Arch::Nvidia, &["mma", "tf32"], warp(F32, F32, F32)),
 ];
 
 #[cfg(test)]
@@ -251,6 +335,51 @@ mod tests {
         for i in INSTRUCTIONS {
             check_tensor(i.name, &i.description()).expect(i.name);
         }
+    }
+
+    /// What the tables of the PTX ISA say: the row and the column of the `i`-th element of a lane.
+    fn documented(operand: WarpOperand, bits: u8, lane: i64, i: i64) -> [i64; 2] {
+        let (group, thread) = (lane >> 2, lane % 4);
+        match (operand, bits) {
+            (WarpOperand::Left, 16) => {
+                let row =
+                    if (0..2).contains(&i) || (4..6).contains(&i) { group } else { group + 8 };
+                [row, thread * 2 + (i & 1) + if i >= 4 { 8 } else { 0 }]
+            }
+            (WarpOperand::Left, 8) => {
+                let row =
+                    if (0..4).contains(&i) || (8..12).contains(&i) { group } else { group + 8 };
+                [row, thread * 4 + (i & 3) + if i >= 8 { 16 } else { 0 }]
+            }
+            (WarpOperand::Left, _) => [
+                if i == 0 || i == 2 { group } else { group + 8 },
+                if i < 2 { thread } else { thread + 4 },
+            ],
+            (WarpOperand::Right, 16) => [thread * 2 + (i & 1) + if i >= 2 { 8 } else { 0 }, group],
+            (WarpOperand::Right, 8) => [thread * 4 + (i & 3) + if i >= 4 { 16 } else { 0 }, group],
+            (WarpOperand::Right, _) => [if i == 0 { thread } else { thread + 4 }, group],
+            (WarpOperand::Sum, _) => [if i < 2 { group } else { group + 8 }, thread * 2 + (i & 1)],
+        }
+    }
+
+    #[test]
+    fn every_element_of_a_fragment_is_where_the_tables_say() {
+        let mut checked = 0;
+        for i in INSTRUCTIONS.iter().filter(|i| i.is_of_warp()) {
+            for tile in [i.a, i.b, i.c] {
+                let operand = tile.warp.expect("an operand of a warp");
+                let [lanes, each] = tile.shape()[..] else { panic!("two axes") };
+                assert_eq!(lanes * each, tile.rows * tile.columns, "{}", i.name);
+                for (lane, number) in (0..lanes).flat_map(|l| (0..each).map(move |n| (l, n))) {
+                    let [row, column] = documented(operand, tile.dtype.bits, lane, number);
+                    let at = tile.layout(&Expr::i32(row as i32), &Expr::i32(column as i32));
+                    let at: Vec<_> = at.iter().map(Expr::as_int).collect();
+                    assert_eq!(at, [Some(lane), Some(number)], "{}: {row}, {column}", i.name);
+                    checked += 1;
+                }
+            }
+        }
+        assert_eq!(checked, 2 * (256 + 128 + 128) + 4 * (512 + 256 + 128) + 128 + 64 + 128);
     }
 
     #[test]

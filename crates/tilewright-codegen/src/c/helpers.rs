@@ -89,6 +89,7 @@ fn definition(kind: &str, ty: &str) -> String {
 fn other(kind: &str, ty: &str) -> String {
     let (least, most) = limits(ty);
     match kind {
+        "mma" => super::mma::definition(ty).unwrap_or_default(),
         // Towards zero; the nearest value of the type outside of its range, and zero for NaN.
         "from_float" | "from_double" => {
             let from = if kind == "from_float" { "float" } else { "double" };

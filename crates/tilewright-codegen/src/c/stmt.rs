@@ -35,6 +35,13 @@ impl Writer {
                 self.thread_loop(var, range, ThreadAxis::from_kind(kind)?, body)?;
                 self.forget();
             }
+            // A condition that is the same for all channels is one around the texel.
+            StmtKind::For { var, body, .. } if self.is_guarded_texel(var, s) => {
+                if let StmtKind::If { cond, then, .. } = body.kind() {
+                    self.if_stmt(cond, &s.with_body(then.clone()), None)?;
+                }
+                self.forget();
+            }
             StmtKind::For { var, range, body, .. } if self.is_texel_loop(range, body) => {
                 self.texel_loop(var, range, body)?;
                 self.forget();
@@ -55,6 +62,7 @@ impl Writer {
                 self.if_stmt(cond, then, otherwise.as_ref())?;
                 self.forget();
             }
+            StmtKind::Evaluate(e) if self.warp_call(e)? => self.forget(),
             StmtKind::Let { var, value, body } => {
                 self.define(var, value)?;
                 if self.varying.has(value) {

@@ -33,6 +33,13 @@ impl Writer {
             && self.places.get(&buffer.data).is_some_and(|place| place.image)
     }
 
+    /// Whether a loop writes the channels of a texel under a condition that does not depend on the channel.
+    pub(super) fn is_guarded_texel(&self, var: &Var, s: &Stmt) -> bool {
+        let StmtKind::For { range, body, .. } = s.kind() else { return false };
+        let StmtKind::If { cond, then, otherwise: None } = body.kind() else { return false };
+        !cond.mentions(var) && cond.dtype().lanes == 1 && self.is_texel_loop(range, then)
+    }
+
     /// Writes texels, a channel for each iteration.
     pub(super) fn texel_loop(&mut self, var: &Var, range: &Range, body: &Stmt) -> Result<()> {
         let StmtKind::Store { buffer, indices, value } = body.kind() else {
@@ -46,7 +53,7 @@ impl Writer {
         let first = before.clone().and_then(|c| c.plus(&Linear::from_expr(&range.min)?, 1));
         let whole = first.is_some_and(|c| is_whole(&c));
         let before = before.filter(|_| whole).and_then(|c| c.to_expr());
-        let before = before.ok_or_else(|| partial(buffer))?;
+        let before = before.ok_or_else(|| partial(buffer, column))?;
         self.ranges.bind_loop(var, range);
         let [name, from, texel] = [&**var.name(), "from", "texel"].map(|hint| self.name(hint));
         let ty = types::value(var.dtype())?;
@@ -77,19 +84,21 @@ impl Writer {
         value: &Expr,
     ) -> Result<()> {
         let [row, column] = indices else { return Err(not_flat(buffer)) };
-        let ExprKind::Ramp(first, step) = column.kind() else { return Err(partial(buffer)) };
+        let ExprKind::Ramp(first, step) = column.kind() else {
+            return Err(partial(buffer, column));
+        };
         let whole = Linear::from_expr(first).is_some_and(|c| is_whole(&c));
         if !whole
             || step.as_int() != Some(1)
             || column.dtype().lanes != CHANNELS
             || self.mask.is_some()
         {
-            return Err(partial(buffer));
+            return Err(partial(buffer, column));
         }
         let row = match row.kind() {
             ExprKind::Broadcast(row) => row.clone(),
             _ if row.dtype().lanes == 1 => row.clone(),
-            _ => return Err(partial(buffer)),
+            _ => return Err(partial(buffer, column)),
         };
         let texel = self.name("texel");
         self.line(format_args!("float {texel}[{CHANNELS}];"));
@@ -129,10 +138,11 @@ fn not_flat(buffer: &Buffer) -> Error {
     Error::malformed(format!("the texture `{}` is not accessed by two indices", buffer.name))
 }
 
-fn partial(buffer: &Buffer) -> Error {
+fn partial(buffer: &Buffer, column: &Expr) -> Error {
     Error::unsupported(format!(
         "a part of a texel of `{}` is written; a texture is written by texels of {CHANNELS} channels",
         buffer.name
     ))
+    .note(format!("its column is {}", tilewright_ir::text::brief(column)))
     .help("let the innermost loop run over the four channels, and nothing else be in it")
 }

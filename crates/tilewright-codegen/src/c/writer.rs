@@ -26,20 +26,23 @@ pub struct Arithmetic {
     pub fma: bool,
     /// Types of several lanes.
     pub vectors: bool,
+    /// Instructions that the lanes of a warp execute together (`mma.sync`).
+    pub mma: bool,
 }
 
 impl Arithmetic {
     /// The features by which a target says so, in the order of the fields.
-    const FEATURES: [&'static str; 3] = ["fp64", "fma", "vectors"];
+    const FEATURES: [&'static str; 4] = ["fp64", "fma", "vectors", "mma"];
 
     pub fn from_target(target: &Target) -> Arithmetic {
-        let [doubles, fma, vectors] = Self::FEATURES.map(|name| target.known_features().has(name));
-        Arithmetic { doubles, fma, vectors }
+        let [doubles, fma, vectors, mma] =
+            Self::FEATURES.map(|name| target.known_features().has(name));
+        Arithmetic { doubles, fma, vectors, mma }
     }
 
     /// What [`Target::features`] is for it.
     pub fn features(self) -> String {
-        let all = Self::FEATURES.iter().zip([self.doubles, self.fma, self.vectors]);
+        let all = Self::FEATURES.iter().zip([self.doubles, self.fma, self.vectors, self.mma]);
         let there = all.filter(|(_, is_there)| *is_there).map(|(name, _)| format!("+{name}"));
         there.collect::<Vec<_>>().join(",")
     }

@@ -23,6 +23,9 @@ pub use nvrtc::ptx;
 /// The architecture of which all later ones run the code, for which code is made where none is said.
 const OLDEST: &str = "sm_80";
 
+/// The first architecture that has all the instructions of warps that are known here.
+const FIRST_MMA: u32 = 80;
+
 /// GPUs of an architecture, such as `sm_90`.
 #[derive(Clone, Debug)]
 pub struct CudaBackend {
@@ -43,7 +46,9 @@ impl CudaBackend {
 
 /// What the GPUs of an architecture offer.
 fn target_of(architecture: &str) -> Target {
-    let arithmetic = Arithmetic { doubles: true, fma: true, vectors: false };
+    let number = architecture.trim_start_matches("sm_").trim_end_matches(['a', 'f']);
+    let mma = number.parse::<u32>().is_ok_and(|n| n >= FIRST_MMA);
+    let arithmetic = Arithmetic { doubles: true, fma: true, vectors: false, mma };
     Target::new(CUDA, architecture, arithmetic.features())
 }
 

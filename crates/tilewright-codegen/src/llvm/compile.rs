@@ -241,7 +241,7 @@ impl<'a> CodeGenerator<'a> {
         let features = match Arch::from_triple(&target.triple) {
             Arch::X86_64 => format!("{},{}", target.features, llvm.avoided_features()),
             Arch::Riscv64 => format!("{RISCV_BASE},{}", target.features),
-            Arch::Aarch64 | Arch::Other => target.features.clone(),
+            Arch::Aarch64 | Arch::Nvidia | Arch::Other => target.features.clone(),
         };
         let features = c_string("the list of CPU features", features.trim_matches(','))?;
         llvm.check_target(target)?;

@@ -38,8 +38,8 @@ impl Backend for OpenClBackend {
     }
 
     fn identity(&self) -> Result<String> {
-        let DeviceInfo { name, driver, version, .. } = &self.device;
-        Ok(format!("opencl {driver} {name} {version}"))
+        let DeviceInfo { name, driver, version, asked, .. } = &self.device;
+        Ok(format!("opencl {driver} {name} {version}{asked}"))
     }
 
     fn host(&self) -> Result<Target> {

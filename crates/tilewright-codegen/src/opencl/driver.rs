@@ -1,6 +1,7 @@
 //! The devices of this machine that OpenCL has drivers for, and which one is meant.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
@@ -42,6 +43,24 @@ pub struct DeviceInfo {
     pub arithmetic: Arithmetic,
     /// Whether divisions and roots round correctly if they are asked to.
     pub(super) exact_division: bool,
+    /// What was asked for beside the device ([`choose`]).
+    pub(super) asked: Asked,
+}
+
+/// What code is made for a device in another way than its kind says, to see what others get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// `+threads`: schedules for groups of threads.
+    threads: bool,
+    /// `+textures`: values between calls in textures.
+    textures: bool,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [(self.threads, "+threads"), (self.textures, "+textures")];
+        parts.iter().filter(|p| p.0).try_for_each(|p| f.write_str(p.1))
+    }
 }
 
 /// All devices, in the order in which their drivers list them.
@@ -135,13 +154,21 @@ fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
             doubles: info(api::DEVICE_EXTENSIONS).split(' ').any(|e| e == "cl_khr_fp64"),
             fma: single & api::FP_FMA != 0,
             vectors: true,
+            mma: false,
         },
         exact_division: single & api::FP_CORRECT_DIVIDE != 0,
+        asked: Asked::default(),
     }
 }
 
 /// What [`choose`] takes for a device that is none of this machine.
 const GENERIC: &str = "generic";
+
+/// What a read from a texture costs, where one of as many bytes from a buffer costs 1.
+const TEXTURE_READ: f64 = 0.5;
+
+/// The same for a processor, which computes the place of a texel and looks whether it is in range.
+const PROCESSOR_TEXTURE_READ: f64 = 4.0;
 
 impl DeviceInfo {
     /// What every GPU with images has, and what OpenCL 1.2 asks of it at least: for text that is written and not
@@ -160,8 +187,9 @@ impl DeviceInfo {
             threads: 256,
             floats: 1,
             images: Some((8192, 8192)),
-            arithmetic: Arithmetic { doubles: false, fma: true, vectors: true },
+            arithmetic: Arithmetic { doubles: false, fma: true, vectors: true, mma: false },
             exact_division: false,
+            asked: Asked::default(),
         }
     }
 
@@ -193,7 +221,7 @@ impl DeviceInfo {
             target = target.with_host();
         }
         target.cores = self.units.max(1);
-        if self.kind == "GPU" {
+        if self.kind == "GPU" || self.asked.threads {
             // OpenCL does not tell the first three: those of most GPUs.
             target.groups = Some(ThreadGroups {
                 warp: 32,
@@ -206,18 +234,43 @@ impl DeviceInfo {
         }
         target = target.with_scope(MemoryScope::new("shared", [1]));
         let Some((width, height)) = self.images else { return target };
+        // A processor reads an image by a function call. The textures of a GPU have a cache of their own, which
+        // neighbours in both directions share, and a read gives four channels: half of what it takes from a buffer.
+        target.texture_read = Some(match self.kind {
+            _ if self.asked.textures => TEXTURE_READ,
+            "CPU" => PROCESSOR_TEXTURE_READ,
+            _ => TEXTURE_READ,
+        });
         let textures = MemoryScope::textures(height as i64, width as i64);
         textures.into_iter().fold(target, Target::with_scope)
     }
 }
 
 /// The device that is meant: by its number in the list, by a part of its name or its driver's, the first
-/// one for nothing, or one for which text is written, and not run (`generic`).
+/// one for nothing, or one for which text is written, and not run (`generic`). Behind it may stand `+threads`, for
+/// schedules for groups of threads, and `+textures`, for values in textures, whatever the device is best with.
 ///
 /// # Errors
 /// [`Error::Input`] where there is no such device, or several are meant, with those there are;
 /// [`Error::Toolchain`] where there is none at all.
 pub fn choose(which: &str) -> Result<DeviceInfo> {
+    let mut parts = which.split('+');
+    let which = parts.next().unwrap_or_default();
+    let mut asked = Asked::default();
+    for part in parts {
+        match part {
+            "threads" => asked.threads = true,
+            "textures" => asked.textures = true,
+            _ => {
+                let text = format!("a device cannot be asked for `{part}`");
+                return Err(Error::input(text).help("`+threads` and `+textures` are possible"));
+            }
+        }
+    }
+    Ok(DeviceInfo { asked, ..choose_device(which)? })
+}
+
+fn choose_device(which: &str) -> Result<DeviceInfo> {
     if which == GENERIC {
         return Ok(DeviceInfo::generic());
     }

@@ -14,6 +14,7 @@ mod quantized;
 mod schedules;
 mod shared;
 mod sharing;
+mod textures;
 mod threads;
 mod time;
 mod traces;

@@ -13,7 +13,7 @@ struct Case {
     shapes: &'static [&'static [usize]],
 }
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 10] = [
     Case {
         text: r#"
 @T.prim_func
@@ -93,6 +93,72 @@ def main(A: T.Buffer((3, 11, 13), "float32"), B: T.Buffer((6, 3, 3, 3), "float32
 "#,
         shapes: &[&[3, 11, 13], &[6, 3, 3, 3], &[6, 9, 11]],
     },
+    // Rows that the threads of a group share.
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((7, 1000), "float32"), C: T.Buffer((7,), "float32")):
+    for i, j in T.grid(7, 1000):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vj]
+"#,
+        shapes: &[&[7, 1000], &[7]],
+    },
+    // Columns, with some threads along the rows.
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((300, 3, 70), "float32"), C: T.Buffer((3, 70), "float32")):
+    for j, k, i in T.grid(3, 70, 300):
+        with T.block("C"):
+            vj, vk, vi = T.axis.remap("SSR", [j, k, i])
+            with T.init():
+                C[vj, vk] = T.float32(-3)
+            C[vj, vk] = T.max(C[vj, vk], A[vi, vj, vk])
+"#,
+        shapes: &[&[300, 3, 70], &[3, 70]],
+    },
+    // A softmax: rows with two axes, and what follows them.
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((4, 9, 11), "float32"), C: T.Buffer((4, 9, 11), "float32")):
+    M = T.alloc_buffer((4,), "float32")
+    S = T.alloc_buffer((4,), "float32")
+    for i, j, k in T.grid(4, 9, 11):
+        with T.block("M"):
+            vi, vj, vk = T.axis.remap("SRR", [i, j, k])
+            with T.init():
+                M[vi] = T.float32(-100)
+            M[vi] = T.max(M[vi], A[vi, vj, vk])
+    for i, j, k in T.grid(4, 9, 11):
+        with T.block("S"):
+            vi, vj, vk = T.axis.remap("SRR", [i, j, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + T.exp(A[vi, vj, vk] - M[vi])
+    for i, j, k in T.grid(4, 9, 11):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            C[vi, vj, vk] = T.exp(A[vi, vj, vk] - M[vi]) / S[vi]
+"#,
+        shapes: &[&[4, 9, 11], &[4, 9, 11]],
+    },
+    // What is copied across has axes between.
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((2, 40, 3, 50), "float32"), C: T.Buffer((2, 50, 3, 40), "float32")):
+    for n, i, k, j in T.grid(2, 50, 3, 40):
+        with T.block("C"):
+            vn, vi, vk, vj = T.axis.remap("SSSS", [n, i, k, j])
+            C[vn, vi, vk, vj] = A[vn, vj, vk, vi] * T.float32(2)
+"#,
+        shapes: &[&[2, 40, 3, 50], &[2, 50, 3, 40]],
+    },
 ];
 
 impl Case {
@@ -156,7 +222,7 @@ fn products_are_computed_in_tiles_of_registers() {
     let module = parse(&large, &Sizes::new()).expect("a module");
     let mut why = Remarks::new();
     let (scheduled, _) = auto_schedule(&module, &gpu(), &mut why).expect("a schedule");
-    assert!(why.is_empty(), "{}", why[0].render());
+    assert_eq!(refused(&why), "");
     let text = print(&scheduled);
     assert!(text.contains("scope=\"local\"") && text.contains("threadIdx.y"), "{text}");
     assert_eq!(
@@ -164,4 +230,30 @@ fn products_are_computed_in_tiles_of_registers() {
         6,
         "{text}"
     );
+}
+
+/// What primitives refused; other remarks say which layouts shared memory has.
+fn refused(why: &Remarks) -> String {
+    let all = why.iter().map(|e| e.render());
+    all.filter(|text| text.contains("function `main`")).collect()
+}
+
+/// Which loops a case gets, and what was refused.
+fn scheduled(case: &Case) -> (String, String) {
+    let module = parse(case.text, &Sizes::new()).expect("a module");
+    let mut why = Remarks::new();
+    let (scheduled, _) = auto_schedule(&module, &gpu(), &mut why).expect("a schedule");
+    (print(&scheduled), refused(&why))
+}
+
+/// Rows, columns and copies across go through memory that a group shares, and nothing is refused on the way.
+#[test]
+fn groups_share_rows_and_tiles() {
+    for case in &CASES[6..] {
+        let (text, why) = scheduled(case);
+        assert_eq!(why, "", "{text}");
+        assert!(text.contains("scope=\"shared\""), "{text}");
+    }
+    let (text, why) = scheduled(&CASES[1]);
+    assert!(why.is_empty() && text.contains("scope=\"shared\""), "{text}");
 }

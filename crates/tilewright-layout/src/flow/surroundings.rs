@@ -10,6 +10,7 @@ use tilewright_ir::{
 use crate::TiledLayout;
 use crate::free::{constant_bytes, constants};
 use crate::parts::{self, OpenJoins};
+use crate::policy::ConvLayout;
 use tilewright_graph::fuse::Kernels;
 use tilewright_graph::normal::var;
 use tilewright_graph::view::relabels;
@@ -21,6 +22,11 @@ pub trait Costs: Sync {
 
     /// A conversion of a value.
     fn conversion(&self, moved: &Moved<'_>) -> f64;
+
+    /// The layouts of convolutions to choose from, beside the logical one.
+    fn policies(&self) -> &'static [ConvLayout] {
+        ConvLayout::OF_BUFFERS
+    }
 
     /// Whether caches no longer hold a value after a run has read and written so many other bytes.
     fn evicts(&self, _bytes: u64) -> bool {

@@ -23,6 +23,8 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Expr, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var,
 };
 
+use crate::lower::warp_registers::{LANES, has_instructions, in_lanes};
+
 /// A function whose groups keep memory of threads over phases; the same where there are none.
 pub(super) fn join_phases(func: &TensorFunc) -> Option<TensorFunc> {
     let mut fold = JoinPhases { joined: false };
@@ -61,6 +63,15 @@ struct ThreadLoop {
     kind: ForKind,
 }
 
+impl ThreadLoop {
+    /// Whether its threads are the lanes of warps.
+    fn is_of_lanes(&self) -> bool {
+        self.kind.thread_axis() == Some(0)
+            && self.range.min.as_int() == Some(0)
+            && self.range.extent.as_int() == Some(LANES)
+    }
+}
+
 /// Loops over threads around a statement, outermost first, and what is inside of them.
 fn threads_of(s: &Stmt) -> (Vec<ThreadLoop>, Stmt) {
     let (mut loops, mut at) = (Vec::new(), s.clone());
@@ -86,6 +97,7 @@ fn runs_threads(s: &Stmt) -> bool {
 fn joined(body: &Stmt) -> Option<Stmt> {
     let mut phases = Vec::new();
     collect_phases(body, &mut phases);
+    let of_warps = has_instructions(body);
     let (axes, _) = threads_of(phases.first()?);
     let keeps = |b: &Buffer| *b.scope == *"local";
     let mut kept: Vec<Vec<Buffer>> = Vec::new();
@@ -94,13 +106,18 @@ fn joined(body: &Stmt) -> Option<Stmt> {
         kept.push(reads.into_iter().chain(writes).filter(keeps).collect());
     }
     let shares = |k: usize| kept[..k].iter().flatten().any(|b| kept[k].contains(b));
-    if !(1..phases.len()).any(shares) {
+    if !of_warps && !(1..phases.len()).any(shares) {
         return None;
     }
     let axes: Vec<ThreadLoop> =
         axes.into_iter().map(|l| ThreadLoop { var: l.var.fresh(), ..l }).collect();
     let mut join = Join { axes: &axes, shared: Vec::new() };
     let inside = join.stmt(body)?;
+    let inside = match axes.iter().find(|a| a.is_of_lanes()) {
+        Some(lanes) if of_warps => in_lanes(&inside, &lanes.var)?,
+        _ if of_warps => return None,
+        _ => inside,
+    };
     let nest = axes
         .iter()
         .rev()
@@ -129,16 +146,21 @@ impl Join<'_> {
         match s.kind() {
             StmtKind::Seq(list) => {
                 let mut all: Vec<Stmt> = Vec::new();
+                // Registers are no one else's: only what others may access is waited for.
+                let mut waits = false;
                 for s in list {
+                    let meets = meets_others(s);
                     let s = self.stmt(s)?;
-                    if !all.is_empty() {
+                    if waits && meets {
                         all.push(barrier());
                     }
+                    waits |= meets;
                     all.push(s);
                 }
                 Some(Stmt::seq(all))
             }
             StmtKind::For { kind, .. } if kind.thread_axis().is_some() => self.phase(s),
+            StmtKind::For { .. } if !runs_threads(s) && has_instructions(s) => Some(s.clone()),
             // All threads run the same iterations.
             StmtKind::For { kind: ForKind::Serial, range, body, .. }
                 if runs_threads(body)
@@ -165,7 +187,10 @@ impl Join<'_> {
     /// A phase, whose threads are those of the joint nest.
     fn phase(&self, s: &Stmt) -> Option<Stmt> {
         let (loops, inside) = threads_of(s);
-        if loops.len() != self.axes.len() || runs_threads(&inside) {
+        // What an instruction computes is in no loop over the lanes, which run it together.
+        let all = has_instructions(&inside) && self.axes.iter().any(ThreadLoop::is_of_lanes);
+        let missing = self.axes.len().checked_sub(loops.len())?;
+        if missing != usize::from(all) || runs_threads(&inside) {
             return None;
         }
         let mut vars = Vec::new();
@@ -181,6 +206,12 @@ impl Join<'_> {
         }
         Some(Subst::vars(vars).stmt(&inside))
     }
+}
+
+/// Whether a statement accesses memory that other threads may access, too.
+fn meets_others(s: &Stmt) -> bool {
+    let (reads, writes) = accessed(s);
+    reads.iter().chain(&writes).any(|b| *b.scope != *"local")
 }
 
 /// The threads of a group wait for one another.

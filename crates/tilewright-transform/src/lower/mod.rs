@@ -29,6 +29,7 @@ pub mod scratch;
 mod sizes;
 pub mod unroll;
 pub mod vectorize;
+mod warp_registers;
 
 use tilewright_ir::{Attr, Error, Param, Remarks, Result, TensorFunc};
 

@@ -1,0 +1,56 @@
+//! Loops and the axes of groups and threads that they are bound to.
+
+use tilewright_ir::index::Linear;
+use tilewright_ir::{Buffer, Dim, Error, Expr, Result, Var, dim};
+use tilewright_schedule::{LoopRef, Schedule};
+
+use crate::parts::number;
+
+/// Threads of a group: eight warps, of which a processor of a GPU runs several at a time.
+pub(super) const GROUP: i64 = 256;
+
+/// Groups along any but the first axis of them (CUDA C++ Programming Guide, technical specifications).
+pub(super) const MOST_GROUPS: usize = 65535;
+
+/// Loops and the axes of threads that they are bound to when all else is in its place.
+pub(super) struct Grid {
+    pub bound: Vec<(LoopRef, &'static str)>,
+    /// The innermost loop over threads.
+    pub inner: LoopRef,
+}
+
+impl Grid {
+    pub fn bind(&self, sch: &mut Schedule) -> Result<()> {
+        self.bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))
+    }
+}
+
+/// A loop in three, the inner two of so many iterations.
+pub(super) fn in_three(
+    sch: &mut Schedule,
+    l: &LoopRef,
+    middle: i64,
+    inner: i64,
+) -> Result<[LoopRef; 3]> {
+    let parts = sch.split(l, &[None, number(middle), number(inner)])?;
+    parts.try_into().map_err(|_| Error::internal("a loop that was split has other parts"))
+}
+
+/// How many cells farther an access is for each step of a variable; `None` where steps differ.
+pub(super) fn stride(buffer: &Buffer, indices: &[Expr], var: &Var) -> Option<i64> {
+    let shape = dim::of_shape(&buffer.shape)?;
+    let (mut weight, mut stride) = (Some(1i64), 0i64);
+    for (index, extent) in indices.iter().zip(&shape).rev() {
+        let by = Linear::from_expr(index)?.coefficient(var)?;
+        if by != 0 {
+            stride = stride.checked_add(i64::try_from(by).ok()?.checked_mul(weight?)?)?;
+        }
+        weight = weight.zip(known(*extent)).and_then(|(w, n)| w.checked_mul(n));
+    }
+    Some(stride)
+}
+
+/// An extent as a number.
+pub(super) fn known(extent: Dim) -> Option<i64> {
+    extent.known().and_then(|n| i64::try_from(n).ok())
+}

@@ -1,0 +1,71 @@
+//! The text of the functions that are `mma.sync` of PTX: registers of 32 bits from the elements of a lane, which are
+//! neighbours where they share one.
+
+use tilewright_ir::DType;
+use tilewright_target::{Tile, instruction};
+
+use super::types;
+
+/// What the names of all of them begin with.
+pub(super) const PREFIX: &str = "mma_";
+
+/// The definition of the function of an instruction, by what its name has behind that.
+pub(super) fn definition(name: &str) -> Option<String> {
+    let i = instruction(&format!("{PREFIX}{name}")).filter(|i| i.is_of_warp())?;
+    let [a, b, c] = [i.a, i.b, i.c].map(|t| t.shape().last().copied().unwrap_or(0));
+    let per = 4 / i.a.dtype.bytes() as i64;
+    let (words_a, words_b) = (a / per, b / per);
+    let types = [&i.a, &i.b, &i.c].map(|t| types::memory(t.dtype).unwrap_or("void"));
+    let sum = if i.c.dtype.is_float() { "f" } else { "r" };
+    let list = |from: i64, count: i64| {
+        let names: Vec<String> = (from..from + count).map(|k| format!("%{k}")).collect();
+        format!("{{{}}}", names.join(", "))
+    };
+    let outputs: Vec<String> = (0..c).map(|k| format!("\"+{sum}\"(c[{k}])")).collect();
+    let word = |array: &str, k: i64, of: &Tile| {
+        let at = |n: i64| format!("{array}[{}]", k * per + n);
+        match of.dtype.bits {
+            // Rounded to what the instruction takes.
+            32 => format!("tw_tf32({})", at(0)),
+            16 => format!("{} | (uint){} << 16", at(0), at(1)),
+            _ => (0..per)
+                .map(|n| format!("(uint)(uchar){} << {}", at(n), 8 * n))
+                .collect::<Vec<_>>()
+                .join(" | "),
+        }
+    };
+    let inputs = (0..words_a).map(|k| format!("\"r\"({})", word("a", k, &i.a)));
+    let inputs = inputs.chain((0..words_b).map(|k| format!("\"r\"({})", word("b", k, &i.b))));
+    let kind = |d: DType| match (d.bits, d.is_float(), types::narrow(d)) {
+        (32, true, _) => "tf32",
+        (16, _, Some("bf16")) => "bf16",
+        (16, ..) => "f16",
+        (8, ..) if types::value(d).is_ok_and(|t| t == "char") => "s8",
+        _ => "u8",
+    };
+    let total = if sum == "f" { "f32" } else { "s32" };
+    let shape = name.split('_').next()?;
+    let asked = format!(
+        "mma.sync.aligned.{shape}.row.col.{total}.{}.{}.{total} {}, {}, {}, {};",
+        kind(i.a.dtype),
+        kind(i.b.dtype),
+        list(0, c),
+        list(c, words_a),
+        list(c + words_a, words_b),
+        list(0, c)
+    );
+    let rounding = if i.a.dtype.bits == 32 {
+        "static uint tw_tf32(float x)\n{\n    uint y;\n    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(y) : \"f\"(x));\n    return y;\n}\n\n"
+    } else {
+        ""
+    };
+    Some(format!(
+        "{rounding}static __forceinline__ void tw_mma_{name}(const {} *a, const {} *b, {} *c)\n{{\n    \
+         asm volatile(\"{asked}\"\n        : {}\n        : {});\n}}\n",
+        types[0],
+        types[1],
+        types[2],
+        outputs.join(", "),
+        inputs.collect::<Vec<_>>().join(", ")
+    ))
+}

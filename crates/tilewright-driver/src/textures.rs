@@ -1,0 +1,12 @@
+//! The memory of textures that a target has, as layouts are told of it.
+
+use tilewright_layout::textures::TextureMemory;
+use tilewright_target::Target;
+
+/// The textures of a target in which values are to lie; `None` where buffers are as good.
+pub fn memory_of(target: &Target) -> Option<TextureMemory> {
+    let scope = target.preferred_textures()?;
+    let [rows, columns] = scope.most[..] else { return None };
+    let (name, channels) = (scope.name.clone(), scope.channels);
+    Some(TextureMemory { scope: name, channels, most: [rows, columns] })
+}
