@@ -85,7 +85,8 @@ struct Parallel {
 impl Parallel {
     /// `extent` is how many iterations there are, where that is known outside of all loops.
     fn new(var: &Var, range: &Range, extent: Option<Dim>) -> Self {
-        let counts = extent.map(|n| [n, n.ceildiv(COPIES).max(1)]);
+        // At least one, where there are no iterations, too.
+        let counts = extent.map(|n| [n, n.floordiv(COPIES) + 1]);
         let is_short = extent.and_then(Dim::known).is_some_and(|n| n <= COPIES);
         let run = match is_short && range.min.as_int() == Some(0) {
             true => var.clone(),
