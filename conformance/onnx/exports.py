@@ -3,7 +3,7 @@
 
     exports.py [--only SUBSTRING] [--binary PROGRAM]
 
-The networks of `architectures.py` are exported by both of PyTorch's exporters. Each model is compiled with
+The networks of `architectures.py` and `heads.py` are exported by both of PyTorch's exporters. Each model is compiled with
 `--open` and runs at the sizes at which it was traced and at others. The first run makes a virtual environment,
 see README.md.
 """
@@ -27,6 +27,7 @@ import torch
 
 import architectures
 import harness
+import heads  # noqa: F401  # registers its networks
 
 EXPORTERS = ("script", "dynamo")
 OUT = sys.stdout  # an export that goes on at the same time takes `sys.stdout`

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use tilewright_ir::dim::Integer;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
     Attr, Attrs, BindingBlock, DType, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar,
@@ -23,6 +22,7 @@ use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
 use crate::narrow::NarrowValues;
 use crate::node::Node;
+use crate::ratio::Ratio;
 use crate::sizes;
 
 mod blocked;
@@ -97,6 +97,8 @@ pub(crate) struct Builder {
     named: HashMap<Dim, (usize, Dim)>,
     /// What is known of short lists of integers, by their variables.
     entries_of: HashMap<u64, Vec<Entry>>,
+    /// What the elements of short lists are if floats are exact, by their variables.
+    expected_of: HashMap<u64, Vec<Option<Ratio>>>,
     /// Calls of a function of some operands, with their results and the number of their body.
     calls: HashMap<(usize, Vec<Same>), Called>,
     /// Convolutions whose scale may still change, by the identity of their result.
@@ -134,6 +136,7 @@ impl Builder {
             sizes_by_list: HashMap::new(),
             named: HashMap::new(),
             entries_of: HashMap::new(),
+            expected_of: HashMap::new(),
             calls: HashMap::new(),
             convolutions: HashMap::new(),
             blocked: HashMap::new(),
@@ -251,7 +254,10 @@ impl Builder {
             let results = results?;
             return Ok(results.into_iter().map(Imported::Const).collect());
         }
-        if args.iter().any(|a| matches!(a, Imported::Sizes(_)) || self.known_entries(a).is_some()) {
+        let by_floats = args.iter().any(|a| self.expected(a).is_some());
+        let of_sizes =
+            |a: &Imported| matches!(a, Imported::Sizes(_)) || self.known_entries(a).is_some();
+        if by_floats || args.iter().any(of_sizes) {
             let found = match &known {
                 Some(shapes) if cost <= self.budget.steps => {
                     let given = args.iter().map(|a| self.numbers(a)).collect::<Vec<_>>();
@@ -260,28 +266,42 @@ impl Builder {
                 }
                 _ => None,
             };
+            let by_floats = by_floats || found.as_ref().is_some_and(|(found, _)| found.by_floats);
             if let Some((found, shapes)) = &found {
                 self.budget.steps -= cost;
-                if let Some(values) = sizes::values(found, &self.functions[func].outs, shapes)? {
+                let outs = &self.functions[func].outs;
+                if let (Some(values), false) =
+                    (sizes::values(&found.values, outs, shapes)?, by_floats)
+                {
                     return Ok(values);
                 }
             }
             let args = args.iter().map(|a| self.as_data(a)).collect::<Result<Vec<_>>>()?;
             let results = self.push_once(func, args);
-            for (result, known) in results.iter().zip(found.iter().flat_map(|(found, _)| found)) {
-                self.note_known(result, known);
+            let values = found.into_iter().flat_map(|(found, _)| found.values);
+            for (result, values) in results.iter().zip(values) {
+                match by_floats {
+                    true => self.expect(result, values),
+                    false => self.note_known(result, &values),
+                }
             }
             return Ok(results);
         }
         Ok(self.push_once(func, args))
     }
 
-    /// The integers in an operand that are known but for open sizes; it is empty where none is.
-    fn numbers(&self, value: &Imported) -> Vec<Option<Integer>> {
+    /// The numbers in an operand that are known but for open sizes, or expected; it is empty where none is.
+    fn numbers(&self, value: &Imported) -> Vec<Option<Ratio>> {
         match value {
-            Imported::Sizes(s) => s.values.iter().copied().map(Some).collect(),
+            Imported::Sizes(s) => s.values.iter().map(|v| Some((*v).into())).collect(),
             Imported::Const(t) => sizes::numbers(t),
-            other => self.known_entries(other).unwrap_or_default(),
+            other => match self.expected(other) {
+                Some(expected) => expected.clone(),
+                None => {
+                    let known = self.known_entries(other).unwrap_or_default();
+                    known.into_iter().map(|v| v.map(Ratio::from)).collect()
+                }
+            },
         }
     }
 

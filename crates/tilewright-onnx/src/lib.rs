@@ -49,6 +49,7 @@ mod operator;
 mod ops;
 mod order;
 pub mod proto;
+mod ratio;
 mod registry;
 mod scope;
 mod sizes;

@@ -5,7 +5,8 @@
 //! joins them, and gives the result to Reshape. Where all extents are known, the functions of these
 //! operators are run in the interpreter. Here they are run on expressions: every element of a buffer is
 //! an integer in normal form, loops and conditions must be decided. What cannot be expressed so is left
-//! to run time.
+//! to run time. Floats are fractions of such integers ([`Ratio`]): what a run computes by floats is what comes out
+//! here as long as they are exact, so a run compares.
 
 use std::collections::HashMap;
 
@@ -19,6 +20,7 @@ use tilewright_ops::Operand;
 
 use crate::fold;
 use crate::imported::{Imported, Sizes};
+use crate::ratio::Ratio;
 
 /// Integers as a value: a constant where no size is open.
 pub(crate) fn value(shape: &[usize], values: Vec<Integer>, dtype: DType) -> Result<Imported> {
@@ -40,26 +42,40 @@ pub(crate) fn list(values: &[Dim]) -> Result<Imported> {
 /// Most statements of a function that is run on expressions.
 const STEPS: usize = 1 << 16;
 
-/// The integers in a constant; it is empty where it holds others, or too many.
-pub(crate) fn numbers(t: &Tensor) -> Vec<Option<Integer>> {
-    if !is_whole(t.dtype()) || t.len() > STEPS {
+/// The numbers in a constant; it is empty where it holds others, or too many.
+pub(crate) fn numbers(t: &Tensor) -> Vec<Option<Ratio>> {
+    if t.len() > STEPS || t.dtype().lanes != 1 {
         return Vec::new();
     }
-    (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from)).collect()
+    match t.dtype() {
+        d if is_whole(d) => {
+            (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Ratio::from)).collect()
+        }
+        d if is_exact(d) => (0..t.len()).map(|i| Ratio::from_float(t.get_f64(i))).collect(),
+        _ => Vec::new(),
+    }
 }
 
-/// The elements of the results of a function for operands of which some hold open sizes, those missing that
-/// cannot be expressed so; `None` where it does what is not decided.
+/// What a function computes of sizes.
+pub(crate) struct Found {
+    /// The elements of each result, those missing that cannot be expressed.
+    pub(crate) values: Vec<Vec<Option<Ratio>>>,
+    /// Whether floats are on the way, so that the elements are these only as long as floats are exact.
+    pub(crate) by_floats: bool,
+}
+
+/// The results of a function for operands of which some hold open sizes; `None` where it does what is not decided.
 pub(crate) fn run(
     func: &TensorFunc,
-    args: &[Vec<Option<Integer>>],
+    args: &[Vec<Option<Ratio>>],
     outs: &[Operand],
     shapes: &[Vec<usize>],
-) -> Option<Vec<Vec<Option<Integer>>>> {
-    if outs.iter().any(|o| !is_whole(o.dtype)) {
+) -> Option<Found> {
+    if outs.iter().any(|o| !is_whole(o.dtype) && !is_exact(o.dtype)) {
         return None;
     }
-    let mut machine = SizeMachine { memory: HashMap::new(), vars: HashMap::new(), steps: STEPS };
+    let (memory, vars) = (HashMap::new(), HashMap::new());
+    let mut machine = SizeMachine { memory, vars, steps: STEPS, by_floats: false };
     let buffers: Vec<Buffer> = func.buffers().cloned().collect();
     for (buffer, arg) in buffers.iter().zip(args) {
         machine.memory.insert(buffer.id(), arg.clone());
@@ -70,18 +86,20 @@ pub(crate) fn run(
         stored.resize(shape.iter().product(), None);
         stored
     });
-    Some(results.collect())
+    Some(Found { values: results.collect(), by_floats: machine.by_floats })
 }
 
 /// Results whose elements are known but for open sizes; `None` where one is not.
 pub(crate) fn values(
-    found: &[Vec<Option<Integer>>],
+    found: &[Vec<Option<Ratio>>],
     outs: &[Operand],
     shapes: &[Vec<usize>],
 ) -> Result<Option<Vec<Imported>>> {
     let mut results = Vec::with_capacity(outs.len());
     for ((found, out), shape) in found.iter().zip(outs).zip(shapes) {
-        let Some(values) = found.iter().copied().collect::<Option<Vec<Integer>>>() else {
+        let values = found.iter().map(|v| v.and_then(Ratio::integer));
+        let Some(values) = values.collect::<Option<Vec<Integer>>>().filter(|_| is_whole(out.dtype))
+        else {
             return Ok(None);
         };
         let open = values.iter().any(|v| v.number().is_none());
@@ -93,16 +111,23 @@ pub(crate) fn values(
     Ok(Some(results))
 }
 
-fn is_whole(d: DType) -> bool {
+pub(crate) fn is_whole(d: DType) -> bool {
     d.is_bool() || d.is_int() && d.lanes == 1
+}
+
+/// Whether sizes of millions and fractions of them are exact in a type.
+fn is_exact(d: DType) -> bool {
+    matches!(d, DType::F32 | DType::F64)
 }
 
 /// Runs statements on expressions. Where something is not decided, it stops.
 struct SizeMachine {
     /// The elements of each buffer; nothing for what could not be expressed.
-    memory: HashMap<u64, Vec<Option<Integer>>>,
-    vars: HashMap<Var, Integer>,
+    memory: HashMap<u64, Vec<Option<Ratio>>>,
+    vars: HashMap<Var, Ratio>,
     steps: usize,
+    /// Whether it met a float.
+    by_floats: bool,
 }
 
 impl SizeMachine {
@@ -174,20 +199,22 @@ impl SizeMachine {
         self.expr(e)?.number()
     }
 
-    fn expr(&mut self, e: &Expr) -> Option<Integer> {
+    fn expr(&mut self, e: &Expr) -> Option<Ratio> {
+        self.by_floats |= e.dtype().is_float();
         Some(match e.kind() {
             ExprKind::Int(v) if e.dtype() == DType::U64 && *v < 0 => return None,
-            ExprKind::Int(v) => Integer::Number(*v),
+            ExprKind::Int(v) => Ratio::from(*v),
+            ExprKind::Float(v) => Ratio::from_float(*v)?,
             ExprKind::Var(v) => match self.vars.get(v) {
                 Some(value) => *value,
-                None => Integer::from(Dim::open(&dim::open_size(v)?)),
+                None => Integer::from(Dim::open(&dim::open_size(v)?)).into(),
             },
             ExprKind::Load(buffer, indices) => {
                 let (at, _) = self.place(buffer, indices)?;
                 *self.memory.get(&buffer.id())?.get(at)?.as_ref()?
             }
             ExprKind::Cast(a) => self.cast(a, e.dtype())?,
-            ExprKind::Not(a) => Integer::Number(i64::from(self.number(a)? == 0)),
+            ExprKind::Not(a) => Ratio::from(i64::from(self.number(a)? == 0)),
             ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => match self.number(c) {
                 Some(0) => self.expr(b)?,
                 Some(_) => self.expr(a)?,
@@ -203,29 +230,37 @@ impl SizeMachine {
                 self.expr(body)?
             }
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b)?,
-            ExprKind::Call(CallTarget::Intrin(Intrin::Abs), args) => {
+            ExprKind::Call(CallTarget::Intrin(intrin), args) => {
                 let value = self.expr(args.first()?)?;
-                value.max(Integer::from(0).minus(value)?)?
+                match intrin {
+                    Intrin::Abs => value.max(Ratio::from(0).minus(value)?)?,
+                    Intrin::Floor => value.floor()?.into(),
+                    Intrin::Ceil => value.ceil()?.into(),
+                    Intrin::Trunc => value.trunc()?.into(),
+                    _ => return None,
+                }
             }
             _ => return None,
         })
     }
 
-    fn cast(&mut self, from: &Expr, to: DType) -> Option<Integer> {
+    fn cast(&mut self, from: &Expr, to: DType) -> Option<Ratio> {
         let value = self.expr(from)?;
         match value.number() {
-            Some(n) if to.is_bool() => Some(Integer::Number(i64::from(n != 0))),
+            _ if is_exact(to) => Some(value),
+            Some(n) if to.is_bool() => Some(Ratio::from(i64::from(n != 0))),
             Some(n) if to.is_int() => {
-                Expr::int(n, from.dtype()).cast(to).as_int().map(Integer::from)
+                let from = if is_whole(from.dtype()) { from.dtype() } else { DType::I64 };
+                Expr::int(n, from).cast(to).as_int().map(Ratio::from)
             }
-            None if to.is_bool() => Some(Integer::Number(i64::from(!value.equals(0)?))),
+            None if to.is_bool() => Some(Ratio::from(i64::from(!value.equals(0.into())?))),
             // Sizes fit both types, which the runtime sees to.
-            None if matches!(to, DType::I64 | DType::I32) => Some(value),
+            None if matches!(to, DType::I64 | DType::I32) => value.trunc().map(Ratio::from),
             _ => None,
         }
     }
 
-    fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Integer> {
+    fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Ratio> {
         let dtype = a.dtype();
         // A side that decides does so alone.
         if let BinOp::And | BinOp::Or = op {
@@ -239,18 +274,23 @@ impl SizeMachine {
             };
         }
         let (x, y) = (self.expr(a)?, self.expr(b)?);
-        if let (Some(x), Some(y)) = (x.number(), y.number()) {
+        if let (Some(x), Some(y), true) = (x.number(), y.number(), is_whole(dtype)) {
             let folded = fold_binary(op, &Expr::int(x, dtype), &Expr::int(y, dtype))?;
-            return folded.as_int().map(Integer::from);
+            return folded.as_int().map(Ratio::from);
         }
         match op {
             BinOp::Add => x.plus(y),
             BinOp::Sub => x.minus(y),
             BinOp::Mul => x.times(y),
-            BinOp::FloorDiv => x.floordiv(y),
-            BinOp::TruncDiv => x.truncdiv(y),
-            BinOp::FloorMod => x.minus(x.floordiv(y)?.times(y)?),
-            BinOp::TruncMod => x.minus(x.truncdiv(y)?.times(y)?),
+            BinOp::Div => x.over(y),
+            BinOp::FloorDiv | BinOp::TruncDiv | BinOp::FloorMod | BinOp::TruncMod => {
+                let (x, y) = (x.integer()?, y.integer()?);
+                let down = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
+                let quotient = if down { x.floordiv(y)? } else { x.truncdiv(y)? };
+                let is_quotient = matches!(op, BinOp::FloorDiv | BinOp::TruncDiv);
+                let value = if is_quotient { quotient } else { x.minus(quotient.times(y)?)? };
+                Some(value.into())
+            }
             BinOp::Max => x.max(y),
             BinOp::Min => x.min(y),
             BinOp::Eq => truth(x.equals(y)?),
@@ -259,11 +299,11 @@ impl SizeMachine {
             BinOp::Ge => truth(!x.is_less(y)?),
             BinOp::Gt => truth(y.is_less(x)?),
             BinOp::Le => truth(!y.is_less(x)?),
-            _ => None,
+            BinOp::And | BinOp::Or => None,
         }
     }
 }
 
-fn truth(v: bool) -> Option<Integer> {
-    Some(Integer::Number(i64::from(v)))
+fn truth(v: bool) -> Option<Ratio> {
+    Some(Ratio::from(i64::from(v)))
 }

@@ -219,8 +219,8 @@ pub fn arg_reduce(
     te::func([&t], [&out])
 }
 
-/// The `int64` position of an extreme, in two stages: the extreme, then the first or last
-/// position that has it.
+/// The `int64` position of an extreme, in stages: the extreme, then the first or last position that has it,
+/// counted in `int32` where that counts the axis, since twice as many of these fit a vector.
 pub(crate) fn extreme_at(
     name: &str,
     op: Arg,
@@ -236,15 +236,20 @@ pub(crate) fn extreme_at(
     let axes = [axis];
     let extreme = fold(format!("{name}_value"), x.shape(), &axes, keepdims, reducer, |i| x.at(i));
     let first_or_last = if select_last { Reducer::Max } else { Reducer::Min };
-    fold(name, x.shape(), &axes, keepdims, first_or_last, |i| {
+    let counted = if x.shape()[axis].fits_int32() { DType::I32 } else { DType::I64 };
+    let stage = if counted == DType::I64 { name.to_owned() } else { format!("{name}_at") };
+    let at = fold(stage, x.shape(), &axes, keepdims, first_or_last, |i| {
         let value = x.at(i);
         let mut found = value.clone().equal(extreme.at(kept_index(i, &axes, keepdims)));
         if x.dtype().is_float() {
             found = found.or(call(Intrin::IsNan, value));
         }
-        let none = first_or_last.identity(DType::I64);
-        Expr::select(found, i[axis].clone().cast(DType::I64), none)
-    })
+        Expr::select(found, i[axis].clone().cast(counted), first_or_last.identity(counted))
+    });
+    if counted == DType::I64 {
+        return at;
+    }
+    te::compute(name, at.shape(), |i| at.at(i).cast(DType::I64))
 }
 
 /// Sums of the elements up to each position along an axis, from the end if `reverse`, without

@@ -328,6 +328,11 @@ impl Domain {
         Ok(Domain { vague, ..Domain::of_raw(&self.engine, atoms, self.vars, set) })
     }
 
+    /// The space of the domain, with nothing that guards say.
+    pub(crate) fn without_guards(&self) -> Domain {
+        Domain { guards: Rc::default(), points: Points::guarded(), ..self.clone() }
+    }
+
     /// The domain as if it were known exactly.
     pub(crate) fn certain(self) -> Domain {
         Domain { vague: None, ..self }

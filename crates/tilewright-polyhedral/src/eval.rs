@@ -11,46 +11,52 @@ use crate::form::{Atom, Nature, Pred, Sum, Term};
 
 /// The value of an atom, if the variables determine it.
 pub(crate) fn atom(a: &Atom, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128> {
+    let of = |a: &Atom| atom(a, env);
     match a.nature() {
         Nature::Var(v) => env(v),
-        Nature::Product(parts) => parts.iter().try_fold(1i128, |p, t| p.checked_mul(term(t, env)?)),
-        Nature::Quotient(x, y) => exact(BinOp::FloorDiv, sum(x, env)?, sum(y, env)?),
-        Nature::Remainder(x, y) => exact(BinOp::FloorMod, sum(x, env)?, sum(y, env)?),
+        Nature::Product(parts) => parts.iter().try_fold(1i128, |p, t| p.checked_mul(term(t, &of)?)),
+        Nature::Quotient(x, y) => exact(BinOp::FloorDiv, sum_of(x, &of)?, sum_of(y, &of)?),
+        Nature::Remainder(x, y) => exact(BinOp::FloorMod, sum_of(x, &of)?, sum_of(y, &of)?),
         Nature::Opaque => None,
     }
 }
 
-fn term(t: &Term, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128> {
+fn term(t: &Term, of: &dyn Fn(&Atom) -> Option<i128>) -> Option<i128> {
     match t {
-        Term::Atom(a) => atom(a, env),
-        Term::Div(s, k) => exact(BinOp::FloorDiv, sum(s, env)?, *k),
-        Term::Mod(s, k) => exact(BinOp::FloorMod, sum(s, env)?, *k),
-        Term::TruncDiv(s, k) => sum(s, env)?.checked_div(*k),
-        Term::TruncMod(s, k) => sum(s, env)?.checked_rem(*k),
-        Term::Min(a, b) => Some(sum(a, env)?.min(sum(b, env)?)),
-        Term::Max(a, b) => Some(sum(a, env)?.max(sum(b, env)?)),
-        Term::Select(c, a, b) => sum(if pred(c, env)? { a } else { b }, env),
+        Term::Atom(a) => of(a),
+        Term::Div(s, k) => exact(BinOp::FloorDiv, sum_of(s, of)?, *k),
+        Term::Mod(s, k) => exact(BinOp::FloorMod, sum_of(s, of)?, *k),
+        Term::TruncDiv(s, k) => sum_of(s, of)?.checked_div(*k),
+        Term::TruncMod(s, k) => sum_of(s, of)?.checked_rem(*k),
+        Term::Min(a, b) => Some(sum_of(a, of)?.min(sum_of(b, of)?)),
+        Term::Max(a, b) => Some(sum_of(a, of)?.max(sum_of(b, of)?)),
+        Term::Select(c, a, b) => sum_of(if pred_of(c, of)? { a } else { b }, of),
     }
 }
 
-/// The value of a sum, if the variables determine it.
-pub(crate) fn sum(s: &Sum, env: &dyn Fn(&Var) -> Option<i128>) -> Option<i128> {
+/// The value of a sum, if the values of its atoms determine it.
+fn sum_of(s: &Sum, of: &dyn Fn(&Atom) -> Option<i128>) -> Option<i128> {
     s.terms
         .iter()
-        .try_fold(s.constant, |total, (t, c)| total.checked_add(c.checked_mul(term(t, env)?)?))
+        .try_fold(s.constant, |total, (t, c)| total.checked_add(c.checked_mul(term(t, of)?)?))
+}
+
+/// Whether a condition holds, if the values of its atoms determine it.
+pub(crate) fn pred_of(p: &Pred, of: &dyn Fn(&Atom) -> Option<i128>) -> Option<bool> {
+    Some(match p {
+        Pred::Bool(b) => *b,
+        Pred::Ge(s) => sum_of(s, of)? >= 0,
+        Pred::Eq(s) => sum_of(s, of)? == 0,
+        Pred::Ne(s) => sum_of(s, of)? != 0,
+        Pred::Flag(a, value) => (of(a)? != 0) == *value,
+        Pred::And(parts) => parts.iter().try_fold(true, |all, p| Some(all & pred_of(p, of)?))?,
+        Pred::Or(parts) => parts.iter().try_fold(false, |any, p| Some(any | pred_of(p, of)?))?,
+    })
 }
 
 /// Whether a condition holds, if the variables determine it.
 pub(crate) fn pred(p: &Pred, env: &dyn Fn(&Var) -> Option<i128>) -> Option<bool> {
-    Some(match p {
-        Pred::Bool(b) => *b,
-        Pred::Ge(s) => sum(s, env)? >= 0,
-        Pred::Eq(s) => sum(s, env)? == 0,
-        Pred::Ne(s) => sum(s, env)? != 0,
-        Pred::Flag(a, value) => (atom(a, env)? != 0) == *value,
-        Pred::And(parts) => parts.iter().try_fold(true, |all, p| Some(all & pred(p, env)?))?,
-        Pred::Or(parts) => parts.iter().try_fold(false, |any, p| Some(any | pred(p, env)?))?,
-    })
+    pred_of(p, &|a| atom(a, env))
 }
 
 /// The value of an integer or `bool` expression at a point, with the wrap-around of its types;

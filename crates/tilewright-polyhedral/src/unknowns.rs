@@ -17,17 +17,22 @@
 //! confirms its point, or if the fact fails there for every value that the unknowns may have;
 //! otherwise the answer is [`Reason::NotAffine`](crate::Reason::NotAffine), which names the terms.
 
+use std::cell::RefCell;
+
 use crate::answer::{Known, Reason, Unknown};
 use crate::charged::Set as Raw;
 use crate::domain::Domain;
+use crate::eval;
 use crate::form::{Atom, Nature, Pred, Sum, Term};
 use crate::product::{is_remainder, product, split_by, times};
+use crate::quick::is_never;
 
 impl Domain {
-    /// A set of the domain's space with the facts about those atoms that are not plain variables.
+    /// A set of the domain's space with the facts about those atoms that are not plain variables. The guards of
+    /// the domain hold at all points of the set.
     pub(crate) fn learn(&self, set: Raw) -> Known<Raw> {
         let atoms = &self.space.atoms;
-        let mut learned = Learned { domain: self, atoms, set };
+        let mut learned = Learned { domain: self, atoms, set, points: RefCell::default() };
         for a in atoms {
             if let Some(ends) = a.narrow_range() {
                 learned.add(Pred::between(&Sum::atom(a.clone()), ends)?)?;
@@ -66,12 +71,30 @@ struct Learned<'a> {
     domain: &'a Domain,
     atoms: &'a [Atom],
     set: Raw,
+    /// Points of it that were found: what fails at one of them does not hold.
+    points: RefCell<Vec<Vec<i128>>>,
 }
 
 impl Learned<'_> {
     fn holds(&self, p: Pred) -> Known<bool> {
-        let fails = self.domain.space.pred(&p.negate()?)?;
-        self.set.intersect(&fails)?.is_empty()
+        let fails = p.negate()?;
+        if is_never(self.domain.guards.iter().chain(self.domain.engine.facts()), &fails) {
+            return Ok(true);
+        }
+        if self.points.borrow().iter().any(|point| self.is_at(point, &fails)) {
+            return Ok(false);
+        }
+        let bad = self.set.intersect(&self.domain.space.pred(&fails)?)?;
+        let point = bad.sample()?;
+        let holds = point.is_none();
+        self.points.borrow_mut().extend(point.filter(|p| p.len() == self.atoms.len()));
+        Ok(holds)
+    }
+
+    /// Whether a condition certainly holds at a point.
+    fn is_at(&self, point: &[i128], p: &Pred) -> bool {
+        let of = |a: &Atom| self.domain.space.position(a).and_then(|at| point.get(at).copied());
+        eval::pred_of(p, &of) == Some(true)
     }
 
     /// The bounds of a sum, those of larger and smaller ones by their parts: as functions by pieces, each of these
@@ -116,6 +139,9 @@ impl Learned<'_> {
 
     fn add(&mut self, p: Pred) -> Known<()> {
         self.set = self.set.intersect(&self.domain.space.pred(&p)?)?;
+        let mut points = self.points.take();
+        points.retain(|point| self.is_at(point, &p));
+        self.points = RefCell::new(points);
         Ok(())
     }
 

@@ -64,7 +64,7 @@ impl Domain {
         if hidden.iter().any(|i| !matches!(self.space.atoms[*i].nature(), Nature::Opaque)) {
             return Ok(None);
         }
-        let possible = self.learn(self.space.universe())?;
+        let possible = self.without_guards().learn(self.space.universe())?;
         let escape = self.project(possible.subtract(bad)?, &hidden)?;
         let certain = self.project(possible, &hidden)?.subtract(&escape)?;
         if certain.is_empty()? {

@@ -143,7 +143,8 @@ impl<'a> Reduction<'a> {
         let lanes = self.target.vectors.lanes(bytes);
         let mut trial = sch.clone();
         let edges = self.edges(&images, pad);
-        let rows = match edges.and_then(|e| padded_at(&mut trial, &block, &around, depth, &e)) {
+        let rows = edges.and_then(|e| padded_at(&mut trial, &block, &around, depth, (&e, masks)));
+        let rows = match rows {
             Some(rows) => rows,
             None => {
                 trial = sch.clone();
@@ -266,14 +267,14 @@ struct Edges {
 }
 
 /// Computes a stage that pads in a loop at a depth, with loops of their own for what is before and behind the image
-/// along each of its axes. Returns the blocks that have whole rows, of the image and of what is beside it; `None`
-/// where that is refused.
+/// along each of its axes. Returns the blocks whose rows are vectors where the machine leaves out lanes: of the image,
+/// and of what is beside it in an open number of cells; `None` where that is refused.
 fn padded_at(
     sch: &mut Schedule,
     block: &BlockRef,
     around: &LoopRef,
     depth: usize,
-    edges: &[Edges],
+    (edges, masks): (&[Edges], bool),
 ) -> Option<Vec<BlockRef>> {
     sch.compute_at(block, around, false, Position::default()).ok()?;
     if sch.get_loops(block).ok()?.len() != depth + 1 + edges.len() {
@@ -293,6 +294,10 @@ fn padded_at(
         }
         let ends = all.iter().filter(|n| **n != axis.inside).zip(&parts);
         for (_, end) in ends.filter(|(n, _)| n.known().is_none()) {
+            if masks {
+                rows.push(end.clone());
+                continue;
+            }
             let cells = innermost(sch, end).ok()?;
             few_iterations(sch, &cells).ok()?;
         }

@@ -115,9 +115,10 @@ impl Builder {
         }
         let name = identifier(&self.hint);
         let sizes: Vec<Dim> = (0..count)
-            .map(|k| match count {
-                1 => self.new_size(&name, range),
-                _ => self.new_size(&format!("{name}_{k}"), range),
+            .map(|k| match self.expected_size(list, k, range) {
+                Some(size) => size,
+                None if count == 1 => self.new_size(&name, range),
+                None => self.new_size(&format!("{name}_{k}"), range),
             })
             .collect();
         let shape = sizes.iter().map(|d| d.wide()).collect();

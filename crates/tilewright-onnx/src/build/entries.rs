@@ -2,13 +2,18 @@
 //!
 //! A list such as the target of a Reshape is often joined of sizes and of numbers that data decide. Each entry of
 //! it is known by itself, so that what is known stays known where the list is needed as sizes.
+//!
+//! Of what floats compute of sizes it is known what comes out as long as these floats are exact: it is expected, and
+//! where it becomes a size, a run compares.
 
-use tilewright_ir::dim::{self, Integer};
-use tilewright_ir::{DType, Dim};
+use tilewright_ir::Dim;
+use tilewright_ir::dim::{self, Integer, SizeRange};
 
 use super::Builder;
 use crate::extents::MAX_RANK;
 use crate::imported::Imported;
+use crate::ratio::Ratio;
+use crate::sizes::is_whole;
 
 /// An entry of a list of integers.
 #[derive(Clone, Debug)]
@@ -51,15 +56,40 @@ impl Builder {
     }
 
     /// Takes note of the numbers in a list, as far as they are known.
-    pub(super) fn note_known(&mut self, list: &Imported, known: &[Option<Integer>]) {
+    pub(super) fn note_known(&mut self, list: &Imported, known: &[Option<Ratio>]) {
         let is_short = known.len() <= MAX_RANK && is_whole(list.dtype());
         if let (Some(var), true) = (list.var(), is_short && known.iter().any(Option::is_some)) {
-            let entries = known.iter().enumerate().map(|(k, value)| match value {
-                Some(value) => Entry::Known(*value),
-                None => Entry::Of(list.clone(), k),
+            let entries = known.iter().enumerate().map(|(k, value)| {
+                let value = value.and_then(Ratio::integer);
+                value.map_or_else(|| Entry::Of(list.clone(), k), Entry::Known)
             });
             self.entries_of.insert(var.id(), entries.collect());
         }
+    }
+
+    /// Takes note of the numbers in a list that are expected.
+    pub(super) fn expect(&mut self, list: &Imported, expected: Vec<Option<Ratio>>) {
+        let is_any = expected.len() <= MAX_RANK && expected.iter().any(Option::is_some);
+        if let (Some(var), true) = (list.var(), is_any) {
+            self.expected_of.insert(var.id(), expected);
+        }
+    }
+
+    /// The numbers in a list that are expected; nothing where none is.
+    pub(super) fn expected(&self, list: &Imported) -> Option<&Vec<Option<Ratio>>> {
+        self.expected_of.get(&list.var()?.id())
+    }
+
+    /// The size that an entry of a list is expected to be, where it is in a range for certain.
+    pub(super) fn expected_size(
+        &self,
+        list: &Imported,
+        at: usize,
+        range: SizeRange,
+    ) -> Option<Dim> {
+        let value = self.expected(list)?.get(at).copied()??.integer()?;
+        let is_least = value.is_less(i64::try_from(range.least()).ok()?) == Some(false);
+        value.dim().filter(|_| is_least)
     }
 
     /// Takes note of what a list of integers is joined of, or is a copy of.
@@ -73,9 +103,4 @@ impl Builder {
             self.entries_of.insert(var.id(), entries);
         }
     }
-}
-
-/// Integers, and truth values, which shape arithmetic chooses by.
-fn is_whole(dtype: DType) -> bool {
-    dtype.is_bool() || dtype.is_int() && dtype.lanes == 1
 }

@@ -2,7 +2,7 @@
 //! the model runs, and no other size is refused.
 
 use tilewright_interp::run_module;
-use tilewright_ir::{GraphType, Module, Tensor, dim, well_formed};
+use tilewright_ir::{Dim, GraphType, Module, Tensor, dim, well_formed};
 use tilewright_onnx::ImportOptions;
 use tilewright_onnx::proto::{DataType, TensorProto};
 
@@ -468,4 +468,47 @@ fn sizes_that_grow_with_each_step_stay_short() {
             .node_with("Concat", &[&b, &a], &[&format!("y{}", k + 1)], [int("axis", 1)]);
     }
     agrees(&m.output("y10"), &[], &[&[("N", 9)], &[("N", 40)]]);
+}
+
+#[test]
+fn sizes_by_floats_are_what_exact_ones_say() {
+    let by_floats = |op: &str, number: f32, back: &str| {
+        model()
+            .opset(15)
+            .input("x", [D::S("B"), D::N(2), D::S("N")])
+            .node_with("Shape", &["x"], &["n"], [int("start", 2), int("end", 3)])
+            .node_with("Cast", &["n"], &["wide"], [int("to", DataType::Float as i64)])
+            .floats("number", &[1], &[number])
+            .node(op, &["wide", "number"], &["more"])
+            .node(back, if back == "Sub" { &["more", "number"] } else { &["more"] }, &["whole"])
+            .node_with("Cast", &["whole"], &["size"], [int("to", DataType::Int64 as i64)])
+            .ints("zero", &[0])
+            .ints("axis", &[2])
+            .node("Slice", &["x", "zero", "size", "axis"], &["part"])
+    };
+    let cases: &[Sizes] = &[&[("B", 2), ("N", 9)], &[("B", 1), ("N", 2)], &[("B", 3), ("N", 16)]];
+    for (op, number, back) in [("Mul", 0.5, "Floor"), ("Div", 2.0, "Floor")] {
+        // Half of the length as a pool makes it.
+        let m = by_floats(op, number, back)
+            .node_with(
+                "MaxPool",
+                &["x"],
+                &["half"],
+                [ints("kernel_shape", &[2]), ints("strides", &[2])],
+            )
+            .node("Add", &["part", "half"], &["y"])
+            .output("y");
+        let open = agrees(&m, &[], cases);
+        let main = open.graph("main").expect("a graph");
+        let mut vars = main.blocks.iter().flat_map(|b| &b.bindings).map(|b| &b.var);
+        let ty = vars.find(|v| **v.name() == *"y").and_then(|v| v.ty().as_tensor());
+        let ty = ty.expect("the result is a tensor that is bound");
+        let sizes = ty.shape.iter().map(|e| Dim::from_expr(e).expect("a size").to_string());
+        assert_eq!(sizes.collect::<Vec<_>>(), ["B", "2", "N // 2"]);
+    }
+    // A float that holds no odd number of this size: the run sees that the length is another one.
+    let m = by_floats("Add", 16_777_216.0, "Sub").node("Add", &["part", "x"], &["y"]).output("y");
+    let open = agrees(&m, &[], &[&[("B", 2), ("N", 8)]]);
+    let said = refused(&open, &[&[1, 2, 7]]);
+    assert!(said.contains('8') && said.contains('7'), "{said}");
 }

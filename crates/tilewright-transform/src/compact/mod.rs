@@ -636,18 +636,39 @@ impl Compact<'_> {
         last.plus(&first, -1)
     }
 
-    /// Whether an index is in range, by what its loops reach, inside of the place and around it, and by guards.
+    /// Whether an index is in range, by what its loops reach, inside of the place and around it, and by
+    /// conditions: those that bound loops, and guards that bound the index.
     fn stays_inside(&self, index: &IndexTerms, cells: &Cells, extent: &Expr) -> Option<bool> {
         let around = self.around.iter().filter_map(|a| match a {
             Around::Loop(var, range) => Some((var.clone(), range.clone())),
             Around::Holds(_) => None,
         });
         let loops: Vec<(Var, Range)> = around.chain(cells.vars.iter().cloned()).collect();
-        let (first, last) = reach::ends(&index.all, &loops, &self.ranges)?;
+        let extent = index::linear(extent, &self.ranges)?;
+        if self.is_within(index, cells, &loops, &extent).unwrap_or(false) {
+            return Some(true);
+        }
+        let around = self.around.iter().filter_map(|a| match a {
+            Around::Holds(cond) => Some(cond),
+            Around::Loop(..) => None,
+        });
+        let conditions = around.chain(&cells.guards).filter(|c| !c.mentions_any(&self.data));
+        let bounded = reach::bounded(&loops, conditions);
+        bounded.map_or(Some(false), |loops| self.is_within(index, cells, &loops, &extent))
+    }
+
+    /// Whether an index is at least zero over loops, and less than an extent there or by a guard.
+    fn is_within(
+        &self,
+        index: &IndexTerms,
+        cells: &Cells,
+        loops: &[(Var, Range)],
+        extent: &Linear,
+    ) -> Option<bool> {
+        let (first, last) = reach::ends(&index.all, loops, &self.ranges)?;
         if first.span(&self.ranges)?.lo < 0 {
             return Some(false);
         }
-        let extent = index::linear(extent, &self.ranges)?;
         let is_less = |most: &Linear| {
             let behind = extent.clone().plus(most, -1)?;
             Some(behind.span(&self.ranges)?.lo > 0)
@@ -657,7 +678,7 @@ impl Compact<'_> {
         }
         Some(cells.guards.iter().flat_map(Expr::conjuncts).any(|guard| {
             let most = reach::under_guard(&index.all, &guard, &self.ranges);
-            let most = most.and_then(|most| Some(reach::ends(&most, &loops, &self.ranges)?.1));
+            let most = most.and_then(|most| Some(reach::ends(&most, loops, &self.ranges)?.1));
             most.is_some_and(|most| is_less(&most).unwrap_or(false))
         }))
     }

@@ -50,6 +50,41 @@ pub(super) fn under_guard(index: &Linear, guard: &Expr, ranges: &Ranges) -> Opti
     is_part.then(|| rest.plus(&b, 1)?.plus(&last, -1)).flatten()
 }
 
+/// Loops, outermost first, with the ranges that conditions leave of them where these hold: those that say what a
+/// variable is less than, or at least, by what is known outside of its loop. `None` where there are none. Of
+/// several conditions on one end the last one counts: an inner one, which says more.
+pub(super) fn bounded<'a>(
+    loops: &[(Var, Range)],
+    conditions: impl IntoIterator<Item = &'a Expr>,
+) -> Option<Vec<(Var, Range)>> {
+    let mut ends: Vec<(Option<Expr>, Option<Expr>)> = vec![(None, None); loops.len()];
+    for cond in conditions.into_iter().flat_map(Expr::conjuncts) {
+        let (cond, holds) = match cond.kind() {
+            ExprKind::Not(inner) => (inner.clone(), false),
+            _ => (cond, true),
+        };
+        let ExprKind::Binary(op, a, b) = cond.kind() else { continue };
+        let Some(at) = loops.iter().position(|(v, _)| a.as_var() == Some(v)) else { continue };
+        if !index::is_index(b) || b.mentions_any(loops[at..].iter().map(|(v, _)| v)) {
+            continue;
+        }
+        match (op, holds) {
+            (BinOp::Lt, true) | (BinOp::Ge, false) => ends[at].1 = Some(b.clone()),
+            (BinOp::Ge, true) | (BinOp::Lt, false) => ends[at].0 = Some(b.clone()),
+            _ => {}
+        }
+    }
+    if ends.iter().all(|(from, to)| from.is_none() && to.is_none()) {
+        return None;
+    }
+    let narrower = loops.iter().zip(ends).map(|((v, range), (from, to))| {
+        let min = from.unwrap_or_else(|| range.min.clone());
+        let end = to.unwrap_or_else(|| range.min.clone() + range.extent.clone());
+        (v.clone(), Range { extent: end - min.clone(), min })
+    });
+    Some(narrower.collect())
+}
+
 /// The values of a variable where a condition holds that bounds it by a number.
 pub(super) fn bound(cond: &Expr, ranges: &Ranges) -> Option<(Var, Interval)> {
     let ExprKind::Binary(op, a, b) = cond.kind() else { return None };
@@ -112,5 +147,27 @@ mod tests {
         assert_eq!(least.as_constant(), Some(0));
         let left = linear(&w.expr()).plus(&greatest, -1).expect("small");
         assert_eq!(left.span(&ranges), Some(Interval::new(1, 6)));
+    }
+
+    #[test]
+    fn conditions_bound_the_loops_of_parts_that_share_one() {
+        let [i, j, w] = ["i", "j", "w"].map(Var::index);
+        let mut ranges = Ranges::default();
+        ranges.bind_size(&w);
+        let tiles = w.expr().floordiv(6);
+        let loops =
+            [(i.clone(), Range::upto(tiles.clone() * 2)), (j.clone(), Range::upto(Expr::i32(6)))];
+        // The second part of a loop over both.
+        let index = linear(&((i.expr() - tiles.clone()) * 6 + &j));
+        let (least, _) = ends(&index, &loops, &ranges).expect("linear");
+        assert!(least.span(&ranges).expect("it is bounded").lo < 0);
+        let conditions = [!i.expr().less(tiles.clone()), i.expr().less(tiles * 2)];
+        let loops = bounded(&loops, &conditions).expect("they bound it");
+        let (least, greatest) = ends(&index, &loops, &ranges).expect("linear");
+        assert_eq!(least.as_constant(), Some(0));
+        let left = linear(&w.expr()).plus(&greatest, -1).expect("small");
+        assert_eq!(left.span(&ranges), Some(Interval::new(1, 6)));
+        // What is said by a loop inside is no bound outside.
+        assert!(bounded(&loops, &[i.expr().less(j.expr())]).is_none());
     }
 }

@@ -4,7 +4,9 @@
 //! becomes a trailing parameter; the attribute [`SCRATCH`] counts them. Its content is not
 //! initialised when the function starts, nor at each iteration, which is what the allocation
 //! promised. A large allocation inside a parallel loop, or one of open size, gets one copy for each
-//! iteration of the outermost such loop. Small allocations inside loops stay: they live on the stack.
+//! iteration of the outermost such loop. Where that has more iterations than it takes to keep threads busy
+//! ([`COPIES`]), it becomes one over runs of iterations, which have a copy each: what a run uses again is still
+//! in the cache. Small allocations inside loops stay: they live on the stack.
 
 use std::collections::HashMap;
 
@@ -30,6 +32,10 @@ pub const STACK_BYTES: i64 = 16 * 1024;
 
 /// Most bytes of all of them in one function; backends may refuse twice as many.
 pub(crate) const ALL_STACK_BYTES: i64 = 32 * 1024;
+
+/// Most copies of an allocation that a parallel loop is given: enough that runs of its iterations balance over
+/// threads.
+pub const COPIES: usize = 32;
 
 /// Moves allocations to trailing parameters. Buffers must be flat.
 ///
@@ -58,11 +64,65 @@ struct Lift {
     /// The variables of loops and bindings around.
     inside: Vec<Var>,
     /// The outermost parallel loop around.
-    parallel: Option<(Var, Range)>,
+    parallel: Option<Parallel>,
     /// Buffers with one copy an iteration: the new buffer and the start of the copy.
     moved: HashMap<Buffer, (Buffer, Expr)>,
     out: Vec<Buffer>,
     error: Option<Error>,
+}
+
+/// A parallel loop, and how it would be one over runs of iterations.
+#[derive(Clone)]
+struct Parallel {
+    /// The number of a run.
+    run: Var,
+    /// How many iterations there are, and how many a run has; `None` where that is known only inside of loops.
+    counts: Option<[Dim; 2]>,
+    /// Whether allocations have copies.
+    is_copied: bool,
+}
+
+impl Parallel {
+    /// `extent` is how many iterations there are, where that is known outside of all loops.
+    fn new(var: &Var, range: &Range, extent: Option<Dim>) -> Self {
+        // At least one, where there are no iterations, too.
+        let counts = extent.map(|n| [n, n.floordiv(COPIES) + 1]);
+        let is_short = extent.and_then(Dim::known).is_some_and(|n| n <= COPIES);
+        let run = match is_short && range.min.as_int() == Some(0) {
+            true => var.clone(),
+            false => Var::new(format!("{}_run", var.name()), var.dtype()),
+        };
+        Parallel { run, counts, is_copied: false }
+    }
+
+    /// The loop over runs, with that over the iterations of each inside.
+    fn over_runs(&self, s: &Stmt) -> Stmt {
+        let StmtKind::For { var, range, kind, annotations, body } = s.kind() else {
+            return s.clone();
+        };
+        let Some([count, length]) = self.counts.filter(|_| *var != self.run) else {
+            return s.clone();
+        };
+        let [all, own] = [count, length].map(|n| n.typed(self.run.dtype()));
+        let first = self.run.expr() * own.clone();
+        let own = Range { min: range.min.clone() + first.clone(), extent: (all - first).min(own) };
+        let runs = Range::upto(count.ceildiv(length).typed(self.run.dtype()));
+        let each = StmtKind::For {
+            var: var.clone(),
+            range: own,
+            kind: ForKind::Serial,
+            annotations: annotations.clone(),
+            body: body.clone(),
+        };
+        let all = StmtKind::For {
+            var: self.run.clone(),
+            range: runs,
+            kind: kind.clone(),
+            annotations: Default::default(),
+            body: Stmt::spanned(each, s.span()),
+        };
+        Stmt::spanned(all, s.span())
+    }
 }
 
 impl Lift {
@@ -83,20 +143,24 @@ impl Lift {
                 return Ok(fold_stmt_children(self, s));
             }
         }
-        let Some((var, range)) = self.parallel.clone() else {
+        let Some(around) = self.parallel.clone() else {
             self.out.push(buffer.clone());
             return Ok(self.stmt(body));
         };
-        let ([extent], true) = (&buffer.shape[..], self.is_given(&range.extent)) else {
+        let ([extent], Some([count, _])) = (&buffer.shape[..], around.counts) else {
             return Err(Error::unsupported(format!(
                 "the buffer `{}` has one copy for each iteration of a parallel loop whose extent is known only inside of loops",
                 buffer.name
             )));
         };
-        let dtype = extent::wider(extent.dtype(), range.extent.dtype());
-        let size = extent::times(&extent.clone().cast(dtype), &range.extent.clone().cast(dtype))?;
-        let dtype = extent::wider(size.dtype(), var.dtype());
-        let start = (var.expr() - range.min).cast(dtype) * extent.clone().cast(dtype);
+        if let Some(around) = &mut self.parallel {
+            around.is_copied = true;
+        }
+        let copies = count.min(COPIES).typed(around.run.dtype());
+        let dtype = extent::wider(extent.dtype(), copies.dtype());
+        let size = extent::times(&extent.clone().cast(dtype), &copies.cast(dtype))?;
+        let dtype = extent::wider(size.dtype(), around.run.dtype());
+        let start = around.run.expr().cast(dtype) * extent.clone().cast(dtype);
         let whole = buffer.derive_storage(|d| d.shape = vec![size]);
         self.out.push(whole.clone());
         self.moved.insert(buffer.clone(), (whole, start));
@@ -120,17 +184,19 @@ impl Fold for Lift {
             StmtKind::For { var, range, kind, .. } => {
                 let outermost = *kind == ForKind::Parallel && self.parallel.is_none();
                 if outermost {
-                    self.parallel = Some((var.clone(), range.clone()));
+                    let extent = Dim::from_expr(&range.extent);
+                    let given = extent.filter(|_| self.is_given(&range.extent));
+                    self.parallel = Some(Parallel::new(var, range, given));
                 }
                 self.depth += 1;
                 self.inside.push(var.clone());
                 let s = fold_stmt_children(self, s);
                 self.inside.pop();
                 self.depth -= 1;
-                if outermost {
-                    self.parallel = None;
+                match self.parallel.take_if(|_| outermost).filter(|p| p.is_copied) {
+                    Some(parallel) => parallel.over_runs(&s),
+                    None => s,
                 }
-                s
             }
             StmtKind::Let { var, .. } => {
                 self.inside.push(var.clone());

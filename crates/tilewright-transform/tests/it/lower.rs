@@ -239,6 +239,36 @@ fn allocations_become_scratch_parameters() {
 }
 
 #[test]
+fn runs_of_iterations_share_a_copy() {
+    let b = f32s("B", &[100]);
+    let large = f32s("large", &[9000]);
+    let i = Var::index("i");
+    let inside = Stmt::seq([
+        Stmt::store(&large, vec![Expr::i32(2)], Expr::float(0.0, DType::F32)),
+        Stmt::store(&b, vec![i.expr()], large.load([Expr::i32(2)])),
+    ]);
+    let nest = Stmt::for_loop(
+        &i,
+        Range::upto(Expr::i32(100)),
+        ForKind::Parallel,
+        Stmt::allocate(&large, inside),
+    );
+    let f = scratch::lift_scratch(&func(&[&b], nest)).expect("lifts");
+    let sizes: Vec<_> = f.buffers().map(|b| b.const_shape()).collect();
+    assert_eq!(sizes, [Some(vec![100]), Some(vec![9000 * scratch::COPIES as i64])]);
+    let lines = outline(&f);
+    assert_eq!(
+        lines[..3],
+        [
+            "Parallel i_run < 25",
+            "Serial i < T.min(100 - i_run * 4, 4)",
+            "large[i_run * 9000 + 2] = T.float32(0.0)"
+        ],
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn an_allocation_of_open_size_is_given_and_one_of_unknown_size_refused() {
     let (n, b) = (Var::index("n"), f32s("B", &[8]));
     let t = Buffer::new("T", vec![n.expr()], DType::F32);
@@ -247,14 +277,14 @@ fn an_allocation_of_open_size_is_given_and_one_of_unknown_size_refused() {
     let mut f = func(&[&b], allocated.clone());
     f.params.push(Param::Scalar(n.clone()));
     assert_eq!(scratch::lift_scratch(&f).expect("lifts").scratch_count(), 1);
-    // Iterations that run at once have one each.
+    // Iterations that run at once have one each, or runs of these.
     let i = Var::index("i");
     let nest = Stmt::for_loop(&i, Range::upto(n.expr()), ForKind::Parallel, allocated.clone());
     let mut f = func(&[&b], nest);
     f.params.push(Param::Scalar(n.clone()));
     let lifted = scratch::lift_scratch(&f).expect("lifts");
     let copies = lifted.buffers().last().and_then(|all| Dim::from_expr(&all.shape[0]));
-    assert_eq!(copies, Some(Dim::open(&n) * Dim::open(&n)));
+    assert_eq!(copies, Some(Dim::open(&n).min(scratch::COPIES) * Dim::open(&n)));
     // Nobody outside knows the variable of a loop.
     let f = func(&[&b], Stmt::serial(&n, Expr::i32(8), allocated));
     let e = scratch::lift_scratch(&f).expect_err("refused");
