@@ -1,9 +1,12 @@
 //! What comparing modules and planning layouts say.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use tilewright_driver::Options;
-use tilewright_driver::layout;
 use tilewright_driver::verify::{self, Answer};
+use tilewright_driver::{layout, pipeline};
 use tilewright_layout::flow::Planned;
 use tilewright_layout::{Left, TiledLayout};
 use tilewright_report::{About, Report, about, drawings, object, page, tables, what_if};
@@ -51,6 +54,8 @@ pub struct Plan {
     after: tilewright_driver::Module,
     plans: Vec<Planned>,
     left: Vec<Left>,
+    /// The memory of values that lie in other memory than buffers.
+    scopes: BTreeMap<Arc<str>, Arc<str>>,
     unit: &'static str,
     /// The machine that it is for.
     target: tilewright_driver::Target,
@@ -80,16 +85,17 @@ pub fn plan_layouts<'py>(
         let unit = timings.unit().name();
         let target = options.resolve_target()?;
         let about = about(&before, &timings);
-        Ok((Plan { before, after, plans, left, unit, target, about }, why))
+        let scopes = pipeline::scopes(&after, options)?;
+        Ok((Plan { before, after, plans, left, scopes, unit, target, about }, why))
     })?;
     Ok((plan, remarks(py, &why)?))
 }
 
 impl Plan {
     fn report<'a>(&'a self, name: &'a str) -> Report<'a> {
-        let Plan { before, after, plans, left, unit, target, about } = self;
+        let Plan { before, after, plans, left, scopes, unit, target, about } = self;
         let (module, after) = (before, Some((after, target)));
-        Report { model: name, module, after, plans, left, unit, times: &[], about }
+        Report { model: name, module, after, plans, left, scopes, unit, times: &[], about }
     }
 }
 

@@ -353,20 +353,20 @@ impl Found {
 }
 
 /// A session for modules that are laid out.
-fn laid_out(target: &Target) -> Session {
-    Session::new(Options::new().target(target.clone()).layout(LayoutPolicy::AsWritten))
+fn laid_out(target: &Target) -> Result<Session> {
+    Ok(Session::new(Options::of_target(target)?.layout(LayoutPolicy::AsWritten)))
 }
 
 /// Says which contractions of a laid out module have no register tiles, and which sums no registers, and why.
 fn untiled(module: &Module, target: &Target) -> Result<()> {
-    let lowered = laid_out(target).stages(module, PipelineStage::Lower)?.module;
+    let lowered = laid_out(target)?.stages(module, PipelineStage::Lower)?.module;
     pipeline::summary(&lowered).iter().for_each(|text| talk!("note: {text}"));
     Ok(())
 }
 
 /// The convolutions of a laid out module that are computed by transforms.
 fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> Result<Vec<Chosen>> {
-    let fused = laid_out(target).stages(module, PipelineStage::Fuse)?.module;
+    let fused = laid_out(target)?.stages(module, PipelineStage::Fuse)?.module;
     let made = winograd::apply(&fused, error, None, target, why)?;
     Ok(winograd::chosen(&made))
 }
@@ -391,7 +391,7 @@ fn transforms_list(list: &[Chosen]) -> Value {
         .collect()
 }
 
-/// What is known of times on a CPU.
+/// What is known of times on a machine.
 fn timings(target: &Target, threads: Option<usize>) -> Result<Timings> {
     let threads = threads.unwrap_or_else(cores);
     match tuning_file() {

@@ -37,6 +37,18 @@ pub fn named(target: &str) -> Result<Arc<dyn Backend>> {
     }
 }
 
+/// The backend of a target.
+///
+/// # Errors
+/// As [`named`], for a device.
+pub fn of_target(target: &Target) -> Result<Arc<dyn Backend>> {
+    match &*target.triple {
+        opencl::FAMILY => named(&format!("opencl:{}", target.cpu)),
+        CUDA => named(&format!("cuda:{}", target.cpu)),
+        _ => Ok(native()),
+    }
+}
+
 /// What arithmetic a device has, for which C text is made, and the language of that.
 ///
 /// # Errors

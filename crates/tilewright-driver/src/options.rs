@@ -276,6 +276,14 @@ impl Options {
         Ok(self.backend(registry::named(target)?).target(None))
     }
 
+    /// The choices for a target, by the backend that makes code for it.
+    ///
+    /// # Errors
+    /// As [`Options::on`], for a device.
+    pub fn of_target(target: &Target) -> Result<Options> {
+        Ok(Options::new().backend(registry::of_target(target)?).target(target.clone()))
+    }
+
     /// The machine to make code for, with the costs that this one was calibrated to where it was.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub(crate) fn section(module: &Module, target: &Target) -> String {
 }
 
 fn maps(module: &Module, target: &Target) -> Result<String> {
-    let options = Options::new().target(target.clone()).layout(LayoutPolicy::AsWritten);
+    let options = Options::of_target(target)?.layout(LayoutPolicy::AsWritten);
     let program = Session::new(options).lower(module)?.program;
     let mut text = String::new();
     for plan in program.plans() {

@@ -47,7 +47,7 @@ impl Arch {
             Arch::X86_64 => "x86_64-unknown-linux-gnu",
             Arch::Aarch64 => "aarch64-unknown-linux-gnu",
             Arch::Riscv64 => "riscv64-unknown-linux-gnu",
-            Arch::Other => "",
+            Arch::Nvidia | Arch::Other => "",
         }
     }
 

@@ -49,7 +49,6 @@ class Module:
                 L = T.decl_buffer((4,), "float32", scope="local")
                 for i in range(4):
                     L[i] = T.float32(0.0)
-                T.evaluate(T.tvm_storage_sync("shared"))
                 for k in range(3):
                     for y in range(4):
                         S[t * 4 + y] = A_1[(k * 4 + t) * 8 + (g * 4 + y)]

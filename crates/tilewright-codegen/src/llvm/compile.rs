@@ -533,6 +533,21 @@ exit:
     }
 
     #[test]
+    fn unsigned_integers_become_floats_where_halves_are_computed() {
+        if !llvm().families().contains(&"X86") {
+            return;
+        }
+        let ir = "define <8 x float> @f(<8 x i64> %x) #0 {
+                    %y = uitofp <8 x i64> %x to <8 x float>
+                    ret <8 x float> %y
+                  }
+                  attributes #0 = { \"prefer-vector-width\"=\"512\" }";
+        let target = Target::new("x86_64-unknown-linux-gnu", "sapphirerapids", "");
+        let text = llvm().compile(ir, &target, OptLevel::Full, Emit::Assembly);
+        assert!(String::from_utf8_lossy(&text.expect("the IR is right")).contains("zmm"));
+    }
+
+    #[test]
     fn several_threads_compile_at_once() {
         std::thread::scope(|scope| {
             for thread in 0..8 {

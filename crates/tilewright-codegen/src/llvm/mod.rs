@@ -142,16 +142,17 @@ impl Llvm {
         format!("{} {} {}", self.version(), file.to_string_lossy(), self.avoided_features())
     }
 
-    /// Features of x86 CPUs that this LLVM generates wrong code with.
+    /// Features of x86 CPUs that this LLVM generates wrong code with, or ends the process.
     ///
     /// From LLVM 22 on, `vpmov*2m` followed by a move of the mask to a general register becomes
     /// `vmovmsk`, which does not have the registers above 15: it reads another one (LLVM issue
     /// 191304). Without AVX512DQ there is no such instruction for lanes of 32 and 64 bits. For
     /// those of 8 bits it would take leaving out AVX512BW, without which other code does not
-    /// compile.
+    /// compile. And without AVX512DQ, but with AVX512FP16, it has no way to convert vectors of
+    /// unsigned integers of 64 bits to floats, and traps; no code here computes in halves.
     fn avoided_features(&self) -> &'static str {
         match self.version().major {
-            22.. => "-avx512dq",
+            22.. => "-avx512dq,-avx512fp16",
             _ => "",
         }
     }

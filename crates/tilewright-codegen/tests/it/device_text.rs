@@ -4,7 +4,7 @@
 use tilewright_codegen::c::{Arithmetic, HostStep, Kernels, Memory, Over, kernels};
 use tilewright_ir::{Buffer, DType, Expr, ForKind, Param, Range, Result, Stmt, TensorFunc, Var};
 
-const DEVICE: Arithmetic = Arithmetic { doubles: false, fma: true, vectors: true };
+const DEVICE: Arithmetic = Arithmetic { doubles: false, fma: true, vectors: true, mma: false };
 
 fn buffer(name: &str, shape: &[i64]) -> Buffer {
     Buffer::with_extents(name, shape, DType::F32)
