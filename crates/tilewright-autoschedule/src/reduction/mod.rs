@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
+use tilewright_ir::index::{Linear, Ranges};
 use tilewright_ir::{DType, Dim, Error, Expr, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
@@ -293,8 +294,8 @@ fn padded_at(
             continue;
         }
         let ends = all.iter().filter(|n| **n != axis.inside).zip(&parts);
-        for (_, end) in ends.filter(|(n, _)| n.known().is_none()) {
-            if masks {
+        for (n, end) in ends.filter(|(n, _)| n.known().is_none()) {
+            if masks && !is_one_cell(*n) {
                 rows.push(end.clone());
                 continue;
             }
@@ -304,6 +305,12 @@ fn padded_at(
     }
     rows.push(inside);
     Some(rows)
+}
+
+/// Whether an open number of cells is at most one: no vector is made of that.
+fn is_one_cell(n: Dim) -> bool {
+    let cells = Linear::from_expr(&n.typed(DType::I32));
+    cells.and_then(|n| n.span(&Ranges::default())).is_some_and(|cells| cells.hi <= 1)
 }
 
 fn share_loops(sch: &mut Schedule, count: usize, head: &BlockRef, units: usize) -> Result<()> {
