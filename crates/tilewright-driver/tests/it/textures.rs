@@ -51,7 +51,9 @@ fn convolutions_over_textures_compute_the_same() {
         let run = |options: &Options| {
             let made: Executable =
                 compile(&module, options).unwrap_or_else(|e| panic!("{}", e.render()));
-            made.run(&[input.clone()]).unwrap_or_else(|e| panic!("{}", e.render())).swap_remove(0)
+            made.run(std::slice::from_ref(&input))
+                .unwrap_or_else(|e| panic!("{}", e.render()))
+                .swap_remove(0)
         };
         let expected = run(&Options::new().cache(false));
         for options in [&device, &threads] {
