@@ -57,9 +57,9 @@ fn convolutions_over_textures_compute_the_same() {
         };
         let expected = run(&Options::new().cache(false));
         for options in [&device, &threads] {
-            // Single pixels are read once: a buffer may be as good.
+            // The channels of one texel or less: a buffer may be as good.
             let is_placed = print(&placed(&module, options)).contains("global.texture");
-            assert!(is_placed || kernel == 1, "{channels}");
+            assert!(is_placed || channels <= 4, "{channels}");
             let found = run(options);
             for k in 0..expected.len() {
                 let (x, y) = (found.get_f64(k), expected.get_f64(k));
