@@ -147,7 +147,8 @@ def main():
     arguments = parser.parse_args()
     received = []
     address = serve(arguments.site, received)
-    with tempfile.TemporaryDirectory() as profile:
+    # Its helpers may still write while it ends.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = subprocess.Popen(
             chromium(f"--user-data-dir={profile}", "--remote-debugging-port=0", f"{address}/check.html"),
             stdout=subprocess.DEVNULL,
