@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_graph::merge::{Member, Source, merge};
-use tilewright_ir::visit::{fold_block_children, fold_expr_children, walk_stmt};
+use tilewright_ir::visit::{accessed, fold_block_children, fold_expr_children};
 use tilewright_ir::{
-    Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, StmtKind, Tensor, TensorFunc, Visit,
+    Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, StmtKind, Tensor, TensorFunc,
 };
 
 use crate::values::{Graph, Value};
@@ -110,38 +110,16 @@ fn one_result(func: &TensorFunc, inputs: usize, item: usize) -> Option<TensorFun
         _ => std::slice::from_ref(body),
     };
     for part in parts {
-        let mut accessed = Accessed::default();
-        accessed.stmt(part);
-        if !accessed.stored.is_empty() && accessed.stored.iter().all(is_other) {
+        let (loaded, stored) = accessed(part);
+        if !stored.is_empty() && stored.iter().all(is_other) {
             continue;
         }
-        reads_other |= accessed.stored.iter().any(is_other);
-        accessed.loaded.iter().for_each(|b| reads_other |= is_other(b));
+        reads_other |= stored.iter().chain(&loaded).any(is_other);
         kept.push(part.clone());
     }
     let params = func.params.iter().filter(|p| !p.buffer().is_some_and(is_other)).cloned();
     let one = TensorFunc { params: params.collect(), ..func.clone() };
     (!reads_other).then(|| one.with_root(allocs.to_vec(), Stmt::seq(kept)))
-}
-
-/// The buffers that are stored to, and those that are loaded from.
-#[derive(Default)]
-struct Accessed {
-    stored: Vec<Buffer>,
-    loaded: Vec<Buffer>,
-}
-
-impl Visit for Accessed {
-    fn stmt(&mut self, s: &Stmt) {
-        if let StmtKind::Store { buffer, .. } = s.kind() {
-            self.stored.push(buffer.clone());
-        }
-        walk_stmt(self, s);
-    }
-
-    fn expr(&mut self, e: &Expr) {
-        e.for_each_load(|b, _| self.loaded.push(b.clone()));
-    }
 }
 
 /// A function in which some parameters, by position, have no axes of one element.
