@@ -65,6 +65,8 @@ TARGETS = {
     for target in [
         Target("aarch64", *ARM),
         Target("aarch64-i8mm", *ARM, ["--cpu", "neoverse-n2"], "max"),
+        Target("aarch64-sve256", *ARM, ["--cpu", "neoverse-v1"], "max,sve-max-vq=2"),
+        Target("aarch64-sve512", *ARM, ["--features=+sve512b"], "max,sve-max-vq=4"),
         Target("riscv64", *RISCV),
         Target("riscv64-v", *RISCV, ["--features=+v,+zvl256b"], vectors(256)),
         # The least length is what code may count on.

@@ -465,7 +465,11 @@ fn detected() -> Vec<(&'static str, bool)> {
         macro_rules! ask {
             ($($name:tt)*) => { vec![$(($name, std::arch::is_aarch64_feature_detected!($name))),*] };
         }
-        ask!("dotprod" "bf16" "i8mm" "sve" "sve2" "lse" "rdm")
+        let mut found = ask!("dotprod" "bf16" "i8mm" "sve" "sve2" "lse" "rdm");
+        let own = tilewright_target::host_sve_bits();
+        let lengths = tilewright_target::SVE_LENGTHS.iter();
+        found.extend(lengths.map(|(name, bits)| (*name, own == Some(*bits))));
+        found
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     Vec::new()

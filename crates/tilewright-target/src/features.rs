@@ -77,8 +77,9 @@ impl Arch {
             Arch::Riscv64 => LENGTHS,
             Arch::Aarch64 | Arch::Nvidia | Arch::Other => &[],
         };
+        let sve = SVE_LENGTHS.iter().map(|(name, _)| *name).filter(move |_| self == Arch::Aarch64);
         let stated = self.cpus().iter().flat_map(|c| c.more.split_whitespace());
-        stated.chain(system.iter().copied())
+        stated.chain(system.iter().copied()).chain(sve)
     }
 }
 
@@ -88,6 +89,21 @@ const SYSTEM: &[&str] = &["amx-bf16", "amx-complex", "amx-fp16", "amx-int8", "am
 /// The least length of RISC-V's vectors in bits, as a feature, the shortest first. Each brings the one
 /// before it.
 pub(crate) const LENGTHS: &[&str] = &["zvl128b", "zvl256b", "zvl512b", "zvl1024b"];
+
+/// The exact length of SVE's vectors in bits, as a feature. LLVM has no such features: code gets the length as
+/// `vscale_range`, and vectors of that many bits become SVE's. Without one of these, vectors are NEON's.
+pub const SVE_LENGTHS: &[(&str, usize)] =
+    &[("sve256b", 256), ("sve512b", 512), ("sve1024b", 1024), ("sve2048b", 2048)];
+
+/// The length of SVE's vectors on the machine that this process runs on, in bits; `None` where the system does
+/// not say one. Source: Linux, `/proc/sys/abi/sve_default_vector_length` (bytes).
+pub fn host_sve_bits() -> Option<usize> {
+    if !cfg!(target_arch = "aarch64") {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/sys/abi/sve_default_vector_length").ok()?;
+    text.trim().parse::<usize>().ok()?.checked_mul(8)
+}
 
 /// Features that need others: the second column holds prefixes of names, or whole names with `=`.
 const NEEDS: &[(&str, &str)] = &[
@@ -108,6 +124,10 @@ const NEEDS: &[(&str, &str)] = &[
     ("=amx-fp16", "=amx-tile"),
     ("=amx-int8", "=amx-tile"),
     ("=sve2", "=sve"),
+    ("=sve256b", "=sve"),
+    ("=sve512b", "=sve"),
+    ("=sve1024b", "=sve"),
+    ("=sve2048b", "=sve"),
     ("=v", "=zvl128b"),
     ("=zvl1024b", "=zvl512b"),
     ("=zvl512b", "=zvl256b"),
@@ -155,6 +175,11 @@ impl Features {
         if name.is_empty() || !self.on.insert(name.to_owned()) {
             return;
         }
+        let is_length = |name: &str| SVE_LENGTHS.iter().any(|(length, _)| *length == name);
+        if is_length(name) {
+            // Vectors have one length.
+            self.on.retain(|f| f == name || !is_length(f));
+        }
         for (_, needed) in NEEDS.iter().filter(|(what, _)| means(what, name)) {
             // A feature does not need itself.
             let needed = needed.trim_start_matches('=');
@@ -179,6 +204,11 @@ impl Features {
         self.on.contains(name)
     }
 
+    /// The exact length of SVE's vectors in bits, where it is known.
+    pub fn sve_bits(&self) -> Option<usize> {
+        SVE_LENGTHS.iter().find(|(name, _)| self.has(name)).map(|(_, bits)| *bits)
+    }
+
     /// The family.
     pub fn arch(&self) -> Arch {
         self.arch
@@ -188,6 +218,20 @@ impl Features {
     pub fn missing_in(&self, host: &Features) -> Vec<String> {
         self.on.difference(&host.on).cloned().collect()
     }
+}
+
+/// A list of features as LLVM takes it: its names alone.
+pub fn for_llvm(list: &str) -> String {
+    let mut items = Vec::new();
+    for item in list.split(',') {
+        let length = SVE_LENGTHS.iter().any(|(length, _)| item.get(1..) == Some(length));
+        match item.starts_with('+') {
+            true if length => items.push("+sve"),
+            _ if length => {}
+            _ => items.push(item),
+        }
+    }
+    items.join(",")
 }
 
 /// Whether LLVM of a version knows a CPU and each of a list of features. `known` is a further list
@@ -258,6 +302,23 @@ mod tests {
 
     fn features_of(cpu: &str, list: &str) -> Features {
         Features::parse(LINUX, cpu, list)
+    }
+
+    #[test]
+    fn the_vectors_of_sve_have_one_exact_length() {
+        let bits = |cpu: &str, list: &str| {
+            Features::parse("aarch64-unknown-linux-gnu", cpu, list).sve_bits()
+        };
+        assert_eq!((bits("neoverse-v1", ""), bits("a64fx", "")), (Some(256), Some(512)));
+        assert_eq!(bits("neoverse-v2", ""), None, "vectors of NEON are as long");
+        assert_eq!(bits("neoverse-v1", "+sve512b"), Some(512), "the list counts");
+        assert_eq!(bits("neoverse-v1", "-sve"), None, "it needs what is gone");
+        assert_eq!(bits("", "+sve256b,-sve256b"), None);
+        assert!(Features::parse("aarch64", "", "+sve256b").has("sve"));
+        assert_eq!(for_llvm("+sve256b,+i8mm"), "+sve,+i8mm");
+        assert_eq!(for_llvm("+i8mm,-sve256b"), "+i8mm");
+        assert!(check("aarch64-unknown-linux-gnu", "", "+sve1024b", 19, None).is_ok());
+        assert!(check(LINUX, "", "+sve1024b", 19, None).is_err(), "of another family");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub use backend::{Backend, Code, CodeOptions, OptLevel};
 pub use caches::Caches;
 pub use costs::Costs;
 pub use device::{Device, DeviceMemory};
-pub use features::{Arch, Features, check};
+pub use features::{Arch, Features, SVE_LENGTHS, check, for_llvm, host_sve_bits};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};
 pub use tensor::{TENSOR_INSTRUCTION, TensorInstruction, Tile, WarpOperand, instruction};

@@ -8,7 +8,7 @@ use tilewright_ir::{Result, TensorFunc};
 
 use crate::caches::Caches;
 use crate::costs::Costs;
-use crate::features::{Arch, Features};
+use crate::features::{Arch, Features, SVE_LENGTHS, host_sve_bits};
 use crate::memory::{self, MemoryScope};
 use crate::tensor::{INSTRUCTIONS, TensorInstruction};
 use crate::threads::ThreadGroups;
@@ -38,7 +38,11 @@ impl Vectors {
         let (bytes, registers): (&[usize], usize) = match features.arch() {
             _ if features.has("avx512f") => (&[64, 32, 16], 32),
             _ if features.has("avx2") => (&[32, 16], 16),
-            Arch::Aarch64 => (&[16], 32),
+            Arch::Aarch64 => match features.sve_bits() {
+                Some(256) => (&[32, 16], 32),
+                Some(_) => (&[64, 32, 16], 32),
+                None => (&[16], 32),
+            },
             Arch::Riscv64 if !features.has("v") => (&[8], 16),
             // Vectors are at least so long.
             Arch::Riscv64 if features.has("zvl512b") => (&[64, 32, 16], 32),
@@ -48,7 +52,8 @@ impl Vectors {
             Arch::X86_64 | Arch::Nvidia | Arch::Other => (&[16], 16),
         };
         let broadcasts = features.has("avx512f");
-        Vectors { bytes, registers, broadcasts, masks: broadcasts || features.has("avx2") }
+        let masks = broadcasts || features.has("avx2") || features.sve_bits().is_some();
+        Vectors { bytes, registers, broadcasts, masks }
     }
 }
 
@@ -125,6 +130,14 @@ impl Target {
     /// The machine that this process runs on, whose names are these: with its own caches, where the
     /// system says how large they are, and its cores.
     pub fn with_host(mut self) -> Target {
+        // The system may let processes have shorter vectors than the processor has.
+        if let Some((name, bits)) = SVE_LENGTHS.iter().find(|(name, _)| self.known.has(name))
+            && host_sve_bits() != Some(*bits)
+        {
+            let comma = if self.features.is_empty() { "" } else { "," };
+            let features = format!("{}{comma}-{name}", self.features);
+            return Target::new(self.triple, self.cpu, features).with_host();
+        }
         self.caches = Caches::host(self.caches);
         self.cores = crate::cores();
         self
@@ -181,6 +194,10 @@ mod tests {
         assert_eq!(vectors_of(LINUX, "x86-64-v3", ""), (32, 16));
         assert_eq!(vectors_of(LINUX, "znver5", ""), (64, 32));
         assert_eq!(vectors_of("aarch64-apple-darwin", "", "+neon"), (16, 32));
+        let arm = "aarch64-unknown-linux-gnu";
+        assert_eq!(vectors_of(arm, "neoverse-v1", ""), (32, 32));
+        assert_eq!(vectors_of(arm, "neoverse-v1", "-sve256b"), (16, 32));
+        assert_eq!(vectors_of(arm, "", "+sve512b"), (64, 32));
         let riscv = "riscv64-unknown-linux-gnu";
         assert_eq!(vectors_of(riscv, "", "").0, 8, "pairs of registers");
         assert_eq!(vectors_of(riscv, "", "+v"), (16, 32));
@@ -228,6 +245,12 @@ mod tests {
         let named = Target::new(LINUX, "znver3", "");
         assert_eq!(named, Target::new(LINUX, "znver3", ""));
         assert_eq!(named.cores, 1);
+        let arm = Target::new("aarch64-unknown-linux-gnu", "neoverse-v1", "").with_host();
+        let length = arm.known_features().sve_bits();
+        assert!(
+            length.is_none() || length == host_sve_bits(),
+            "a length that is not this machine's"
+        );
         let host = named.clone().with_host();
         assert_eq!(host.cores, crate::cores());
         assert_eq!((host.vectors, host.scopes), (named.vectors, named.scopes));

@@ -472,7 +472,8 @@ fn commands_of_the_pages_run() {
     }
     let commands = text.lines().filter_map(|line| {
         let line = line.split(" #").next().unwrap_or(line);
-        line.strip_prefix("cargo run --profile quick -- ").or_else(|| line.strip_prefix("tilewright "))
+        line.strip_prefix("cargo run --profile quick -- ")
+            .or_else(|| line.strip_prefix("tilewright "))
     });
     let mut count = 0;
     for command in commands {

@@ -16,6 +16,8 @@ pub(super) struct MachineFeatures {
     pub masks: bool,
     /// Preferred width of vectors in bits, where LLVM's own choice is not the best.
     vector_width: Option<u32>,
+    /// The exact length of scalable vectors in bits, which makes vectors of that length vectors of the machine.
+    sve_bits: Option<usize>,
     /// Its dot products.
     pub dots: Vec<Dot>,
 }
@@ -31,8 +33,9 @@ impl MachineFeatures {
         MachineFeatures {
             half: arm || (x86 && features.has("f16c")) || (riscv && features.has("zfhmin")),
             nan_min_max: arm,
-            masks: x86 && features.has("avx512vl"),
+            masks: (x86 && features.has("avx512vl")) || features.sve_bits().is_some(),
             vector_width: (x86 && target.vectors.bytes.first() == Some(&64)).then_some(512),
+            sve_bits: features.sve_bits(),
             dots: Dot::available(target),
         }
     }
@@ -44,9 +47,13 @@ impl MachineFeatures {
         let width = self.vector_width.map_or(String::new(), |w| {
             format!(" \"prefer-vector-width\"=\"{w}\" \"min-legal-vector-width\"=\"{w}\"")
         });
+        let scale = self.sve_bits.map_or(String::new(), |bits| {
+            let times = bits / 128;
+            format!(" vscale_range({times},{times})")
+        });
         format!(
-            "attributes #0 = {{ nounwind mustprogress \"no-trapping-math\"=\"true\"{width} }}\n\
-             attributes #1 = {{ alwaysinline nounwind willreturn mustprogress \"no-trapping-math\"=\"true\"{width} }}\n\
+            "attributes #0 = {{ nounwind mustprogress{scale} \"no-trapping-math\"=\"true\"{width} }}\n\
+             attributes #1 = {{ alwaysinline nounwind willreturn mustprogress{scale} \"no-trapping-math\"=\"true\"{width} }}\n\
              attributes #2 = {{ nounwind willreturn speculatable memory(none) }}\n\
              attributes #3 = {{ noinline nounwind willreturn speculatable memory(none) }}"
         )

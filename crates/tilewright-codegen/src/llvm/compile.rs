@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ptr::{NonNull, null_mut};
 
 use tilewright_ir::{Error, Result, Source, Span};
-use tilewright_target::Arch;
+use tilewright_target::{Arch, for_llvm};
 
 use super::api::{self, DiagnosticInfo, MemoryBuffer, ModuleObject};
 use super::buffer::Buffer;
@@ -241,7 +241,8 @@ impl<'a> CodeGenerator<'a> {
         let features = match Arch::from_triple(&target.triple) {
             Arch::X86_64 => format!("{},{}", target.features, llvm.avoided_features()),
             Arch::Riscv64 => format!("{RISCV_BASE},{}", target.features),
-            Arch::Aarch64 | Arch::Nvidia | Arch::Other => target.features.clone(),
+            Arch::Aarch64 => for_llvm(&target.features),
+            Arch::Nvidia | Arch::Other => target.features.clone(),
         };
         let features = c_string("the list of CPU features", features.trim_matches(','))?;
         llvm.check_target(target)?;
