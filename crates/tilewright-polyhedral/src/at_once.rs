@@ -23,6 +23,7 @@
 use std::collections::HashMap;
 
 use crate::{AccessRelation, Domain, Known};
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::{AtOnce, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var};
 
 use crate::dependence::{
@@ -75,11 +76,16 @@ fn several(
     let vars = std::slice::from_ref(pairs.var);
     let touched = accesses_and_local(body, inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
     let mut again: HashMap<Buffer, bool> = HashMap::new();
+    let mut own: HashMap<Buffer, bool> = HashMap::new();
     let mut perhaps: Option<Dependent> = None;
     for (k, a) in touched.all.iter().enumerate() {
         for b in &touched.all[k..] {
             let exchanged = how == AtOnce::Lanes && exchange(a, b);
             if a.buffer.data != b.buffer.data || !(a.write || b.write) || exchanged {
+                continue;
+            }
+            let mut owns = || pairs.have_own_cells(&touched.all, &a.buffer, inside);
+            if a.buffer == b.buffer && *own.entry(a.buffer.clone()).or_insert_with(&mut owns) {
                 continue;
             }
             if let Err(e) = one_view(a, b) {
@@ -117,6 +123,28 @@ impl Pairs<'_> {
     fn elsewhere(&self, access: &AccessRelation) -> (AccessRelation, HashMap<Var, Var>) {
         let vars = access.domain.vars().filter(|v| !self.outer.contains(v));
         access.elsewhere_in(&vars.cloned().collect::<Vec<_>>())
+    }
+
+    /// Whether no two iterations touch one cell of a buffer by the indices that all of its accesses have in common:
+    /// one question about the loop alone, where most loops would need one for each two accesses.
+    fn have_own_cells(&self, all: &[PlacedAccess], buffer: &Buffer, inside: &Domain) -> bool {
+        let accesses = || all.iter().filter(|a| a.buffer == *buffer);
+        let Some(first) = accesses().next() else { return false };
+        let inner = first.at.domain.vars().filter(|v| !inside.vars().any(|x| x == *v));
+        let inner: Vec<&Var> = inner.collect();
+        let is_common = |(axis, index): &(usize, &Expr)| {
+            index.effects().constant()
+                && !index.mentions_any(inner.iter().copied())
+                && accesses().all(|a| a.indices.get(*axis).is_some_and(|i| same_expr(i, index)))
+        };
+        let common = first.indices.iter().enumerate().filter(is_common);
+        let common: Vec<Expr> = common.map(|(_, index)| index.clone()).collect();
+        if !common.iter().any(|index| index.mentions(self.var)) {
+            return false;
+        }
+        let access = AccessRelation::new(inside, &common);
+        let (other, names) = self.elsewhere(&access);
+        access.is_disjoint(&other, &[self.differ(&names)])
     }
 
     /// That it is another one.
@@ -232,4 +260,34 @@ fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Error> {
     let mut check = Check { scope: Scope::at_entry(func), counts, error: None };
     check.stmt(&func.body);
     check.error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Engine;
+    use tilewright_ir::{DType, Range};
+
+    #[test]
+    fn indices_in_common_tell_iterations_apart_or_do_not() {
+        let a = Buffer::with_extents("A", &[64, 64], DType::F32);
+        let [i, j] = ["i", "j"].map(Var::index);
+        let stores = |at: &[Expr]| {
+            let store = |column: i64| {
+                let cell = at.iter().cloned().chain([&j * 2 + column]).collect();
+                Stmt::store(&a, cell, Expr::float(0.0, DType::F32))
+            };
+            let body = Stmt::serial(&j, Expr::i32(4), Stmt::seq([store(0), store(1)]));
+            Stmt::serial(&i, Expr::i32(8), body)
+        };
+        let may = |l: &Stmt| check(l, &Engine::new().domain(), AtOnce::Threads).is_ok();
+        assert!(may(&stores(&[i.expr()])));
+        assert!(may(&stores(&[i.expr() * 3 + 1])));
+        assert!(!may(&stores(&[i.expr().floordiv(2)])), "two iterations write a row");
+        let StmtKind::For { body, .. } = stores(&[i.expr()]).kind().clone() else { unreachable!() };
+        let inside = Engine::new().domain().with_var(&i, &Range::upto(Expr::i32(8)));
+        let all = accesses_and_local(&body, &inside).expect("indices alone").all;
+        let pairs = Pairs { var: &i, outer: Vec::new() };
+        assert!(pairs.have_own_cells(&all, &a, &inside));
+    }
 }

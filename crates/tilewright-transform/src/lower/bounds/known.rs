@@ -9,7 +9,10 @@
 //! Facts are about values of the machine. A condition is learned only where its two sides do not
 //! leave their type, since only then is it one about integers.
 
+use std::collections::HashMap;
+
 use tilewright_ir::condition::parts;
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear};
 use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
@@ -31,6 +34,8 @@ pub(super) struct PlaceFacts {
     ranges: Ranges,
     /// Each is not negative.
     facts: Vec<Linear>,
+    /// Extents of loops that start at zero, of which no value is as large, whatever arithmetic made them.
+    extents: HashMap<Var, Expr>,
 }
 
 /// A value, and the values of variables that give it.
@@ -59,6 +64,9 @@ impl PlaceFacts {
     /// Enters a loop.
     pub fn enter(&mut self, var: &Var, range: &Range) {
         self.enter_unknown(var, range);
+        if range.min.as_int() == Some(0) {
+            self.extents.insert(var.clone(), range.extent.clone());
+        }
         if range.min.as_int().is_none() {
             self.learn(&Expr::binary(BinOp::Ge, var.expr(), range.min.clone()), true);
         }
@@ -167,6 +175,9 @@ impl PlaceFacts {
             let below = extent.as_int().is_some_and(|n| hi < i128::from(n));
             return (lo >= 0, below);
         }
+        if index.as_var().is_some_and(|v| self.is_extent_of(v, extent)) {
+            return (true, true);
+        }
         let (Some(x), Some(n)) = (self.form(index), self.exact(extent)) else {
             return (false, false);
         };
@@ -183,6 +194,11 @@ impl PlaceFacts {
         } else {
             (false, false)
         }
+    }
+
+    /// Whether a loop runs from zero to an extent, as both are written.
+    fn is_extent_of(&self, var: &Var, extent: &Expr) -> bool {
+        self.extents.get(var).is_some_and(|own| small(own) && same_expr(own, extent))
     }
 
     /// A lower bound of a form.
