@@ -343,37 +343,14 @@ impl Ranges {
         if terms.len() > 1 && !terms.iter().all(grows) {
             return;
         }
-        let room = (MAX_CELLS as i128 - constant).max(0);
         for (atom, by) in &terms {
-            let values = Interval { lo: 0, hi: room / by.max(&1) };
+            let values = Interval { lo: 0, hi: (MAX_CELLS as i128 - constant).max(0) / by.max(&1) };
             match atom.as_var() {
-                Some(v) => {
-                    let together = Self::most_with_quotients(v, &terms, room);
-                    self.narrow(v, values.meet(Interval { lo: 0, hi: together.unwrap_or(room) }));
-                }
+                Some(v) => self.narrow(v, values),
                 // Of a multiple of a product the product is an atom.
                 None => self.bind_extent(atom, values),
             }
         }
-    }
-
-    /// The most that a variable is where terms of it and of its quotients are `room` together: `n // 3` is at least
-    /// `(n - 2) / 3`.
-    fn most_with_quotients(v: &Var, terms: &[(Expr, i128)], room: i128) -> Option<i128> {
-        let of_var = |(atom, by): &(Expr, i128)| match divided(atom, BinOp::FloorDiv) {
-            Some((of, step)) if of.as_var() == Some(v) => Some((*by, step)),
-            _ => (atom.as_var() == Some(v)).then_some((*by, 1)),
-        };
-        let parts: Vec<(i128, i128)> = terms.iter().filter_map(of_var).collect();
-        // All of them over one divisor.
-        let divisor = parts.iter().try_fold(1i128, |all, (_, step)| all.checked_mul(*step))?;
-        let (mut factor, mut most) = (0i128, room.checked_mul(divisor)?);
-        for (by, step) in parts {
-            let part = by.checked_mul(divisor / step)?;
-            factor = factor.checked_add(part)?;
-            most = most.checked_add(part.checked_mul(step - 1)?)?;
-        }
-        (factor > 0).then(|| most / factor)
     }
 
     /// Says that the values of a variable are in an interval as well.
@@ -669,15 +646,6 @@ mod tests {
         assert_eq!(most(&n), cells / 55);
         assert_eq!((most(&m), most(&k)), ((cells - 5) / 3, (cells - 5) / 2));
         assert!(ranges.stays(&shape[0]));
-        // With its half it is no more than the extent together.
-        let w = Var::index("w");
-        let half = w.expr() + w.expr().floordiv(2);
-        let x = Buffer::new("x", vec![half.clone()], DType::F32);
-        let func = TensorFunc::new(vec![Param::tensor(&x)], Stmt::seq([]));
-        let mut halves = Ranges::default();
-        halves.bind_sizes(&func);
-        assert_eq!(halves.interval(&w.expr()).hi, (2 * cells + 1) / 3);
-        assert!(halves.exact(&half).is_some_and(|values| values.hi <= cells + 1));
         // Memory of its own may be larger than what the function is given.
         ranges.bind_memory(&[n.expr(), Expr::i32(1000)]);
         assert_eq!(ranges.interval(&n.expr()).hi, cells / 1000);

@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 
 use tilewright_ir::condition::parts;
+use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear};
 use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
@@ -59,6 +60,17 @@ impl PlaceFacts {
         let mut given = GivenMemory { sizes: func.sizes(), shapes: Vec::new() };
         given.stmt(&func.body);
         given.shapes.iter().for_each(|shape| self.ranges.bind_memory(shape));
+        func.buffers().flat_map(|b| &b.shape).for_each(|e| self.learn_extent(e));
+    }
+
+    /// Takes it that an extent, of which its terms alone may say less, is that of a tensor.
+    fn learn_extent(&mut self, extent: &Expr) {
+        let is_sum = extent.as_int().is_none() && extent.as_var().is_none() && small(extent);
+        let Some(form) = is_sum.then(|| linear(extent, &self.ranges)).flatten() else { return };
+        if form.terms.len() > 1 {
+            self.learn_above(&form, &Linear::constant(0, DType::I64), 0);
+            self.learn_above(&Linear::constant(MAX_CELLS as i128, DType::I64), &form, 0);
+        }
     }
 
     /// Enters a loop.
@@ -149,7 +161,7 @@ impl PlaceFacts {
     /// The linear form of an expression that does not leave its type.
     fn exact(&self, e: &Expr) -> Option<Linear> {
         let x = small(e).then(|| linear(e, &self.ranges))??;
-        x.fits(&self.ranges).map(|_| x)
+        self.fits(&x).then_some(x)
     }
 
     /// The values of an integer expression.
@@ -189,11 +201,7 @@ impl PlaceFacts {
             self.least(&x).is_some_and(|lo| lo >= 0),
             room.as_ref().is_some_and(|form| self.least(form).is_some_and(|lo| lo >= 0)),
         );
-        if above && below || x.fits(&self.ranges).is_some() {
-            (above, below)
-        } else {
-            (false, false)
-        }
+        if above && below || self.fits(&x) { (above, below) } else { (false, false) }
     }
 
     /// Whether a loop runs from zero to an extent, as both are written.
@@ -262,13 +270,17 @@ impl PlaceFacts {
 
     /// Whether a sum or product stays in its type, by intervals, or by facts.
     fn stays_in_type(&self, e: &Expr) -> bool {
-        let Some(x) = linear(e, &self.ranges) else { return false };
+        linear(e, &self.ranges).is_some_and(|x| self.fits(&x))
+    }
+
+    /// Whether the values of a form are those of its type, by intervals, or by facts.
+    fn fits(&self, x: &Linear) -> bool {
         if x.fits(&self.ranges).is_some() {
             return true;
         }
         let Some(all) = Interval::of_type(x.dtype) else { return false };
-        self.least(&x).is_some_and(|lo| lo >= all.lo)
-            && x.times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi)
+        self.least(x).is_some_and(|lo| lo >= all.lo)
+            && x.clone().times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi)
     }
 }
 
