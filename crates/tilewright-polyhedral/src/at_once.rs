@@ -294,7 +294,8 @@ mod tests {
         let part = |first: i64, width: i32| {
             let [j, k] = ["j", "k"].map(Var::index);
             let cell = vec![row.clone(), j.expr() * 3, k.expr() + first];
-            let store = Stmt::store(a, cell, Expr::float(0.0, DType::F32));
+            // Equal values might be written to one cell.
+            let store = Stmt::store(a, cell, i.expr().cast(DType::F32));
             Stmt::serial(&j, Expr::i32(7), Stmt::serial(&k, Expr::i32(width), store))
         };
         let even = Stmt::seq([part(0, width), part(0, width)]);
