@@ -10,9 +10,9 @@
 
 use crate::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{walk_block, walk_expr};
+use tilewright_ir::visit::{Fold, Subst, walk_block, walk_expr};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, Range, Region, Result, Stmt, StmtKind, Var, Visit,
+    Block, Buffer, Error, Expr, ExprKind, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
 use tilewright_polyhedral::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
 use tilewright_polyhedral::{AccessRelation, Domain, Engine, Known, Proof, Set};
@@ -310,6 +310,22 @@ pub fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<()> {
 /// # Errors
 /// `Refused` with a cell that it reads first, or with the reason why it is not known.
 pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()> {
+    follows_writes(s, buffer, known, fed)
+}
+
+/// [`reads_own_writes`] as far as it is seen without sets: what is read was written by the same index, in loops
+/// over the same ranges.
+pub fn plainly_reads_own_writes(s: &Stmt, buffer: &Buffer) -> bool {
+    follows_writes(s, buffer, &[], |_, reads, writes, _| plainly_fed(reads, writes)).is_ok()
+}
+
+/// Whether a statement reads only what it has written before, where it is given what is fed by writes.
+fn follows_writes(
+    s: &Stmt,
+    buffer: &Buffer,
+    known: &[Expr],
+    fed: fn(&Buffer, &[Cells], &[Cells], &[Expr]) -> bool,
+) -> Result<()> {
     if Footprint::collect(s, buffer).reads.is_empty() {
         return Ok(());
     }
@@ -324,7 +340,7 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
     if evaluated.iter().any(|e| e.loads_from(|b| b.data == buffer.data)) {
         return read_before_written(buffer, s);
     }
-    let deeper = |inside: &Stmt, known: &[Expr]| reads_own_writes(inside, buffer, known);
+    let deeper = |inside: &Stmt, known: &[Expr]| follows_writes(inside, buffer, known, fed);
     match s.kind() {
         StmtKind::Seq(list) => {
             let mut written: Vec<Cells> = Vec::new();
@@ -362,7 +378,7 @@ fn known_with(more: &Stmt, known: &[Expr]) -> Vec<Expr> {
 
 /// Whether all that is read was written; what is not known counts as a no.
 pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -> bool {
-    if reads.is_empty() {
+    if plainly_fed(reads, writes) {
         return true;
     }
     let engine = Engine::new();
@@ -372,6 +388,80 @@ pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -
         return false;
     };
     reads.iter().all(|r| r.touched(&engine, known, &vars).is_ok_and(|cells| cells.is_within(&all)))
+}
+
+/// Whether each read has a write by the same index, in loops over the same ranges or more.
+fn plainly_fed(reads: &[Cells], writes: &[Cells]) -> bool {
+    reads.iter().all(|r| writes.iter().any(|w| plainly_feeds(w, r)))
+}
+
+/// Whether a write touches each cell that a read does, by putting expressions of the read in the place of the
+/// write's loops: these run through those values, under conditions that the read has too.
+fn plainly_feeds(w: &Cells, r: &Cells) -> bool {
+    let mut found: Vec<(Var, Expr)> = Vec::new();
+    let matched = w.indices.len() == r.indices.len()
+        && w.indices.iter().zip(&r.indices).all(|(a, b)| unify(a, b, &w.vars, &mut found));
+    if !matched {
+        return false;
+    }
+    let mut given = Subst::vars(found.iter().cloned());
+    let ranges = w.vars.iter().all(|(v, range)| {
+        let (min, extent) = (given.expr(&range.min), given.expr(&range.extent));
+        match found.iter().find(|(own, _)| own == v) {
+            Some((_, value)) => runs_through(&min, &extent, value, r),
+            // A loop that does not run writes nothing.
+            None => extent.as_int().is_some_and(|n| n > 0),
+        }
+    });
+    let guards = r.guards.iter().flat_map(Expr::conjuncts).collect::<Vec<_>>();
+    ranges
+        && w.guards.iter().flat_map(Expr::conjuncts).all(|guard| {
+            let guard = given.expr(&guard);
+            guard.effects().constant() && guards.iter().any(|own| same_expr(own, &guard))
+        })
+}
+
+/// Makes an index of a write that of a read by what is put in the place of loops.
+fn unify(w: &Expr, r: &Expr, loops: &[(Var, Range)], found: &mut Vec<(Var, Expr)>) -> bool {
+    if let Some(v) = w.as_var().filter(|v| loops.iter().any(|(own, _)| own == *v)) {
+        return match found.iter().find(|(own, _)| own == v) {
+            Some((_, value)) => same_expr(value, r),
+            None => {
+                found.push((v.clone(), r.clone()));
+                r.effects().constant() && v.dtype() == r.dtype()
+            }
+        };
+    }
+    match (w.kind(), r.kind()) {
+        (ExprKind::Binary(op, a, b), ExprKind::Binary(other, x, y)) if op == other => {
+            unify(a, x, loops, found) && unify(b, y, loops, found)
+        }
+        (ExprKind::Cast(a), ExprKind::Cast(x)) if w.dtype() == r.dtype() => {
+            a.dtype() == x.dtype() && unify(a, x, loops, found)
+        }
+        _ => w.effects().constant() && same_expr(w, r),
+    }
+}
+
+/// Whether a range has every value of an expression, which is a loop of the access or a number.
+fn runs_through(min: &Expr, extent: &Expr, value: &Expr, access: &Cells) -> bool {
+    if !min.effects().constant() || !extent.effects().constant() {
+        return false;
+    }
+    let ends = min.as_int().zip(extent.as_int());
+    let within = |first: i64, count: i64| {
+        ends.is_some_and(|(min, extent)| {
+            min <= first && first.saturating_add(count) <= min.saturating_add(extent)
+        })
+    };
+    if let Some(number) = value.as_int() {
+        return within(number, 1);
+    }
+    let own = access.vars.iter().find(|(v, _)| value.as_var() == Some(v));
+    own.is_some_and(|(_, range)| {
+        same_expr(&range.min, min) && same_expr(&range.extent, extent)
+            || range.min.as_int().zip(range.extent.as_int()).is_some_and(|(a, n)| within(a, n))
+    })
 }
 
 /// Whether every access lies in a box, whatever the variables outside are. What is not known
@@ -451,5 +541,33 @@ mod tests {
         assert!(within(&part.writes, &fewer, &[]));
         assert!(!within(&full.writes, &fewer, &[]));
         assert_eq!(touches(&store(1), &a), (false, true));
+    }
+
+    #[test]
+    fn what_a_tile_reads_it_wrote_itself() {
+        let a = Buffer::new("A", vec![Expr::i32(64), Expr::i32(64)], DType::F32);
+        let [o, i, j, k] = ["o", "i", "j", "k"].map(Var::index);
+        let n = Var::index("n");
+        // for i in range(rows): A[o * 4 + i, 0] = 0; then for k: for j in range(4): A[o * 4 + j, 0] += 1
+        let tile = |rows: i64, first: &Expr, guard: Option<Expr>| {
+            let at = |v: &Var| vec![o.expr() * 4 + v, first.clone()];
+            let init = Stmt::store(&a, at(&i), Expr::float(0.0, DType::F32));
+            let init = guard.map_or(init.clone(), |g| Stmt::guard(g, init));
+            let at_j = vec![o.expr() * 4 + &j, Expr::i32(0)];
+            let more = a.load(at_j.clone()) + Expr::float(1.0, DType::F32);
+            let update = Stmt::serial(&j, Expr::i32(4), Stmt::store(&a, at_j, more));
+            let update = Stmt::serial(&k, n.expr(), update);
+            Stmt::seq([Stmt::serial(&i, Expr::i32(rows), init), update])
+        };
+        let plainly = |s: Stmt| plainly_reads_own_writes(&s, &a);
+        assert!(plainly(tile(4, &Expr::i32(0), None)));
+        assert!(plainly(tile(5, &Expr::i32(0), None)));
+        assert!(!plainly(tile(3, &Expr::i32(0), None)), "a row is not written");
+        assert!(!plainly(tile(4, &Expr::i32(1), None)), "another column");
+        assert!(
+            !plainly(tile(4, &Expr::i32(0), Some(i.expr().less(&n)))),
+            "a guard of the write alone"
+        );
+        assert!(reads_own_writes(&tile(4, &Expr::i32(0), None), &a, &[]).is_ok());
     }
 }

@@ -119,12 +119,17 @@ impl AccessRelation {
 
     fn try_is_disjoint(&self, other: &AccessRelation, when: &[Expr]) -> Known<bool> {
         let (meet, _) = self.meeting(other, when)?;
-        if self.never(other, &meet)? {
+        self.meets_nowhere(other, &meet)
+    }
+
+    /// Whether a condition on both certainly holds at no point of one and point of the other.
+    pub(crate) fn meets_nowhere(&self, other: &AccessRelation, meet: &Pred) -> Known<bool> {
+        if self.never(other, meet)? {
             return Ok(true);
         }
         let engine = self.domain.engine();
-        engine.remembered(self.question("apart", other, &meet), || {
-            engine.ask(|| self.domain.join(&other.domain)?.is_never(&meet))
+        engine.remembered(self.question("apart", other, meet), || {
+            engine.ask(|| self.domain.join(&other.domain)?.is_never(meet))
         })
     }
 

@@ -29,6 +29,7 @@ use crate::dependence::{
     PlacedAccess, PlacedAccesses, accesses_and_local, exchange, one_view, renaming, report,
 };
 use crate::flow::{Run, Unwritten, same_at_once};
+use crate::outline::Outline;
 use crate::scop::Scop;
 use crate::scope::{Scope, Scoped, fold_scoped};
 
@@ -75,15 +76,19 @@ fn several(
     let vars = std::slice::from_ref(pairs.var);
     let touched = accesses_and_local(body, inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
     let mut again: HashMap<Buffer, bool> = HashMap::new();
+    let mut outlines = Outlines::new(&touched, pairs, inside);
     let mut perhaps: Option<Dependent> = None;
     for (k, a) in touched.all.iter().enumerate() {
-        for b in &touched.all[k..] {
+        for (l, b) in touched.all.iter().enumerate().skip(k) {
             let exchanged = how == AtOnce::Lanes && exchange(a, b);
             if a.buffer.data != b.buffer.data || !(a.write || b.write) || exchanged {
                 continue;
             }
             if let Err(e) = one_view(a, b) {
                 perhaps.get_or_insert_with(|| Dependent::maybe(e));
+                continue;
+            }
+            if outlines.are_apart(k, l) {
                 continue;
             }
             let (other, names) = pairs.elsewhere(&b.at);
@@ -123,6 +128,50 @@ impl Pairs<'_> {
     fn differ(&self, names: &HashMap<Var, Var>) -> Expr {
         let twin = names.get(self.var).map_or_else(|| self.var.expr(), Var::expr);
         self.var.expr().not_equal(twin)
+    }
+}
+
+/// The outlines of accesses, by which most are told apart: one question for each two of these.
+struct Outlines<'a> {
+    touched: &'a PlacedAccesses,
+    pairs: &'a Pairs<'a>,
+    inside: &'a Domain,
+    different: Vec<Outline>,
+    /// Which one an access has, where it is known.
+    of: Vec<Option<usize>>,
+    found: HashMap<(usize, usize), bool>,
+}
+
+impl<'a> Outlines<'a> {
+    fn new(touched: &'a PlacedAccesses, pairs: &'a Pairs<'a>, inside: &'a Domain) -> Self {
+        let mut different: Vec<Outline> = Vec::new();
+        let mut number = |access: &PlacedAccess| {
+            let own = Outline::of(&access.at, inside).ok()?;
+            Some(different.iter().position(|o| *o == own).unwrap_or_else(|| {
+                different.push(own);
+                different.len() - 1
+            }))
+        };
+        let of = touched.all.iter().map(&mut number).collect();
+        Outlines { touched, pairs, inside, different, of, found: HashMap::new() }
+    }
+
+    /// Whether two accesses certainly touch no cell in different iterations.
+    fn are_apart(&mut self, k: usize, l: usize) -> bool {
+        let (Some(a), Some(b)) = (self.of[k], self.of[l]) else { return false };
+        if let Some(known) = self.found.get(&(a, b)) {
+            return *known;
+        }
+        let (other, mut names) = self.pairs.elsewhere(&self.touched.all[l].at);
+        let differ = self.pairs.differ(&names);
+        names.retain(|v, _| self.inside.vars().any(|x| x == v));
+        let elsewhere = self.inside.renamed(&names);
+        let apart = Outline::of(&other, &elsewhere).and_then(|theirs| {
+            self.different[a].is_apart(self.inside, (&theirs, &elsewhere), &differ)
+        });
+        let apart = apart == Ok(true);
+        self.found.insert((a, b), apart);
+        apart
     }
 }
 
@@ -232,4 +281,50 @@ fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Error> {
     let mut check = Check { scope: Scope::at_entry(func), counts, error: None };
     check.stmt(&func.body);
     check.error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Engine;
+    use tilewright_ir::DType;
+
+    /// `for i in range(2 * n)` with two parts, of which each has loops inside.
+    fn in_parts(a: &Buffer, row: &Expr, i: &Var, width: i32) -> Stmt {
+        let part = |first: i64, width: i32| {
+            let [j, k] = ["j", "k"].map(Var::index);
+            let cell = vec![row.clone(), j.expr() * 3, k.expr() + first];
+            // Equal values might be written to one cell.
+            let store = Stmt::store(a, cell, i.expr().cast(DType::F32));
+            Stmt::serial(&j, Expr::i32(7), Stmt::serial(&k, Expr::i32(width), store))
+        };
+        let even = Stmt::seq([part(0, width), part(0, width)]);
+        let odd = Stmt::seq([part(48, 37), part(48, 37)]);
+        let is_even = i.expr().floormod(2).less(1);
+        let body = StmtKind::If { cond: is_even, then: even, otherwise: Some(odd) };
+        Stmt::serial(i, Var::index("n").expr() * 2, Stmt::new(body))
+    }
+
+    #[test]
+    fn parts_that_share_a_loop_are_told_apart_by_what_is_around_their_loops() {
+        let i = Var::index("i");
+        let a = Buffer::with_extents("A", &[64, 64, 96], DType::F32);
+        let may = |row: Expr, width: i32| {
+            let l = in_parts(&a, &row, &i, width);
+            check(&l, &Engine::new().domain(), AtOnce::Threads).is_ok()
+        };
+        let row = || i.expr().floordiv(2);
+        assert!(may(row(), 48));
+        assert!(!may(row(), 49), "a column of both parts");
+        assert!(!may(i.expr().floordiv(4), 48), "two iterations write a row");
+
+        let l = in_parts(&a, &row(), &i, 48);
+        let StmtKind::For { range, body, .. } = l.kind() else { panic!("a loop") };
+        let inside = Engine::new().domain().with_var(&i, range);
+        let touched = accesses_and_local(body, &inside).expect("indices alone");
+        let pairs = Pairs { var: &i, outer: Vec::new() };
+        let mut outlines = Outlines::new(&touched, &pairs, &inside);
+        assert_eq!((touched.all.len(), outlines.different.len()), (4, 2));
+        assert!((0..4).all(|k| (0..4).all(|l| outlines.are_apart(k, l))));
+    }
 }

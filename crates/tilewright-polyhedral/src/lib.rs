@@ -61,6 +61,7 @@ mod inverse;
 mod last_writers;
 mod memory;
 mod normalizer;
+mod outline;
 pub mod overflow;
 pub mod place;
 pub mod points;

@@ -30,7 +30,9 @@ mod relations;
 
 use std::cell::OnceCell;
 
-use tilewright_analysis::footprint::{Cells, Footprint, in_range, reads_own_writes, touches};
+use tilewright_analysis::footprint::{
+    Cells, Footprint, in_range, plainly_reads_own_writes, reads_own_writes, touches,
+};
 use tilewright_ir::data;
 use tilewright_ir::index;
 use tilewright_ir::index::{Interval, Linear, Ranges};
@@ -388,6 +390,9 @@ impl Compact<'_> {
     /// Whether every iteration of a loop, whose body this is, may have memory of its own: it reads
     /// only what it wrote itself.
     fn is_new_each_time(&mut self, local: &Local, var: &Var, body: &Stmt) -> bool {
+        if plainly_reads_own_writes(body, &local.buffer) {
+            return true;
+        }
         let cells = Footprint::collect(body, &local.buffer);
         self.learn_inner(&cells);
         self.are_disjoint(&cells.writes, &cells.reads, Some(var))
@@ -396,6 +401,9 @@ impl Compact<'_> {
 
     /// Whether a statement may read what an earlier one wrote.
     fn hands_over(&mut self, local: &Local, before: &Stmt, after: &Stmt) -> bool {
+        if plainly_reads_own_writes(after, &local.buffer) {
+            return false;
+        }
         let writes = Footprint::collect(before, &local.buffer).writes;
         let cells = Footprint::collect(after, &local.buffer);
         self.learn_inner(&cells);
@@ -645,7 +653,10 @@ impl Compact<'_> {
         });
         let loops: Vec<(Var, Range)> = around.chain(cells.vars.iter().cloned()).collect();
         let extent = index::linear(extent, &self.ranges)?;
-        if self.is_within(index, cells, &loops, &extent).unwrap_or(false) {
+        let within = |loops: &[(Var, Range)]| {
+            reach::is_within(&index.all, &cells.guards, loops, &extent, &self.ranges)
+        };
+        if within(&loops).unwrap_or(false) {
             return Some(true);
         }
         let around = self.around.iter().filter_map(|a| match a {
@@ -654,33 +665,7 @@ impl Compact<'_> {
         });
         let conditions = around.chain(&cells.guards).filter(|c| !c.mentions_any(&self.data));
         let bounded = reach::bounded(&loops, conditions);
-        bounded.map_or(Some(false), |loops| self.is_within(index, cells, &loops, &extent))
-    }
-
-    /// Whether an index is at least zero over loops, and less than an extent there or by a guard.
-    fn is_within(
-        &self,
-        index: &IndexTerms,
-        cells: &Cells,
-        loops: &[(Var, Range)],
-        extent: &Linear,
-    ) -> Option<bool> {
-        let (first, last) = reach::ends(&index.all, loops, &self.ranges)?;
-        if first.span(&self.ranges)?.lo < 0 {
-            return Some(false);
-        }
-        let is_less = |most: &Linear| {
-            let behind = extent.clone().plus(most, -1)?;
-            Some(behind.span(&self.ranges)?.lo > 0)
-        };
-        if is_less(&last).unwrap_or(false) {
-            return Some(true);
-        }
-        Some(cells.guards.iter().flat_map(Expr::conjuncts).any(|guard| {
-            let most = reach::under_guard(&index.all, &guard, &self.ranges);
-            let most = most.and_then(|most| Some(reach::ends(&most, loops, &self.ranges)?.1));
-            most.is_some_and(|most| is_less(&most).unwrap_or(false))
-        }))
+        bounded.map_or(Some(false), |loops| within(&loops))
     }
 
     /// Whether the index of an access is in range, by sets; or why it is not known.

@@ -123,6 +123,32 @@ fn at_end(
     Some(least)
 }
 
+/// Whether an index is at least zero over loops, and less than an extent there or by a guard.
+pub(super) fn is_within(
+    index: &Linear,
+    guards: &[Expr],
+    loops: &[(Var, Range)],
+    extent: &Linear,
+    ranges: &Ranges,
+) -> Option<bool> {
+    let (first, last) = ends(index, loops, ranges)?;
+    if first.span(ranges)?.lo < 0 {
+        return Some(false);
+    }
+    let is_less = |most: &Linear| {
+        let behind = extent.clone().plus(most, -1)?;
+        Some(behind.span(ranges)?.lo > 0)
+    };
+    if is_less(&last).unwrap_or(false) {
+        return Some(true);
+    }
+    Some(guards.iter().flat_map(Expr::conjuncts).any(|guard| {
+        let most = under_guard(index, &guard, ranges);
+        let most = most.and_then(|most| Some(ends(&most, loops, ranges)?.1));
+        most.is_some_and(|most| is_less(&most).unwrap_or(false))
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use tilewright_ir::Expr;

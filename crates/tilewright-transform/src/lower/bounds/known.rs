@@ -9,7 +9,11 @@
 //! Facts are about values of the machine. A condition is learned only where its two sides do not
 //! leave their type, since only then is it one about integers.
 
+use std::collections::HashMap;
+
 use tilewright_ir::condition::parts;
+use tilewright_ir::dim::MAX_CELLS;
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear};
 use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
@@ -31,6 +35,8 @@ pub(super) struct PlaceFacts {
     ranges: Ranges,
     /// Each is not negative.
     facts: Vec<Linear>,
+    /// Extents of loops that start at zero, of which no value is as large, whatever arithmetic made them.
+    extents: HashMap<Var, Expr>,
 }
 
 /// A value, and the values of variables that give it.
@@ -54,11 +60,25 @@ impl PlaceFacts {
         let mut given = GivenMemory { sizes: func.sizes(), shapes: Vec::new() };
         given.stmt(&func.body);
         given.shapes.iter().for_each(|shape| self.ranges.bind_memory(shape));
+        func.buffers().flat_map(|b| &b.shape).for_each(|e| self.learn_extent(e));
+    }
+
+    /// Takes it that an extent, of which its terms alone may say less, is that of a tensor.
+    fn learn_extent(&mut self, extent: &Expr) {
+        let is_sum = extent.as_int().is_none() && extent.as_var().is_none() && small(extent);
+        let Some(form) = is_sum.then(|| linear(extent, &self.ranges)).flatten() else { return };
+        if form.terms.len() > 1 {
+            self.learn_above(&form, &Linear::constant(0, DType::I64), 0);
+            self.learn_above(&Linear::constant(MAX_CELLS as i128, DType::I64), &form, 0);
+        }
     }
 
     /// Enters a loop.
     pub fn enter(&mut self, var: &Var, range: &Range) {
         self.enter_unknown(var, range);
+        if range.min.as_int() == Some(0) {
+            self.extents.insert(var.clone(), range.extent.clone());
+        }
         if range.min.as_int().is_none() {
             self.learn(&Expr::binary(BinOp::Ge, var.expr(), range.min.clone()), true);
         }
@@ -141,7 +161,7 @@ impl PlaceFacts {
     /// The linear form of an expression that does not leave its type.
     fn exact(&self, e: &Expr) -> Option<Linear> {
         let x = small(e).then(|| linear(e, &self.ranges))??;
-        x.fits(&self.ranges).map(|_| x)
+        self.fits(&x).then_some(x)
     }
 
     /// The values of an integer expression.
@@ -167,6 +187,9 @@ impl PlaceFacts {
             let below = extent.as_int().is_some_and(|n| hi < i128::from(n));
             return (lo >= 0, below);
         }
+        if index.as_var().is_some_and(|v| self.is_extent_of(v, extent)) {
+            return (true, true);
+        }
         let (Some(x), Some(n)) = (self.form(index), self.exact(extent)) else {
             return (false, false);
         };
@@ -178,11 +201,12 @@ impl PlaceFacts {
             self.least(&x).is_some_and(|lo| lo >= 0),
             room.as_ref().is_some_and(|form| self.least(form).is_some_and(|lo| lo >= 0)),
         );
-        if above && below || x.fits(&self.ranges).is_some() {
-            (above, below)
-        } else {
-            (false, false)
-        }
+        if above && below || self.fits(&x) { (above, below) } else { (false, false) }
+    }
+
+    /// Whether a loop runs from zero to an extent, as both are written.
+    fn is_extent_of(&self, var: &Var, extent: &Expr) -> bool {
+        self.extents.get(var).is_some_and(|own| small(own) && same_expr(own, extent))
     }
 
     /// A lower bound of a form.
@@ -246,13 +270,17 @@ impl PlaceFacts {
 
     /// Whether a sum or product stays in its type, by intervals, or by facts.
     fn stays_in_type(&self, e: &Expr) -> bool {
-        let Some(x) = linear(e, &self.ranges) else { return false };
+        linear(e, &self.ranges).is_some_and(|x| self.fits(&x))
+    }
+
+    /// Whether the values of a form are those of its type, by intervals, or by facts.
+    fn fits(&self, x: &Linear) -> bool {
         if x.fits(&self.ranges).is_some() {
             return true;
         }
         let Some(all) = Interval::of_type(x.dtype) else { return false };
-        self.least(&x).is_some_and(|lo| lo >= all.lo)
-            && x.times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi)
+        self.least(x).is_some_and(|lo| lo >= all.lo)
+            && x.clone().times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi)
     }
 }
 
