@@ -81,10 +81,13 @@ impl<'m> Graph<'m> {
             let readers = uses.of(b.var.id());
             // Other names of a value have readers of their own.
             nodes.iter().for_each(|at| graph.nodes[*at].readers += readers);
-            if let [at] = nodes[..]
+            if let ([at], GraphExpr::CallTir { .. }) = (&nodes[..], &b.value)
+                && let at = *at
                 && reals
                 && let Some(folded) = graph.fold(at)
             {
+                // A value has one call that makes it.
+                graph.nodes[at].value = Value::Opaque;
                 nodes = vec![folded];
                 graph.folds = true;
             }
