@@ -21,3 +21,31 @@ sched.sequential_buffer_access(block='compute', buffer='A')
 sched.sequential_buffer_access(block='compute', buffer='B')
 
 # ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def func(a: T.handle, b: T.handle, n: T.int64, m: T.int64):
+        A = T.match_buffer(a, ((n + T.int64(3)) // T.int64(4), T.int64(4), (m + T.int64(7)) // T.int64(8), T.int64(8)), "int32")
+        B = T.match_buffer(b, ((n + T.int64(3)) // T.int64(4), T.int64(4)), "int32")
+        for io, ii, j_0, j_1 in T.grid((n + T.int64(3)) // T.int64(4), T.int64(4), (m + T.int64(7)) // T.int64(8), T.int64(8)):
+            with T.block("buffer_A_assumption_1"):
+                v_io, v_ii, v_j_0, v_j_1 = T.axis.remap("SSSS", [io, ii, j_0, j_1])
+                T.assume(not v_j_0 * T.int64(8) + v_j_1 >= m or A[v_io, v_ii, v_j_0, v_j_1] == 0)
+        for i_0, i_1, j in T.grid((n + T.int64(3)) // T.int64(4), T.int64(4), m):
+            with T.block("buffer_A_assumption"):
+                v_i_0, v_i_1, v_j = T.axis.remap("SSS", [i_0, i_1, j])
+                T.assume(not v_i_0 * T.int64(4) + v_i_1 >= n or A[v_i_0, v_i_1, v_j // T.int64(8), v_j % T.int64(8)] == T.undef(dtype="int32"))
+        with T.block("compute"):
+            for i_0, i_1 in T.grid((n + T.int64(3)) // T.int64(4), T.int64(4)):
+                B[i_0, i_1] = 0
+            for i_0, i_1, j_0, j_1 in T.grid((n + T.int64(3)) // T.int64(4), T.int64(4), (m + T.int64(7)) // T.int64(8), T.int64(8)):
+                B[i_0, i_1] = B[i_0, i_1] + A[i_0, i_1, j_0, j_1]
+            for i_0, i_1 in T.grid((n + T.int64(3)) // T.int64(4), T.int64(4)):
+                with T.block("buffer_B_padding"):
+                    v_i_0, v_i_1 = T.axis.remap("SS", [i_0, i_1])
+                    T.where(i_0 * T.int64(4) + i_1 >= n)
+                    B[v_i_0, v_i_1] = T.undef(dtype="int32")
