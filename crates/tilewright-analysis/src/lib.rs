@@ -8,6 +8,7 @@
 //! * [`lane`]: vectors, one lane at a time.
 //! * [`magnitude`]: how large the values of an expression may be.
 //! * [`neutral`]: what a value becomes when parts of it are known.
+//! * [`reals`]: whether two functions are equal where floats are real numbers.
 //! * [`regions`]: the boxes of each buffer that a block reads and writes.
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
 
@@ -19,6 +20,7 @@ pub mod footprint;
 pub mod lane;
 pub mod magnitude;
 pub mod neutral;
+pub mod reals;
 pub mod regions;
 pub mod stage;
 

@@ -12,7 +12,7 @@
 //! and axes that were merged are found; a group that is proved equal takes the class of the other
 //! one, and what follows is compared by calls again.
 //!
-//! With floats as real numbers ([`reals`](crate::reals)) constants may differ by how they were rounded, and groups
+//! With floats as real numbers ([`reals`](tilewright_analysis::reals)) constants may differ by how they were rounded, and groups
 //! by the order of sums and products.
 //!
 //! A yes is a proof for all data and all sizes. The other answer says which results are left.
@@ -21,14 +21,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_analysis::equivalence::{by_flow, equivalent};
+use tilewright_analysis::reals::{equal_in_reals, rounding_of};
 use tilewright_graph::legalize::copy_func;
 use tilewright_ir::equal::{self, Equality};
 use tilewright_ir::{DType, Module, Result, TensorFunc, dim};
 use tilewright_verify::{Verdict, VerifyOptions};
 
 use crate::groups::Group;
-use crate::reals::{equal_in_reals, rounding_of};
-use crate::values::{Graph, Node, Value};
+use crate::values::{Graph, Value};
 
 /// Most groups of the first graph that one of the second graph is compared with.
 const TRIED: usize = 6;
@@ -79,12 +79,9 @@ pub(crate) fn compare(
         Congruence::Equal { calls, groups: classes.groups, rounding }
     } else {
         let stores = first.stores().saturating_add(second.stores());
-        let is_unlike = |(at, node): &(usize, &Node)| {
-            matches!(node.value, Value::Call { .. }) && of_b[*at] >= classes.count_of_first
-        };
-        let unlike = second.nodes.iter().enumerate().find(is_unlike);
-        let unlike = unlike.map(|(_, node)| match &node.value {
-            Value::Call { func, .. } => format!("`{}`, of `{func}`", node.name),
+        let unlike = classes.unlike(&second);
+        let unlike = unlike.map(|at| match &second.nodes[at].value {
+            Value::Call { func, .. } => format!("`{}`, of `{func}`", second.nodes[at].name),
             _ => String::new(),
         });
         Congruence::Open { results: open, stores, unlike }
@@ -237,6 +234,25 @@ impl<'o> Classes<'o> {
             self.of[1].push(class);
         }
         Ok(())
+    }
+
+    /// The first call that equals none of the first graph, among those that lead to such a result through such.
+    fn unlike(&self, second: &Graph<'_>) -> Option<usize> {
+        let is_unlike = |at: usize| {
+            matches!(second.nodes[at].value, Value::Call { .. })
+                && self.of[1][at] >= self.count_of_first
+        };
+        let mut todo = second.results.clone();
+        let (mut seen, mut first) = (HashSet::new(), None);
+        while let Some(at) = todo.pop() {
+            if is_unlike(at) && seen.insert(at) {
+                first = Some(first.map_or(at, |first: usize| first.min(at)));
+                if let Value::Call { args, .. } = &second.nodes[at].value {
+                    todo.extend(args);
+                }
+            }
+        }
+        first
     }
 
     /// The class of a constant that is one of the first graph but for rounding.

@@ -2,58 +2,60 @@
 //!
 //! A product `sum of x * w`, with a bias or without, whose result is scaled and shifted by constants for each
 //! channel, `a * (..) + b`, is the product with `a * w` and `a * bias + b`: in the reals, and with constants that are
-//! rounded once more.
-
-use std::sync::Arc;
+//! rounded once more. Without a bias the shift stays behind the product.
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::open_stages;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Tensor, TensorFunc, Var};
 
-/// A function, and its arguments that are constants.
-type Given<'a> = (&'a Arc<TensorFunc>, &'a [Option<Tensor>]);
+use crate::lines::Lines;
 
-/// The constants of a product, by the positions of its parameters, with which it is what an elementwise function makes of
-/// its result.
-pub(crate) fn folded(scale: Given<'_>, product: Given<'_>) -> Option<Vec<(usize, Tensor)>> {
-    let of = Product::recognise(product.0)?;
-    let weights = product.1.get(of.weights)?.as_ref()?;
-    let channels = *weights.shape().get(of.along)?;
-    let lines = Scale::recognise(scale, of.channel, channels)?;
-    let inside: usize = weights.shape()[of.along + 1..].iter().product();
-    let values = weights.as_slice::<f32>()?.iter().enumerate();
-    let values = values.map(|(k, w)| (f64::from(*w) * lines[k / inside % channels].0) as f32);
-    let values: Vec<f32> = values.collect();
-    let mut all = vec![(of.weights, Tensor::from_slice(weights.shape(), &values).ok()?)];
-    match of.bias {
-        Some(at) => {
-            let bias = product.1.get(at)?.as_ref()?;
-            let values = bias.as_slice::<f32>()?.iter().zip(&lines);
-            let values: Vec<f32> =
-                values.map(|(v, (a, b))| (f64::from(*v) * a + b) as f32).collect();
-            all.push((
-                at,
-                Tensor::from_slice(bias.shape(), &values).ok().filter(|t| t.len() == channels)?,
-            ));
-        }
-        None if lines.iter().any(|(_, b)| *b != 0.0) => return None,
-        None => {}
-    }
-    Some(all)
+/// A product with other constants.
+pub(crate) struct Folded {
+    /// By the positions of its parameters.
+    pub(crate) constants: Vec<(usize, Tensor)>,
+    /// What is left to do behind it.
+    pub(crate) left: Option<Lines>,
 }
 
 /// A sum of products with weights.
-struct Product {
+pub(crate) struct Product {
     /// The positions of the parameters.
     weights: usize,
     bias: Option<usize>,
-    /// The axis of the result that counts channels, and that of the weights.
-    channel: usize,
+    /// The axis of the result that counts channels.
+    pub(crate) channel: usize,
+    /// That of the weights.
     along: usize,
 }
 
 impl Product {
-    fn recognise(func: &TensorFunc) -> Option<Product> {
+    /// The product that takes on what lines make of its result; `None` where its weights are no constants.
+    pub(crate) fn fold(&self, given: &[Option<Tensor>], lines: &Lines) -> Option<Folded> {
+        let weights = given.get(self.weights)?.as_ref()?;
+        let channels = *weights.shape().get(self.along)?;
+        let each = &lines.each;
+        if lines.channel != self.channel || each.len() != channels {
+            return None;
+        }
+        let inside: usize = weights.shape()[self.along + 1..].iter().product();
+        let values = weights.as_slice::<f32>()?.iter().enumerate();
+        let values = values.map(|(k, w)| (f64::from(*w) * each[k / inside % channels].0) as f32);
+        let values: Vec<f32> = values.collect();
+        let scaled = Tensor::from_slice(weights.shape(), &values).ok()?;
+        let mut constants = vec![(self.weights, scaled)];
+        let Some(at) = self.bias else {
+            let left = Some(lines.shifts()).filter(|l| !l.is_identity());
+            return Some(Folded { constants, left });
+        };
+        let bias = given.get(at)?.as_ref().filter(|t| t.len() == channels)?;
+        let values = bias.as_slice::<f32>()?.iter().zip(each);
+        let values: Vec<f32> = values.map(|(v, (a, b))| (f64::from(*v) * a + b) as f32).collect();
+        constants.push((at, Tensor::from_slice(bias.shape(), &values).ok()?));
+        Some(Folded { constants, left: None })
+    }
+
+    pub(crate) fn recognise(func: &TensorFunc) -> Option<Product> {
         let params: Vec<&Buffer> = func.buffers().collect();
         let (result, inputs) = params.split_last()?;
         let place = |b: &Buffer| inputs.iter().position(|p| *p == b);
@@ -113,71 +115,4 @@ fn bias_of(stage: &Stage, sum: &Stage, channel: usize) -> Option<Buffer> {
         *from == sum.buffer && at.iter().map(Expr::as_var).eq(vars.iter().map(|v| Some(*v)));
     let [index] = &by[..] else { return None };
     (is_same && index.as_var() == vars.get(channel).copied()).then(|| bias.clone())
-}
-
-/// An elementwise function of one tensor: `a * x + b`, for each channel.
-struct Scale<'a> {
-    constants: Vec<(&'a Buffer, &'a Tensor)>,
-    data: &'a Buffer,
-    stage: &'a Stage,
-    /// The variable that counts channels.
-    var: &'a Var,
-}
-
-impl Scale<'_> {
-    /// `a` and `b` of each channel.
-    fn recognise(scale: Given<'_>, channel: usize, channels: usize) -> Option<Vec<(f64, f64)>> {
-        let (func, given) = scale;
-        let [stage] = &open_stages(func)?[..] else { return None };
-        let params: Vec<&Buffer> = func.buffers().collect();
-        let (result, inputs) = params.split_last()?;
-        let data = *inputs.iter().zip(given).find(|(_, t)| t.is_none())?.0;
-        let constants =
-            inputs.iter().zip(given).filter_map(|(b, t)| Some((*b, t.as_ref()?))).collect();
-        let is_plain = stage.init.is_none()
-            && stage.buffer == **result
-            && stage.covers_buffer().is_some_and(|axes| axes.iter().all(Option::is_some));
-        let var = stage.indices.get(channel).and_then(Expr::as_var).filter(|_| is_plain)?;
-        let scale = Scale { constants, data, stage, var };
-        (0..channels).map(|c| scale.line(&stage.value, c)).collect()
-    }
-
-    /// The line that an expression is in one channel.
-    fn line(&self, e: &Expr, channel: usize) -> Option<(f64, f64)> {
-        match e.kind() {
-            ExprKind::Float(_) => Some((0.0, e.as_float()?)),
-            ExprKind::Load(b, at) if b == self.data => {
-                let own = self.stage.indices.iter().map(Expr::as_var);
-                at.iter().map(Expr::as_var).eq(own).then_some((1.0, 0.0))
-            }
-            ExprKind::Load(b, at) => {
-                let t = self.constants.iter().find(|(c, _)| *c == b)?.1;
-                let mut place = 0;
-                for (index, extent) in at.iter().zip(t.shape()) {
-                    let index = match index.as_int() {
-                        Some(n) => usize::try_from(n).ok()?,
-                        // An axis of one element has one index.
-                        None if *extent == 1 => 0,
-                        None if index.as_var() == Some(self.var) => channel,
-                        None => return None,
-                    };
-                    place = place * extent + Some(index).filter(|i| i < extent)?;
-                }
-                let is_float = t.dtype().is_float() && at.len() == t.shape().len();
-                is_float.then(|| (0.0, t.get_f64(place)))
-            }
-            ExprKind::Binary(op, x, y) => {
-                let ((a, b), (c, d)) = (self.line(x, channel)?, self.line(y, channel)?);
-                match op {
-                    BinOp::Add => Some((a + c, b + d)),
-                    BinOp::Sub => Some((a - c, b - d)),
-                    BinOp::Mul if a == 0.0 => Some((b * c, b * d)),
-                    BinOp::Mul if c == 0.0 => Some((a * d, b * d)),
-                    BinOp::Div if c == 0.0 && d != 0.0 => Some((a / d, b / d)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
 }

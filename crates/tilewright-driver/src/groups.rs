@@ -32,7 +32,10 @@ impl Group {
         let (mut calls, mut edge) = (BTreeSet::new(), BTreeSet::new());
         let mut todo = vec![at];
         while let Some(n) = todo.pop() {
-            if is_edge(n) {
+            // One number for all elements is a part of the function, whatever its shape is.
+            let is_number =
+                matches!(&graph.nodes[n].value, Value::Constant(t) if literal(t).is_some());
+            if !is_number && is_edge(n) {
                 edge.insert(n);
                 continue;
             }
@@ -45,7 +48,7 @@ impl Group {
                         return None;
                     }
                 }
-                Value::Constant(t) if literal(t).is_some() => {}
+                _ if is_number => {}
                 _ => return None,
             }
         }

@@ -12,8 +12,16 @@ use crate::options::Options;
 use crate::random::Random;
 use crate::session::compile;
 
-/// From which part of the largest element on a difference is more than rounding.
+/// From which part of the largest element on a difference is more than rounding, whatever a model does to small
+/// differences.
 const MORE: f64 = 1e-2;
+
+/// The part from which on it may be more, and how many times as much as small changes of the inputs move results.
+const LEAST: f64 = 1e-4;
+const TIMES: f64 = 256.0;
+
+/// Small changes of the inputs, as a part of each element: some roundings.
+const CHANGE: f64 = 1e-6;
 
 /// Seeds of the data.
 const SEEDS: [u64; 2] = [1, 2];
@@ -36,9 +44,12 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
         let inputs = inputs(&a, seed)?;
         let (x, y) = (a.run(&inputs).ok()?, b.run(&inputs).ok()?);
         let only = x.len() == 1;
+        let moved = moved(&a, &inputs, &x, seed)?;
         for (k, (x, y)) in x.iter().zip(&y).enumerate() {
             let apart = Apart::collect(x, y)?;
-            if (if steps { apart.mean } else { apart.largest }) > MORE {
+            let moved = moved.get(k).copied().unwrap_or(f64::INFINITY);
+            let limit = (TIMES * moved).clamp(LEAST, MORE);
+            if if steps { apart.mean > MORE } else { apart.largest > limit } {
                 let index = index_of(apart.at, x.shape());
                 let name = if only { "the result".to_owned() } else { format!("result {k}") };
                 let cell = format!("{name}{index:?}, on random data when both are run");
@@ -59,6 +70,31 @@ fn inputs(executable: &Executable, seed: u64) -> Option<Vec<Tensor>> {
         random.tensor(port.dtype, &shape.ok()?).ok()
     });
     tensors.collect()
+}
+
+/// How far each result moves when the inputs change a little, as a part of its largest element: what a model makes of
+/// rounding.
+fn moved(
+    executable: &Executable,
+    inputs: &[Tensor],
+    results: &[Tensor],
+    seed: u64,
+) -> Option<Vec<f64>> {
+    let mut random = Random::new(seed + SEEDS.len() as u64);
+    let changed: Option<Vec<Tensor>> = inputs
+        .iter()
+        .map(|t| {
+            let Some(values) = t.as_slice::<f32>() else { return Some(t.clone()) };
+            let by = random.tensor(t.dtype(), t.shape()).ok()?;
+            let by = by.as_slice::<f32>()?.iter();
+            let values = values.iter().zip(by);
+            let values = values.map(|(v, d)| v * (1.0 + CHANGE.copysign(f64::from(*d)) as f32));
+            Tensor::from_slice(t.shape(), &values.collect::<Vec<f32>>()).ok()
+        })
+        .collect();
+    let others = executable.run(&changed?).ok()?;
+    let pairs = results.iter().zip(&others);
+    pairs.map(|(x, y)| Some(Apart::collect(x, y)?.largest)).collect()
 }
 
 /// How far two tensors are apart.

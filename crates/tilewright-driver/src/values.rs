@@ -6,10 +6,11 @@ use std::sync::Arc;
 use tilewright_graph::normal::{normalize, results, var};
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Function, GraphExpr, GraphType, Module, Stmt, StmtKind, Tensor, TensorFunc, Visit,
+    DType, Function, GraphExpr, GraphType, Module, Stmt, StmtKind, Tensor, TensorFunc, Visit, dim,
 };
 
-use crate::folded::folded;
+use crate::folded::Product;
+use crate::lines::Lines;
 
 /// A value of a graph.
 pub(crate) struct Node {
@@ -44,6 +45,10 @@ pub(crate) struct Graph<'m> {
     pub(crate) results: Vec<usize>,
     /// Whether products took on scales.
     pub(crate) folds: bool,
+    /// Functions that the module has not.
+    made: HashMap<Arc<str>, Arc<TensorFunc>>,
+    /// Of calls that compute lines of a value, that value and the lines.
+    lines: HashMap<usize, (usize, Lines)>,
 }
 
 impl<'m> Graph<'m> {
@@ -53,7 +58,14 @@ impl<'m> Graph<'m> {
         let Some(Function::Graph(func)) = module.functions.get(name) else { return None };
         // Without a normal form there are no calls to compare.
         let Ok(normal) = normalize(module, name, func) else { return None };
-        let mut graph = Graph { module, nodes: Vec::new(), results: Vec::new(), folds: false };
+        let mut graph = Graph {
+            module,
+            nodes: Vec::new(),
+            results: Vec::new(),
+            folds: false,
+            made: HashMap::new(),
+            lines: HashMap::new(),
+        };
         let mut uses = Uses::default();
         normal.bindings().for_each(|b| uses.count(&b.value));
         uses.count(&normal.ret);
@@ -69,10 +81,13 @@ impl<'m> Graph<'m> {
             let readers = uses.of(b.var.id());
             // Other names of a value have readers of their own.
             nodes.iter().for_each(|at| graph.nodes[*at].readers += readers);
-            if let [at] = nodes[..]
+            if let ([at], GraphExpr::CallTir { .. }) = (&nodes[..], &b.value)
+                && let at = *at
                 && reals
                 && let Some(folded) = graph.fold(at)
             {
+                // A value has one call that makes it.
+                graph.nodes[at].value = Value::Opaque;
                 nodes = vec![folded];
                 graph.folds = true;
             }
@@ -104,32 +119,83 @@ impl<'m> Graph<'m> {
         self.nodes.len() - 1
     }
 
-    /// The call of a product with other constants that a call is which scales its result, where nothing else
-    /// reads that.
+    /// What a call is that scales and shifts channels by constants: the product before it with other constants, or
+    /// one call that does what all such calls in a row do.
     fn fold(&mut self, at: usize) -> Option<usize> {
         let (f, args) = self.single(at)?;
         let [of] = self.computed(args)[..] else { return None };
-        let (g, parts) = self.single(args[of])?;
-        if self.computed(parts).len() != 1 || self.nodes[args[of]].readers > 1 {
+        let (x, constants) = (args[of], self.constants(args));
+        // A number may be a part of anything; what else reads the value is better left what it is.
+        let by_channel = constants.iter().flatten().any(|t| t.len() > 1);
+        if !by_channel && self.nodes[x].readers > 1 {
             return None;
         }
-        let constants = |args: &[usize]| {
-            let tensors = args.iter().map(|a| match &self.nodes[*a].value {
-                Value::Constant(t) => Some(t.clone()),
-                _ => None,
-            });
-            tensors.collect::<Vec<Option<Tensor>>>()
+        let (root, before) = match self.lines.get(&x) {
+            Some((root, lines)) => (*root, Some(lines.clone())),
+            None => (x, None),
         };
-        let folded =
-            folded((self.callee(f)?, &constants(args)), (self.callee(g)?, &constants(parts)))?;
-        let (func, ty, mut parts) = (g.clone(), self.nodes[at].ty.clone(), parts.to_vec());
-        for (k, t) in folded {
+        let product = self.product(root);
+        let channel = before.as_ref().map(|l| l.channel);
+        let channel = channel.or(product.as_ref().map(|p| p.channel));
+        let lines = Lines::recognise(self.callee(f)?, &constants, channel)?;
+        let lines = match &before {
+            Some(before) => lines.after(before)?,
+            None => lines,
+        };
+        let readers = self.nodes[at].readers;
+        let Some(product) = product else {
+            return (by_channel || before.is_some()).then(|| self.line(at, root, lines))?;
+        };
+        let (g, parts) = self.single(root)?;
+        let folded = product.fold(&self.constants(parts), &lines)?;
+        let (func, ty, mut parts) = (g.clone(), self.nodes[root].ty.clone(), parts.to_vec());
+        for (k, t) in folded.constants {
             let ty = self.nodes[parts[k]].ty.clone();
             parts[k] = self.add(Value::Constant(t), ty, 1);
         }
-        let readers = self.nodes[at].readers;
+        let is_scaled = lines.each.iter().any(|(a, _)| *a != 1.0) || folded.left.is_none();
         let value = Value::Call { func, args: parts, scalars: Vec::new(), item: 0, outs: 1 };
-        Some(self.add(value, ty, readers))
+        let root = if is_scaled { self.add(value, ty, readers) } else { root };
+        match folded.left {
+            Some(left) => self.line(at, root, left),
+            None => Some(root),
+        }
+    }
+
+    /// A call that computes lines of a value, and has the type and the readers of another one.
+    fn line(&mut self, like: usize, root: usize, lines: Lines) -> Option<usize> {
+        let (f, _) = self.single(like)?;
+        let result = self.callee(f)?.buffers().last()?.clone();
+        let shape = dim::of_shape(&result.shape).filter(|_| result.dtype() == DType::F32)?;
+        let (func, constants) = lines.func(&shape).ok()?;
+        let name: Arc<str> = format!("line {} of {}", lines.channel, self.nodes[like].ty).into();
+        self.made.entry(name.clone()).or_insert_with(|| Arc::new(func));
+        let mut args = vec![root];
+        for t in constants {
+            let ty = format!("float32 [{}]", t.len());
+            args.push(self.add(Value::Constant(t), ty, 1));
+        }
+        let value = Value::Call { func: name, args, scalars: Vec::new(), item: 0, outs: 1 };
+        let (ty, readers) = (self.nodes[like].ty.clone(), self.nodes[like].readers);
+        let at = self.add(value, ty, readers);
+        self.lines.insert(at, (root, lines));
+        Some(at)
+    }
+
+    /// The product of one value with constants that a value is.
+    fn product(&self, at: usize) -> Option<Product> {
+        let (f, args) = self.single(at)?;
+        let product = Product::recognise(self.callee(f)?)?;
+        (self.computed(args).len() == 1).then_some(product)
+    }
+
+    /// The constants among arguments.
+    fn constants(&self, args: &[usize]) -> Vec<Option<Tensor>> {
+        let all = args.iter().map(|a| match &self.nodes[*a].value {
+            Value::Constant(t) => Some(t.clone()),
+            _ => None,
+        });
+        all.collect()
     }
 
     /// A call with one result: its function, and what it is given.
@@ -210,7 +276,10 @@ impl<'m> Graph<'m> {
             .fold(0, u64::saturating_add)
     }
 
-    pub(crate) fn callee(&self, name: &str) -> Option<&'m Arc<TensorFunc>> {
+    pub(crate) fn callee(&self, name: &str) -> Option<&Arc<TensorFunc>> {
+        if let Some(made) = self.made.get(name) {
+            return Some(made);
+        }
         match self.module.functions.get(name) {
             Some(Function::Tensor(f)) => Some(f),
             _ => None,

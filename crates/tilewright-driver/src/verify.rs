@@ -210,7 +210,10 @@ const NEAR: f64 = 1e-3;
 /// Beyond so many stored elements, both models are run before terms are compared.
 const SOON: u64 = 500_000;
 
-/// Most steps of comparing terms with floats as real numbers.
+/// Most steps of comparing a group of calls where an answer for the reals only saves time.
+const FEW_STEPS: u64 = 20_000;
+
+/// Most steps of comparing terms of what is equal in the reals, or is to be.
 const MOST_IN_REALS: u64 = 10_000_000;
 
 struct Pair {
@@ -257,9 +260,14 @@ impl Pair {
         let Some((results, stores, unlike)) = open else {
             return self.decide(given, options, findings);
         };
+        // What is equal in the reals differs by rounding at most, of which terms seldom say more than that.
+        let in_reals = !options.reals && self.is_equal_in_reals(sides, options)?;
+        if in_reals {
+            findings.note(format!("note: `{name}`: in the reals they are equal, see `--real`"));
+        }
         // A run says soon whether models differ much. With floats as real numbers nothing else shows that they do: a
         // witness may be one of rounding.
-        let is_first = stores > SOON || options.reals;
+        let is_first = !in_reals && stores > SOON || options.reals;
         let near = if is_first { self.measure(given, findings) } else { None };
         if near == Some(false) {
             return Ok(Answer::Differ);
@@ -273,12 +281,12 @@ impl Pair {
             Answer::Undecided
         } else {
             // Terms are seldom equal in the reals where calls are not.
-            let steps =
-                if options.reals { options.steps.min(MOST_IN_REALS) } else { options.steps };
+            let is_short = options.reals || in_reals;
+            let steps = if is_short { options.steps.min(MOST_IN_REALS) } else { options.steps };
             self.decide(given, &VerifyOptions { steps, ..options.clone() }, findings)?
         };
-        if answer == Answer::Undecided && !is_first && self.measure(given, findings) == Some(false)
-        {
+        let is_left = answer == Answer::Undecided && !is_first && !in_reals;
+        if is_left && self.measure(given, findings) == Some(false) {
             return Ok(Answer::Differ);
         }
         if answer == Answer::Differ && options.reals && near == Some(true) {
@@ -302,6 +310,17 @@ impl Pair {
             }
         }
         Ok(answer)
+    }
+
+    /// Whether they are equal call by call where floats are real numbers.
+    fn is_equal_in_reals(
+        &self,
+        [a, b]: [(&Module, &str); 2],
+        options: &VerifyOptions,
+    ) -> Result<bool> {
+        let steps = options.steps.min(FEW_STEPS);
+        let options = VerifyOptions { reals: true, reassociate: true, steps, ..options.clone() };
+        Ok(matches!(congruence::compare(a, b, &options)?, Some(Congruence::Equal { .. })))
     }
 
     /// Runs both on random data, where that is possible: whether they differ by no more than rounding may, and by how

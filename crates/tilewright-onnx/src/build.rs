@@ -105,6 +105,8 @@ pub(crate) struct Builder {
     pub(crate) convolutions: HashMap<u64, Convolution>,
     /// Values that are integers in blocks, by their variables, which no step defines.
     blocked: HashMap<u64, Blocked>,
+    /// Of values with channels of zeros at their end, by their variables, what is before these.
+    pub(crate) filled: HashMap<u64, Imported>,
     /// How many products read the result of the current node, where nothing else does; 0 otherwise.
     pub(crate) products: usize,
     /// Whether nothing is quantised in a run of the current graph, so that products are those of numbers.
@@ -140,6 +142,7 @@ impl Builder {
             calls: HashMap::new(),
             convolutions: HashMap::new(),
             blocked: HashMap::new(),
+            filled: HashMap::new(),
             products: 0,
             of_numbers: false,
             narrow: NarrowValues::default(),

@@ -2,3 +2,4 @@
 
 mod by_flow;
 mod facts;
+mod reals;

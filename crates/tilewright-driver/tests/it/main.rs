@@ -4,6 +4,7 @@ mod backend;
 mod control;
 mod device;
 mod dots;
+mod faults;
 mod in_place;
 mod kept;
 mod kernels;

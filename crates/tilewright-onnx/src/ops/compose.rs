@@ -199,6 +199,18 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         self.with("Concat", parts, [int("axis", axis as i64)])
     }
 
+    /// What a value holds but for channels of zeros behind it, if that is known.
+    pub(crate) fn filled(&self, x: &Imported) -> Option<&Imported> {
+        self.b.filled.get(&x.var()?.id())
+    }
+
+    /// Notes that a value is another one with channels of zeros behind it.
+    pub(crate) fn note_filled(&mut self, whole: &Imported, part: &Imported) {
+        if let Some(var) = whole.var() {
+            self.b.filled.insert(var.id(), part.clone());
+        }
+    }
+
     /// Where all of some conditions hold, and one more.
     pub(crate) fn also(&mut self, all: Option<Imported>, more: Imported) -> Result<Imported> {
         all.map_or(Ok(more.clone()), |all| self.op("And", &[&all, &more]))

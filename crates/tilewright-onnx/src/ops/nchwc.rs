@@ -8,7 +8,7 @@
 
 use tilewright_ir::{Error, Result, Tensor};
 
-use super::compose::{Compose, text};
+use super::compose::{Compose, int, text};
 use super::microsoft::{activated, plus};
 use super::{one, window};
 use crate::build::Builder;
@@ -97,44 +97,134 @@ fn filled(w: &Tensor, bias: Option<&Tensor>) -> usize {
 
 fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
+    let x = node.input(0)?;
     let w = in_order(node, node.input(1)?)?;
-    let outputs = w.shape().first().copied().unwrap_or(0);
+    let (outputs, inputs) = match w.shape() {
+        [outputs, inputs, ..] => (*outputs, *inputs),
+        _ => (0, 0),
+    };
+    let groups = usize::try_from(node.int_or("group", 1)?).unwrap_or(1).max(1);
     let bias = node.optional(2);
-    let kept = match bias {
+    let filled_outputs = match bias {
         Some(bias) => bias.constant().map_or(outputs, |bias| filled(&w, Some(bias))),
         None => filled(&w, None),
     };
-    let is_grouped = node.int_or("group", 1)? != 1;
-    let kept = if is_grouped { outputs } else { kept };
-    let shape: Vec<usize> = [kept].into_iter().chain(w.shape().iter().skip(1).copied()).collect();
-    let used =
-        Imported::Const(w.part(0, &shape).ok_or_else(|| Error::internal("a part of weights"))?);
-    let bias = bias.map(|bias| c.slice(bias, 0, 0, kept)).transpose()?;
-    let inputs = [Some(node.input(0)?), Some(&used), bias.as_ref()];
-    let mut y = c.first("Conv", &inputs, node.attributes(&window::ATTRIBUTES))?;
-    if kept < outputs {
-        // What fills the block are zeros.
-        let mut rest = y.shape();
-        if let Some(channels) = rest.get_mut(1) {
-            *channels = (outputs - kept).into();
+    // What fills the blocks of the input is multiplied by weights: they do not matter.
+    let part = c.filled(x).cloned();
+    let of_part = part.as_ref().and_then(|p| p.shape().get(1)?.known());
+    let (x, kept, used) = match (part, of_part) {
+        (Some(part), Some(n)) if groups == 1 && all_finite(&w) => (part, filled_outputs, n),
+        (Some(part), Some(n)) if groups == outputs && inputs == 1 => {
+            let zeros = |bias: &Imported| {
+                let bias = bias.constant();
+                bias.is_some_and(|b| (n..outputs).all(|k| b.get_f64(k) == 0.0))
+            };
+            if all_finite(&w) && bias.is_none_or(zeros) {
+                (part, n, inputs)
+            } else {
+                (x.clone(), outputs, inputs)
+            }
         }
-        let zero = c.number(y.dtype(), 0.0)?;
-        let rest = c.expand(&zero, &rest)?;
-        y = c.concat(&[&y, &rest], 1)?;
+        _ => (x.clone(), if groups == 1 { filled_outputs } else { outputs }, inputs),
+    };
+    let groups = if groups == 1 { 1 } else { kept / (outputs / groups).max(1) };
+    let w = first_channels(&w, [kept, used])?;
+    let bias = bias.map(|bias| c.slice(bias, 0, 0, kept)).transpose()?;
+    let operands = [Some(&x), Some(&w), bias.as_ref()];
+    let mut attributes = node.attributes(&window::ATTRIBUTES);
+    attributes.retain(|a| a.name != "group");
+    attributes.push(int("group", groups as i64));
+    let mut y = c.first("Conv", &operands, attributes)?;
+    let rest = outputs - kept;
+    let Some(sum) = node.optional(3) else {
+        return one(finished(node, c, &y, rest)?);
+    };
+    match c.filled(sum).cloned() {
+        Some(part) if part.shape().get(1) == y.shape().get(1) => {
+            y = plus(c, &y, Some(&part))?;
+            one(finished(node, c, &y, rest)?)
+        }
+        _ => {
+            let y = fill(c, &y, rest)?;
+            let y = plus(c, &y, Some(sum))?;
+            one(activated(node, c, &y)?)
+        }
     }
-    let y = plus(c, &y, node.optional(3))?;
-    one(activated(node, c, &y)?)
+}
+
+/// The activation of a node, and as many channels of zeros behind it as fill the last block.
+fn finished(node: &Node, c: &mut Compose, y: &Imported, rest: usize) -> Result<Imported> {
+    let params = node.floats("activation_params")?.unwrap_or_default();
+    let keeps_zero = match node.text_or("activation", "")? {
+        "Clip" => matches!(params[..], [low, high, ..] if low <= 0.0 && 0.0 <= high),
+        name => matches!(name, "" | "LeakyRelu" | "Relu" | "Tanh"),
+    };
+    if !keeps_zero {
+        let y = fill(c, y, rest)?;
+        return activated(node, c, &y);
+    }
+    let y = activated(node, c, y)?;
+    fill(c, &y, rest)
+}
+
+/// A tensor and so many channels of zeros behind its own.
+fn fill(c: &mut Compose, x: &Imported, count: usize) -> Result<Imported> {
+    if count == 0 {
+        return Ok(x.clone());
+    }
+    let mut rest = x.shape();
+    if let Some(channels) = rest.get_mut(1) {
+        *channels = count.into();
+    }
+    let zero = c.number(x.dtype(), 0.0)?;
+    let rest = c.expand(&zero, &rest)?;
+    let whole = c.concat(&[x, &rest], 1)?;
+    c.note_filled(&whole, x);
+    Ok(whole)
+}
+
+/// The first outputs and inputs of weights.
+fn first_channels(w: &Tensor, [outputs, inputs]: [usize; 2]) -> Result<Imported> {
+    let wrong = || Error::internal("a part of weights");
+    let shape = w.shape();
+    let (all, area) = (shape.get(1).copied().unwrap_or(0), shape.iter().skip(2).product::<usize>());
+    let values = w.as_slice::<f32>().ok_or_else(wrong)?;
+    let rows = values.chunks(all * area).take(outputs);
+    let kept: Vec<f32> = rows.flat_map(|row| row.iter().take(inputs * area).copied()).collect();
+    let shape: Vec<usize> =
+        [outputs, inputs].into_iter().chain(shape.iter().skip(2).copied()).collect();
+    Ok(Imported::Const(Tensor::from_slice(&shape, &kept)?))
+}
+
+/// Whether zero times any of them is zero.
+fn all_finite(w: &Tensor) -> bool {
+    w.as_slice::<f32>().is_some_and(|values| values.iter().all(|v| v.is_finite()))
 }
 
 /// The attributes of ONNX's pools, as far as both have them.
 const POOL: [&str; 7] =
     ["auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"];
 
-/// ONNX's own pool.
+/// ONNX's own pool, for which channels of zeros are what they are.
 fn pool(node: &Node, b: &mut Builder, name: &str) -> Result<Vec<Imported>> {
     let attributes = node.attributes(&POOL);
     node.ignore("storage_order");
-    one(Compose::new(node, b).with(name, &[node.input(0)?], attributes)?)
+    each_channel(node, b, |c, x| c.with(name, &[x], attributes))
+}
+
+/// An operator that treats each channel by itself, and makes zeros of zeros.
+fn each_channel(
+    node: &Node,
+    b: &mut Builder,
+    op: impl FnOnce(&mut Compose, &Imported) -> Result<Imported>,
+) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let x = node.input(0)?;
+    let Some(part) = c.filled(x).cloned() else { return one(op(c, x)?) };
+    let channels = |x: &Imported| x.shape().get(1).and_then(|d| d.known());
+    let rest = channels(x).zip(channels(&part)).map_or(0, |(all, own)| all - own);
+    let y = op(c, &part)?;
+    one(fill(c, &y, rest)?)
 }
 
 fn max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -146,11 +236,11 @@ fn average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 fn global_max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    one(Compose::new(node, b).op("GlobalMaxPool", &[node.input(0)?])?)
+    each_channel(node, b, |c, x| c.op("GlobalMaxPool", &[x]))
 }
 
 fn global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    one(Compose::new(node, b).op("GlobalAveragePool", &[node.input(0)?])?)
+    each_channel(node, b, |c, x| c.op("GlobalAveragePool", &[x]))
 }
 
 /// The axes of `[batch, .., channels]`, in the order `[batch, channels, ..]`, and the way back.
@@ -172,13 +262,7 @@ fn reorder_input(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let channels = x.shape()[1].fixed(node.op())?;
     let whole = channels.next_multiple_of(block());
-    if whole > channels {
-        let mut rest = x.shape();
-        rest[1] = (whole - channels).into();
-        let zero = c.number(x.dtype(), 0.0)?;
-        let rest = c.expand(&zero, &rest)?;
-        x = c.concat(&[&x, &rest], 1)?;
-    }
+    x = fill(c, &x, whole - channels)?;
     one(x)
 }
 
@@ -191,13 +275,16 @@ fn reorder_output(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if channels > all {
         return Err(Error::model(format!("attribute `channels` is {channels}, of {all} channels")));
     }
-    let x = if channels < all { c.slice(x, 1, 0, channels)? } else { x.clone() };
+    let part = c.filled(x).filter(|p| p.shape().get(1) == Some(&channels.into())).cloned();
+    let x = match part {
+        Some(part) => part,
+        None if channels < all => c.slice(x, 1, 0, channels)?,
+        None => x.clone(),
+    };
     one(if node.flag("channels_last", false)? { c.transpose(&x, &last)? } else { x })
 }
 
 fn upsample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let c = &mut Compose::new(node, b);
-    let x = node.input(0)?;
     let scales: Vec<f32> =
         node.ints("scales")?.unwrap_or_default().iter().map(|n| *n as f32).collect();
     let scales = Imported::Const(Tensor::from_slice(&[scales.len()], &scales)?);
@@ -208,5 +295,5 @@ fn upsample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         text("coordinate_transformation_mode", &place),
         text("nearest_mode", "floor"),
     ];
-    one(c.first("Resize", &[Some(x), None, Some(&scales)], attributes)?)
+    each_channel(node, b, |c, x| c.first("Resize", &[Some(x), None, Some(&scales)], attributes))
 }

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::{Buffer, Expr, ExprKind};
+use tilewright_ir::scalar::Scalar;
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind};
 use tilewright_polyhedral::{Access, AccessId, Domain, Known, Set};
 
 use super::added::Added;
 use tilewright_analysis::neutral::{Floats, reduced};
 use tilewright_polyhedral::flow::{MemoryFlow, Run, Who, is_constant, same, same_constant};
-use tilewright_polyhedral::scop::{Act, Scop};
+use tilewright_polyhedral::scop::{Act, Scop, ScopStmt};
 
 /// What memory holds where added instances look at it, in the program as it is: found out when it
 /// is asked for, for one statement and one memory at a time.
@@ -205,6 +206,13 @@ impl<'a> Knowledge<'a> {
         if self.is_cell(&value, target, &known.points.domain()) {
             return Some(known);
         }
+        if but.is_none()
+            && let Some(end) = self.end(&value, target, &known.points.domain())
+            && self.is_beyond(a, target, &end)
+        {
+            known.depends_on.push((a.stmt, None));
+            return Some(known);
+        }
         if but.is_some() || !is_constant(&value) {
             return None;
         }
@@ -214,6 +222,51 @@ impl<'a> Knowledge<'a> {
         }
         known.depends_on.push((a.stmt, None));
         Some(Unchanged { points: known.points.intersect(&at).ok()?, ..known })
+    }
+
+    /// The constant of a value that is the larger, or the smaller, of a constant and what the cell holds.
+    fn end(&self, value: &Expr, target: &Access, at: &Domain) -> Option<End> {
+        let ExprKind::Binary(op @ (BinOp::Max | BinOp::Min), x, y) = value.kind() else {
+            return None;
+        };
+        let (cell, bound) = if is_constant(y) { (x, y) } else { (y, x) };
+        let of = Scalar::constant(bound).filter(|_| self.is_cell(cell, target, at))?;
+        Some(End { op: *op, of })
+    }
+
+    /// Whether the cell that an added instance looks at is at or beyond an end: it was written before, by stores that
+    /// never leave a memory on the other side. These store constants there, or the larger (or smaller) of anything
+    /// and what the cell held since it was written first.
+    fn is_beyond(&self, a: &Added, target: &Access, end: &End) -> bool {
+        let Some((flow, look)) = self.access(a, target, None) else { return false };
+        let writers = self.scop.stmts.iter().enumerate().filter(|(_, s)| {
+            s.accesses.iter().any(|t| t.is_write && t.buffer.data == target.buffer.data)
+        });
+        let mut updates = Vec::new();
+        for (k, stmt) in writers {
+            let Act::Store(value) = &stmt.act else { return false };
+            if end.is_met_by(value) {
+                continue;
+            }
+            let Some(own) = end.update(value, stmt) else { return false };
+            updates.push((k, own));
+        }
+        let is_written = |flow: &MemoryFlow, reader| {
+            flow.flow.sources(reader).all(|e| e.certain)
+                && flow.flow.uninitialised.iter().all(|u| u.reader != reader)
+        };
+        if !is_written(&flow, look) {
+            return false;
+        }
+        let runs = Run::all(self.scop, &target.buffer).collect();
+        let Ok(all) = MemoryFlow::between(self.scop, runs) else { return false };
+        updates.into_iter().all(|(k, own)| {
+            let Some(statement) = all.runs.iter().position(|r| r.who == Who::Stmt(k)) else {
+                return false;
+            };
+            let access = all.runs[statement].accesses.iter().position(|x| *x == Some(own));
+            access.is_some_and(|access| is_written(&all, AccessId { statement, access }))
+        })
     }
 
     /// Whether a value is what the cell holds.
@@ -233,4 +286,43 @@ struct Constant {
     points: Set,
     /// Whether it is known at all added points.
     everywhere: bool,
+}
+
+/// A constant that is the least value (or with `Min` the greatest) that a cell may hold.
+struct End {
+    op: BinOp,
+    of: Scalar,
+}
+
+impl End {
+    /// Whether a constant is at the end or beyond.
+    fn is_met_by(&self, value: &Expr) -> bool {
+        let Some(value) = Scalar::constant(value).filter(|v| v.dtype() == self.of.dtype()) else {
+            return false;
+        };
+        let (value, of) = (value.as_f64(), self.of.as_f64());
+        // Integers that are no `float64` are not compared as such.
+        let is_exact = |v: f64| self.of.dtype().is_float() || v.abs() < 9e15;
+        is_exact(value)
+            && is_exact(of)
+            && if self.op == BinOp::Max { value >= of } else { value <= of }
+    }
+
+    /// The number of the access by which a store reads its own cell, where it keeps the larger (or smaller) of that and
+    /// something else.
+    fn update(&self, value: &Expr, stmt: &ScopStmt) -> Option<usize> {
+        let target = stmt.target()?;
+        let ExprKind::Binary(op, x, y) = value.kind() else { return None };
+        let reads_own = |e: &Expr| match e.kind() {
+            ExprKind::Load(buffer, at) => {
+                let own = target.indices.iter().rev().zip(at.iter().rev());
+                *buffer == target.buffer && own.into_iter().all(|(x, y)| same_expr(x, y))
+            }
+            _ => false,
+        };
+        if *op != self.op || !(reads_own(x) || reads_own(y)) {
+            return None;
+        }
+        stmt.accesses.iter().position(|t| !t.is_write && stmt.updates(t))
+    }
 }

@@ -7,24 +7,25 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tilewright_analysis::Stage;
 use tilewright_ir::index::{Interval, Linear, Ranges, divided, simplify, simplify_indices};
 use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
 use tilewright_ir::{BinOp, Buffer, Dim, Expr, ExprKind, Fold, IterKind, Var, Visit};
 
+use crate::stage::Stage;
+
 /// Axes of a stage: their variables, extents and kinds.
-pub(crate) type Axes = Vec<(Var, Dim, IterKind)>;
+pub(super) type Axes = Vec<(Var, Dim, IterKind)>;
 
 /// Most times that axes are split, since digits may have digits.
 const ROUNDS: usize = 4;
 
 /// Buffers with one axis in the place of those with several.
 #[derive(Default)]
-pub(crate) struct Flat(HashMap<Buffer, Buffer>);
+pub(super) struct Flat(HashMap<Buffer, Buffer>);
 
 impl Flat {
     /// The buffer of one axis that stands for another one, where that has several of constant extents.
-    pub(crate) fn of(&mut self, buffer: &Buffer) -> Option<Buffer> {
+    pub(super) fn of(&mut self, buffer: &Buffer) -> Option<Buffer> {
         if let Some(flat) = self.0.get(buffer) {
             return Some(flat.clone());
         }
@@ -62,7 +63,7 @@ impl Fold for Flat {
 }
 
 /// A stage in terms of offsets: axes, where it stores, and what.
-pub(crate) fn normal(stage: &Stage, value: &Expr, flat: &mut Flat) -> (Axes, Vec<Expr>, Expr) {
+pub(super) fn normal(stage: &Stage, value: &Expr, flat: &mut Flat) -> (Axes, Vec<Expr>, Expr) {
     let axes = stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
     let at = flat.indices(&stage.buffer, &stage.indices);
     let at = at.map_or_else(|| stage.indices.clone(), |(_, at)| at);

@@ -1,42 +1,40 @@
 //! Whether two tensor functions are equal in the reals: sums and products in any order, divisions by constants as
 //! products, constants of floats up to their rounding.
 //!
-//! Stages are compared one by one, by the offsets of what they access ([`offsets`]). What a stage stores is a polynomial over *atoms*: elements of buffers, and
-//! functions of polynomials. Atoms of both functions have one numbering, and two are one where their parts are
+//! Stages are compared one by one, by the offsets of what they access ([`mod@offsets`]). What a stage stores is a
+//! polynomial over *atoms* ([`polynomial`]): elements of buffers, and functions of polynomials. Atoms of both functions have one numbering, and two are one where their parts are
 //! equal. A constant factor of all that a sum adds up goes out of the sum, to where the sum is read.
 //!
 //! Coefficients are compared as floats are: two that differ by at most [`ROUNDING`] of the larger one count as
 //! one number that was rounded differently, and the largest such difference is said. Everything else must be
 //! the same; a no says nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use tilewright_analysis::Stage;
-use tilewright_analysis::stage::open_stages;
 use tilewright_ir::index::{Ranges, simplify, simplify_indices};
-use tilewright_ir::visit::{Subst, fold_expr_children};
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     BinOp, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, Intrin, IterKind, Tensor,
     TensorFunc, Var, dim,
 };
 
-use crate::offsets::{self, Flat};
+use crate::stage::Stage;
 
-/// By how much of the larger one two constants may differ that count as one.
-pub(crate) const ROUNDING: f64 = 1.5e-6;
+mod inline;
+mod offsets;
+mod polynomial;
 
-/// Most nodes of an expression that is put where it is read.
-const SIZE: u32 = 400;
-
-/// Most terms of a polynomial.
-const TERMS: usize = 64;
+pub use inline::inlined;
+use offsets::Flat;
+pub use polynomial::ROUNDING;
+use polynomial::{Monomial, Poly, constant, differences, number, plus, times};
 
 /// The largest power that is multiplied out.
 const POWER: f64 = 4.0;
 
 /// The largest difference of two tensors of floats of one shape, as a part of the largest value; `None` where they are
 /// no roundings of the same numbers.
-pub(crate) fn rounding_of(a: &Tensor, b: &Tensor) -> Option<f64> {
+pub fn rounding_of(a: &Tensor, b: &Tensor) -> Option<f64> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() || !a.dtype().is_float() {
         return None;
     }
@@ -58,7 +56,7 @@ pub(crate) fn rounding_of(a: &Tensor, b: &Tensor) -> Option<f64> {
 
 /// The largest difference of two coefficients where the functions are equal in the reals; `None` where that is not
 /// seen.
-pub(crate) fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
+pub fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
     let mut reals = Reals::default();
     let mut sides = Vec::new();
     for (side, func) in [a, b].into_iter().enumerate() {
@@ -78,12 +76,6 @@ pub(crate) fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
     Some(worst)
 }
 
-/// Atoms with their powers, by number.
-type Monomial = Vec<(usize, i32)>;
-
-/// A sum of monomials with coefficients.
-type Poly = BTreeMap<Monomial, f64>;
-
 /// What is not taken apart.
 #[derive(Clone, Debug, PartialEq)]
 enum Atom {
@@ -93,25 +85,6 @@ enum Atom {
     Element(usize, Vec<String>),
     /// A function of polynomials.
     Of(String, Vec<Poly>),
-}
-
-/// What is stored into buffers that are read elsewhere, by the variables of their indices.
-#[derive(Default)]
-struct Inline(HashMap<Buffer, (Vec<Var>, Expr)>);
-
-impl Fold for Inline {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let e = fold_expr_children(self, e);
-        match e.kind() {
-            ExprKind::Load(buffer, at) => match self.0.get(buffer) {
-                Some((vars, value)) => {
-                    Subst::vars(vars.iter().cloned().zip(at.iter().cloned())).expr(value)
-                }
-                None => e,
-            },
-            _ => e,
-        }
-    }
 }
 
 /// A stage without names: what it stores, but for a factor.
@@ -148,24 +121,12 @@ impl Reals {
             self.know(side, buffer, (number, 1.0));
         }
         let mut normal: Vec<Normal> = Vec::new();
-        let mut inline = Inline::default();
-        for stage in open_stages(func)? {
+        for stage in inlined(func)? {
             // Factors are those of all elements.
             if self.buffers[side].contains_key(&stage.buffer) {
                 return None;
             }
-            let value = inline.expr(&stage.value);
-            let vars: Option<Vec<Var>> =
-                stage.indices.iter().map(|e| e.as_var().cloned()).collect();
-            if let (None, Some(vars)) = (&stage.init, vars)
-                && stage.buffer != **result
-                && stage.covers_buffer().is_some()
-                && value.size() <= SIZE
-            {
-                inline.0.insert(stage.buffer.clone(), (vars, value));
-                continue;
-            }
-            let next = self.stage(side, &stage.with_value(value))?;
+            let next = self.stage(side, &stage)?;
             // What is only a multiple of what is there is that, with a factor.
             let before = match (&next.sum, next.value.iter().next()) {
                 (None, Some((m, c))) if next.value.len() == 1 => {
@@ -342,10 +303,15 @@ impl Reals {
                 times(&a, &inverse)
             }
             BinOp::Min | BinOp::Max => {
-                let mut parts = vec![a, b];
+                // A positive factor of both goes out.
+                let factor = [&a, &b].into_iter().find_map(|p| p.values().next()).map(|c| c.abs());
+                let factor = factor.unwrap_or(1.0);
+                let inside = constant(1.0 / factor);
+                let mut parts = vec![times(&a, &inside)?, times(&b, &inside)?];
                 // Which one comes first does not matter.
                 parts.sort_by(|p, q| p.keys().cmp(q.keys()));
-                Some(self.of_atom(Atom::Of(format!("{op:?}"), parts)))
+                let largest = self.of_atom(Atom::Of(format!("{op:?}"), parts));
+                times(&largest, &constant(factor))
             }
             _ => None,
         }
@@ -408,155 +374,4 @@ impl Reals {
 fn long<'e>(buffer: &'e Buffer, at: &'e [Expr]) -> impl Iterator<Item = &'e Expr> {
     let all = at.iter().zip(&buffer.shape);
     all.filter(|(_, extent)| extent.as_int() != Some(1)).map(|(index, _)| index)
-}
-
-fn constant(c: f64) -> Poly {
-    if c == 0.0 { Poly::new() } else { Poly::from([(Vec::new(), c)]) }
-}
-
-/// The number that a polynomial is.
-fn number(p: &Poly) -> Option<f64> {
-    match p.iter().next() {
-        None => Some(0.0),
-        Some((m, c)) => (p.len() == 1 && m.is_empty()).then_some(*c),
-    }
-}
-
-/// `a + b * factor`; what cancels but for rounding goes.
-fn plus(mut a: Poly, b: &Poly, factor: f64) -> Poly {
-    for (m, c) in b {
-        let c = c * factor;
-        let sum = a.get(m).copied().unwrap_or(0.0) + c;
-        if sum.abs() <= 1e-12 * c.abs() {
-            a.remove(m);
-        } else {
-            a.insert(m.clone(), sum);
-        }
-    }
-    a
-}
-
-/// The product; `None` where it has too many terms.
-fn times(a: &Poly, b: &Poly) -> Option<Poly> {
-    if a.len() * b.len() > TERMS {
-        return None;
-    }
-    let mut all = Poly::new();
-    for (m, c) in a {
-        for (n, d) in b {
-            let mut powers: BTreeMap<usize, i32> = m.iter().copied().collect();
-            for (atom, power) in n {
-                *powers.entry(*atom).or_default() += power;
-            }
-            let powers: Monomial = powers.into_iter().filter(|(_, power)| *power != 0).collect();
-            all = plus(all, &Poly::from([(powers, c * d)]), 1.0);
-        }
-    }
-    Some(all)
-}
-
-/// The largest difference of coefficients, as a part of the larger one; `None` where the polynomials are not
-/// equal but for rounding.
-fn differences(p: &Poly, q: &Poly) -> Option<f64> {
-    if p.len() != q.len() {
-        return None;
-    }
-    let mut worst: f64 = 0.0;
-    for ((m, c), (n, d)) in p.iter().zip(q) {
-        if m != n {
-            return None;
-        }
-        if c != d {
-            let part = (c - d).abs() / c.abs().max(d.abs());
-            if part.is_nan() || part > ROUNDING {
-                return None;
-            }
-            worst = worst.max(part);
-        }
-    }
-    Some(worst)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Sizes, parse};
-    use std::sync::Arc;
-
-    /// A function of `x` and `y`, `[7, 5]`, that stores a value.
-    fn elementwise(value: &str) -> Arc<TensorFunc> {
-        func(&format!(
-            "    for i, j in T.grid(7, 5):
-        with T.block(\"z\"):
-            vi, vj = T.axis.remap(\"SS\", [i, j])
-            z[vi, vj] = {}",
-            value.replace("X", "x[vi, vj]").replace("Y", "y[vi, vj]")
-        ))
-    }
-
-    fn func(body: &str) -> Arc<TensorFunc> {
-        let shape = "T.Buffer((7, 5), \"float32\")";
-        let text = format!("@T.prim_func\ndef f(x: {shape}, y: {shape}, z: {shape}):\n{body}\n");
-        let module = parse(&text, &Sizes::new()).unwrap_or_else(|e| panic!("{}", e.render()));
-        module.tensor("f").expect("the function").clone()
-    }
-
-    fn rounding(a: &str, b: &str) -> Option<f64> {
-        equal_in_reals(&elementwise(a), &elementwise(b))
-    }
-
-    #[test]
-    fn sums_and_products_have_no_order_and_constants_are_rounded() {
-        let halves = "X * T.float32(0.5) * (T.erf(X / T.float32(1.4142135)) + T.float32(1.0))";
-        let gelu = "T.float32(0.5) * (X + X * T.erf(X * T.float32(0.70710677)))";
-        assert!(rounding(halves, gelu).is_some_and(|r| r > 0.0 && r < 1e-6));
-        assert_eq!(rounding("X / T.sqrt(Y)", "T.rsqrt(Y) * X"), Some(0.0));
-        assert_eq!(
-            rounding("X * T.sigmoid(Y)", "X / (T.exp(T.float32(0.0) - Y) + T.float32(1.0))"),
-            Some(0.0)
-        );
-        assert_eq!(rounding("(X - Y) * (X + Y)", "X * X - Y * Y"), Some(0.0));
-        assert_eq!(rounding("T.max(X, Y)", "T.max(Y, X)"), Some(0.0));
-    }
-
-    #[test]
-    fn what_differs_in_the_reals_is_not_equal() {
-        for (a, b) in [
-            ("X - Y", "Y - X"),
-            ("X / Y", "Y / X"),
-            ("T.sqrt(X + T.float32(1e-05))", "T.sqrt(X + T.float32(1e-06))"),
-            ("X * T.float32(0.5)", "X * T.float32(0.50001)"),
-            ("T.erf(X)", "T.tanh(X)"),
-            ("T.max(X, T.float32(0.0))", "X"),
-            ("T.max(X, Y)", "T.min(X, Y)"),
-            ("X", "Y"),
-        ] {
-            assert_eq!(rounding(a, b), None, "{a} and {b}");
-        }
-    }
-
-    /// `z = scale of the sum of x * y`, with factors before and behind.
-    fn product(inside: &str, behind: &str) -> Arc<TensorFunc> {
-        func(&format!(
-            "    s = T.alloc_buffer((7, 1), \"float32\")
-    for i, o, k in T.grid(7, 1, 5):
-        with T.block(\"s\"):
-            vi, vo, vk = T.axis.remap(\"SSR\", [i, o, k])
-            with T.init():
-                s[vi, vo] = T.float32(0.0)
-            s[vi, vo] = s[vi, vo] + x[vi, vk] * y[vi, vk]{inside}
-    for i, j in T.grid(7, 5):
-        with T.block(\"z\"):
-            vi, vj = T.axis.remap(\"SS\", [i, j])
-            z[vi, vj] = s[vi, 0] * x[vi, vj]{behind}"
-        ))
-    }
-
-    #[test]
-    fn factors_leave_sums() {
-        let [before, behind] = [product(" * T.float32(3.0)", ""), product("", " * T.float32(3.0)")];
-        assert_eq!(equal_in_reals(&before, &behind), Some(0.0));
-        let other = product(" * T.float32(2.0)", "");
-        assert_eq!(equal_in_reals(&before, &other), None);
-    }
 }

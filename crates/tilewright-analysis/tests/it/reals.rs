@@ -1,0 +1,99 @@
+//! Whether functions are equal in the reals.
+
+use tilewright_analysis::reals::equal_in_reals;
+use tilewright_ir::{Source, TensorFunc};
+use tilewright_tvmscript::parse_module;
+
+/// A function of `x` and `y`, `[7, 5]`, that stores a value.
+fn elementwise(value: &str) -> TensorFunc {
+    func(&format!(
+        "    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = {}",
+        value.replace("X", "x[vi, vj]").replace("Y", "y[vi, vj]")
+    ))
+}
+
+fn func(body: &str) -> TensorFunc {
+    let shape = "T.Buffer((7, 5), \"float32\")";
+    let text = format!("@T.prim_func\ndef f(x: {shape}, y: {shape}, z: {shape}):\n{body}\n");
+    let module =
+        parse_module(&Source::new("f.py", text)).unwrap_or_else(|e| panic!("{}", e.render()));
+    module.tensor("f").expect("the function").as_ref().clone()
+}
+
+fn rounding(a: &str, b: &str) -> Option<f64> {
+    equal_in_reals(&elementwise(a), &elementwise(b))
+}
+
+#[test]
+fn sums_and_products_have_no_order_and_constants_are_rounded() {
+    let halves = "X * T.float32(0.5) * (T.erf(X / T.float32(1.4142135)) + T.float32(1.0))";
+    let gelu = "T.float32(0.5) * (X + X * T.erf(X * T.float32(0.70710677)))";
+    assert!(rounding(halves, gelu).is_some_and(|r| r > 0.0 && r < 1e-6));
+    assert_eq!(rounding("X / T.sqrt(Y)", "T.rsqrt(Y) * X"), Some(0.0));
+    assert_eq!(
+        rounding("X * T.sigmoid(Y)", "X / (T.exp(T.float32(0.0) - Y) + T.float32(1.0))"),
+        Some(0.0)
+    );
+    assert_eq!(rounding("(X - Y) * (X + Y)", "X * X - Y * Y"), Some(0.0));
+    assert_eq!(rounding("T.max(X, Y)", "T.max(Y, X)"), Some(0.0));
+    let [inside, outside] =
+        ["T.max(X * T.float32(4.0), T.float32(0.0))", "T.float32(4.0) * T.max(X, T.float32(0.0))"];
+    assert_eq!(rounding(inside, outside), Some(0.0));
+}
+
+#[test]
+fn what_differs_in_the_reals_is_not_equal() {
+    for (a, b) in [
+        ("X - Y", "Y - X"),
+        ("X / Y", "Y / X"),
+        ("T.sqrt(X + T.float32(1e-05))", "T.sqrt(X + T.float32(1e-06))"),
+        ("X * T.float32(0.5)", "X * T.float32(0.50001)"),
+        ("T.erf(X)", "T.tanh(X)"),
+        ("T.max(X, T.float32(0.0))", "X"),
+        ("T.max(X, Y)", "T.min(X, Y)"),
+        (
+            "T.max(T.float32(-4.0) * X, T.float32(0.0))",
+            "T.float32(-4.0) * T.max(X, T.float32(0.0))",
+        ),
+        ("X", "Y"),
+    ] {
+        assert_eq!(rounding(a, b), None, "{a} and {b}");
+    }
+}
+
+/// `z = scale of the sum of x * y` over so many elements of each row, with factors before and behind.
+fn product(count: usize, inside: &str, behind: &str) -> TensorFunc {
+    func(&format!(
+        "    s = T.alloc_buffer((7, 1), \"float32\")
+    for i, o, k in T.grid(7, 1, {count}):
+        with T.block(\"s\"):
+            vi, vo, vk = T.axis.remap(\"SSR\", [i, o, k])
+            with T.init():
+                s[vi, vo] = T.float32(0.0)
+            s[vi, vo] = s[vi, vo] + x[vi, vk] * y[vi, vk]{inside}
+    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = s[vi, 0] * x[vi, vj]{behind}"
+    ))
+}
+
+#[test]
+fn factors_leave_sums() {
+    let three = " * T.float32(3.0)";
+    let [before, behind] = [product(5, three, ""), product(5, "", three)];
+    assert_eq!(equal_in_reals(&before, &behind), Some(0.0));
+    let other = product(5, " * T.float32(2.0)", "");
+    assert_eq!(equal_in_reals(&before, &other), None);
+}
+
+#[test]
+fn a_sum_of_one_product_is_that_product() {
+    let sum = product(1, "", "");
+    let direct = elementwise("x[vi, 0] * y[vi, 0] * X");
+    assert_eq!(equal_in_reals(&sum, &direct), Some(0.0));
+    assert_eq!(equal_in_reals(&product(2, "", ""), &direct), None);
+}
