@@ -404,6 +404,14 @@ fn plainly_feeds(w: &Cells, r: &Cells) -> bool {
     if !matched {
         return false;
     }
+    // A loop of the write that no index names may have the name of another loop around the read.
+    let is_left = |e: &Expr| {
+        w.vars.iter().any(|(v, _)| e.mentions(v) && found.iter().all(|(own, _)| own != v))
+    };
+    let bounds = w.vars.iter().flat_map(|(_, range)| [&range.min, &range.extent]);
+    if bounds.chain(&w.guards).any(is_left) {
+        return false;
+    }
     let mut given = Subst::vars(found.iter().cloned());
     let ranges = w.vars.iter().all(|(v, range)| {
         let (min, extent) = (given.expr(&range.min), given.expr(&range.extent));
