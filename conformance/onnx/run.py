@@ -180,8 +180,10 @@ def models_command(args):
     program = environment.binary(args.binary)
     rows = []
     for case, number in numbered(models.cases(args.only)):
-        say(f"{case.name} {case.about()}")
         rows.append(check_model(program, case, number, args))
+        row = rows[-1]
+        said = f"ratio {ratio(row)}" if row["status"] == "pass" else row["reason"]
+        say(f"{case.name} {case.about()}: {row['status']}: {said}")
     passed = sum(row["status"] == "pass" for row in rows)
     names = {row["model"] for row in rows}
     whole = sum(all(r["status"] == "pass" for r in rows if r["model"] == n) for n in names)

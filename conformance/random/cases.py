@@ -28,8 +28,10 @@ TOLERANCE = 1e-4
 class Context:
     """One case while it is checked."""
 
-    def __init__(self, program, timeout, kind, seed):
+    def __init__(self, program, timeout, kind, seed, target=None):
         self.program, self.timeout, self.kind, self.seed = program, timeout, kind, seed
+        # Where programs run: a choice among targets must not change which programs there are.
+        self.where = ["--target", target] if target else []
         self.rng = random.Random(f"{kind} {seed}")
         self.counts = collections.Counter()
         self.steps = collections.Counter()
@@ -349,7 +351,7 @@ def check_native_graph(c):
     arrays = dict(zip([p.arg for p in node.args.args], sets[0]))
     numpy.savez(inputs, **arrays)
     arguments = ["run", "{module}", "--inputs", "{inputs}", "--output", "{output}", "--no-cache"]
-    arguments += c.rng.choice([[], ["--no-fuse"], ["--threads", "1"], ["--layout", "nhwc"]])
+    arguments += c.rng.choice([[], ["--no-fuse"], ["--threads", "1"], ["--layout", "nhwc"]]) + c.where
     files = {"module": c.file("module.py", text), "inputs": inputs, "output": output}
     answer = c.tool(*filled(arguments, files))
     recipe = {"arguments": arguments, "seed": seed, "arrays": arrays}
@@ -392,7 +394,7 @@ def check_programs(c):
     options += c.rng.choice([[], [], ["--no-schedule"], ["--opt-level", "0"], ["--threads", "2"]])
     if "--threads" in options[3:]:
         del options[1:3]
-    arguments = ["run", "{module}", "--inputs", "{inputs}", "--output", "{output}", *options]
+    arguments = ["run", "{module}", "--inputs", "{inputs}", "--output", "{output}", *options, *c.where]
     command = filled(arguments, {"module": path, "inputs": inputs, "output": output})
     numpy.savez(inputs, **arrays)
     answer = c.tool(*command)

@@ -45,9 +45,9 @@ def rarely(steps):
     return found
 
 
-def work(kind, seed, program, timeout):
+def work(kind, seed, program, timeout, target):
     """One case; returns its counts and what it found."""
-    context = cases.Context(program, timeout, kind, seed)
+    context = cases.Context(program, timeout, kind, seed, target)
     try:
         with tempfile.TemporaryDirectory(prefix="tilewright-random-") as folder:
             context.folder = Path(folder)
@@ -66,6 +66,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the first case; others follow")
     parser.add_argument("--kind", default="all", choices=[*KINDS, "all"])
     parser.add_argument("--tilewright", help="the program (default: a release build)")
+    parser.add_argument("--target", help="where `programs` run: `opencl` (default: the CPU)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one run")
     parser.add_argument("--output", default=str(HERE / ".work"), help="folder for reproductions")
@@ -101,7 +102,8 @@ def check(kind, program, arguments):
     found, own = collections.defaultdict(list), []
     seeds = range(arguments.seed, arguments.seed + arguments.count)
     with ProcessPoolExecutor(max_workers=arguments.jobs) as pool:
-        futures = [pool.submit(work, kind, s, program, arguments.timeout) for s in seeds]
+        given = (program, arguments.timeout, arguments.target)
+        futures = [pool.submit(work, kind, s, *given) for s in seeds]
         for future in as_completed(futures):
             result = future.result()
             counts.update(result["counts"])

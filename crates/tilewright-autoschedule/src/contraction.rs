@@ -311,6 +311,28 @@ impl Contraction {
         self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var))
     }
 
+    /// The axes of known extents along which the result moves with one operand alone.
+    pub fn alone(&self, operand: usize) -> Vec<usize> {
+        let moves = |o: usize, k: usize| self.operands[o].steps[k] != 0;
+        self.axes_where(IterKind::Spatial, |k| {
+            let axis = &self.axes[k];
+            axis.extent > 1 && !axis.is_open() && moves(operand, k) && !moves(1 - operand, k)
+        })
+    }
+
+    /// The axis of one operand alone along which results are nearest to one another, and that operand.
+    pub fn columns(&self) -> Option<(usize, usize)> {
+        let all = [0, 1].into_iter().flat_map(|o| self.alone(o).into_iter().map(move |k| (o, k)));
+        all.min_by_key(|(_, k)| {
+            (self.out[*k].map_or(i64::MAX, i64::abs), std::cmp::Reverse(self.axes[*k].extent))
+        })
+    }
+
+    /// The longest axis of the other operand alone.
+    pub fn rows(&self, columns_of: usize) -> Option<usize> {
+        self.alone(1 - columns_of).into_iter().max_by_key(|k| self.axes[*k].extent)
+    }
+
     /// How many iteration variables its block has.
     pub fn rank(&self) -> usize {
         self.axes.iter().map(|a| a.iters.len()).sum()

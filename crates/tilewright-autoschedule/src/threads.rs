@@ -14,18 +14,13 @@
 //!         sums[4][4] = 0
 //!         for the reduction axes: sums[u][v] += a(u) * b(v)
 //!         out[u][v] = sums[u][v]
-//! for groups of rows, of columns:              # the same where operands are boxes
-//!     for threads: sums[4][4] = 0
-//!     for parts of the reduction:
-//!         for threads: A_shared[64][16] = a(..); for threads: B_shared[16][64] = b(..)
-//!         for threads: for 16 steps: sums[u][v] += A_shared[u][k] * B_shared[k][v]
-//!     for threads: out[u][v] = sums[u][v]
 //! ```
 //!
-//! Threads wait for one another between these loops over threads (`lower::join_phases` makes one nest of them).
+//! Contractions whose groups share their operands are in `shared_tile`, reductions by groups in `rows`, copies across in
+//! `transpose`: threads wait for one another between loops over threads (`lower::join_phases` makes one nest of
+//! them). Tiles of copies lie such that the lanes of a warp meet in no bank ([`shared`](crate::shared)).
 //!
-//! Reductions by groups are in `rows`, copies across in `transpose`. Tiles of these lie such that the lanes of a warp
-//! meet in no bank ([`shared`](crate::shared)).
+//! What alone reads the result of a reduction, cell by cell, is computed by the thread that has it (`follow`).
 //!
 //! Rows and columns of a contraction that are no multiples of a tile are computed beyond their end: what is
 //! read there counts as zero (`pad_einsum`), and is not stored. Threads beyond the last tile do nothing.
@@ -35,15 +30,16 @@
 //! sums read two. Larger tiles leave too few threads to hide how long loads take: a group of eight warps is
 //! enough for that. A tile is smaller where there are not [`WARPS`] warps of tiles.
 
+mod follow;
 mod grid;
 mod rows;
+mod shared_tile;
 mod transpose;
 
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::visit::accessed;
-use tilewright_ir::{Dim, Error, IterKind, Remarks, Result, TensorFunc};
+use tilewright_ir::{Dim, Error, ExprKind, IterKind, Remarks, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
@@ -51,22 +47,19 @@ use tilewright_transform::warp::WarpMemory;
 
 use crate::canonical::Stages;
 use crate::contraction::Contraction;
-use crate::parts::{blocks, split};
+use crate::padding::{iters, padding};
+use crate::parts::split;
 use crate::share::fused;
 use crate::shared;
 
-use self::grid::{GROUP, Grid, MOST_GROUPS, in_three};
+use self::follow::{Follow, Padded};
+use self::grid::{GROUP, Grid, MOST_GROUPS};
 use self::rows::Rows;
+use self::shared_tile::SharedTile;
 use self::transpose::Across;
 
 /// Sums along each side of a tile.
 const TILE: i64 = 4;
-
-/// Threads along each side of a group that shares its operands.
-const SIDE: i64 = 16;
-
-/// Steps of a reduction whose operands a group reads at once.
-const STEPS: i64 = 16;
 
 /// Cells that make one loop for the threads of groups, if rows have fewer.
 const ALONG: usize = 128;
@@ -80,17 +73,22 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroup
         return Vec::new();
     };
     let (mut remarks, mut is_across) = (Vec::new(), false);
-    for (_, stage) in all.each(false).chain(all.each(true)) {
-        if stage.dims().any(|d| d.1 == 0) {
+    // Stages that are computed where another one is.
+    let mut gone: Vec<usize> = Vec::new();
+    for (k, stage) in all.each(true).chain(all.each(false)) {
+        if gone.contains(&k) || stage.dims().any(|d| d.1 == 0) {
             continue;
         }
-        let threads = Threads { stage, groups };
+        let epilogue = all.epilogue(k).filter(|_| stage.is_reduction()).map(|e| (k + 1, e));
+        let follow = Follow { stage, epilogue, pads: pads_of(&all, k) };
+        let threads = Threads { stage, follow, groups };
         for way in threads.ways() {
             // What a refusal leaves half done is thrown away.
             let mut trial = sch.clone();
             match threads.nest(&mut trial, func, &way) {
-                Ok(()) => {
+                Ok(with) => {
                     *sch = trial;
+                    gone.extend(with);
                     is_across |= matches!(way, Way::Across(_));
                     break;
                 }
@@ -112,9 +110,22 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroup
 /// Bytes of a word of a bank.
 const WORD_BYTES: i64 = 4;
 
+/// What pads that a reduction alone reads: cells of an image, and a constant around it; with the numbers of the
+/// stages.
+fn pads_of(all: &Stages, reader: usize) -> Vec<(usize, &Stage)> {
+    let pairs = all.pairs().into_iter().filter(|pair| pair.1 == reader);
+    let stages = pairs.filter_map(|(k, _)| Some((k, all.get(k)?)));
+    let is_pad = |stage: &Stage| {
+        let parts = padding(&iters(stage), &stage.value);
+        parts.is_some_and(|(_, value, _)| matches!(value.kind(), ExprKind::Load(..)))
+    };
+    stages.filter(|(_, stage)| is_pad(stage)).collect()
+}
+
 /// A stage on such a machine.
 struct Threads<'a> {
     stage: &'a Stage,
+    follow: Follow<'a>,
     groups: &'a ThreadGroups,
 }
 
@@ -123,13 +134,13 @@ struct Threads<'a> {
 struct Tile {
     rows: (usize, i64),
     columns: (usize, i64),
-    /// The position of the axis of the reduction along which a group shares parts of the operands.
-    shared: Option<usize>,
 }
 
 /// How threads compute a stage.
 #[derive(Clone, Debug)]
 enum Way {
+    /// A contraction whose groups share its operands.
+    Shared(SharedTile),
     /// A contraction in tiles of registers.
     Tile(Tile),
     /// A reduction by the threads of a group.
@@ -147,8 +158,8 @@ impl Threads<'_> {
         let tiled = contraction.and_then(|c| self.tile_of(&c).map(|tile| (c, tile)));
         let mut ways = Vec::new();
         if let Some((c, tile)) = tiled {
-            let shared = shared_axis(&c).map(|axis| Tile { shared: Some(axis), ..tile });
-            ways.extend(shared.into_iter().chain([tile]).map(Way::Tile));
+            ways.extend(SharedTile::recognise(&c, self.groups).map(Way::Shared));
+            ways.push(Way::Tile(tile));
         } else {
             ways.extend(Rows::recognise(self.stage, self.groups).map(Way::Rows));
             ways.extend(Across::recognise(self.stage, self.groups).map(Way::Across));
@@ -160,17 +171,8 @@ impl Threads<'_> {
     /// The tile of a contraction: columns along which results are neighbours, and the longest axis along which the
     /// other operand moves as rows.
     fn tile_of(&self, c: &Contraction) -> Option<Tile> {
-        let moves = |o: usize, k: usize| c.operands[o].steps[k] != 0;
-        let alone = |o: usize| {
-            c.axes_where(IterKind::Spatial, |k| {
-                c.axes[k].extent > 1 && !c.axes[k].is_open() && moves(o, k) && !moves(1 - o, k)
-            })
-        };
-        let columns = [0, 1].into_iter().flat_map(|o| alone(o).into_iter().map(move |k| (o, k)));
-        let (operand, columns) = columns.min_by_key(|(_, k)| {
-            (c.out[*k].map_or(i64::MAX, i64::abs), std::cmp::Reverse(c.axes[*k].extent))
-        })?;
-        let rows = alone(1 - operand).into_iter().max_by_key(|k| c.axes[*k].extent)?;
+        let (operand, columns) = c.columns()?;
+        let rows = c.rows(operand)?;
         let spatial = c.axes_where(IterKind::Spatial, |_| true);
         let mut size = [TILE, TILE];
         // Rows first: columns are what the loads of a warp share segments along.
@@ -182,30 +184,37 @@ impl Threads<'_> {
             let fits = most.min(c.axes[axis].extent as u64 as i64);
             (c.axes[axis].iters[0].0, 1 << fits.ilog2())
         };
-        Some(Tile { rows: part(rows, size[0]), columns: part(columns, size[1]), shared: None })
+        Some(Tile { rows: part(rows, size[0]), columns: part(columns, size[1]) })
     }
 
-    /// The loops of the stage.
-    fn nest(&self, sch: &mut Schedule, func: &Arc<str>, way: &Way) -> Result<()> {
+    /// The loops of the stage. Returns the numbers of the stages whose work is done where it is.
+    fn nest(&self, sch: &mut Schedule, func: &Arc<str>, way: &Way) -> Result<Vec<usize>> {
         let block = sch.get_block(self.stage.name(), func)?;
+        let with = self.follow.epilogue.iter().map(|e| e.0);
         match way {
-            Way::Tile(tile) => match tile.shared {
-                Some(along) => self.shared(sch, &block, tile, along),
-                None => self.tiled(sch, &block, tile),
-            },
-            Way::Rows(rows) => rows.nest(sch, &block, self.stage),
-            Way::Across(across) => across.nest(sch, &block),
+            Way::Shared(tile) => {
+                let pads = tile.nest(sch, &block, &self.follow)?;
+                Ok(with.chain(pads).collect())
+            }
+            Way::Tile(tile) => {
+                self.tiled(sch, &block, tile)?;
+                Ok(with.collect())
+            }
+            Way::Rows(rows) => rows.nest(sch, &block, self.stage).map(|()| Vec::new()),
+            Way::Across(across) => across.nest(sch, &block).map(|()| Vec::new()),
             Way::Cells if self.stage.is_reduction() => {
-                let finish = sch.cache_write(&block, 0usize, "local", &[])?;
+                let pads = self.follow.inline_pads(sch, &block);
+                let finish = self.follow.finish(sch, &block, None)?;
                 let steps = sch.get_loops(&block)?.split_off(self.spatial().len());
                 let thread = self.over_cells(sch, &block)?;
                 sch.reverse_compute_at(&finish, &thread.inner, false, Position::default())?;
                 if let Some(first) = steps.first() {
                     sch.decompose_reduction(&block, first)?;
                 }
-                thread.bind(sch)
+                thread.bind(sch)?;
+                Ok(with.chain(pads).collect())
             }
-            Way::Cells => self.over_cells(sch, &block)?.bind(sch),
+            Way::Cells => self.over_cells(sch, &block)?.bind(sch).map(|()| Vec::new()),
         }
     }
 
@@ -257,7 +266,7 @@ impl Threads<'_> {
     /// A contraction whose threads compute tiles.
     fn tiled(&self, sch: &mut Schedule, block: &BlockRef, tile: &Tile) -> Result<()> {
         let multiples = [tile.rows, tile.columns];
-        let Padded { finish, copies } = self.padded(sch, block, &multiples)?;
+        let Padded { finish, copies } = self.follow.padded(sch, block, &multiples)?;
         copies.iter().try_for_each(|copy| sch.compute_inline(copy))?;
         let extents = self.spatial();
         let loops = sch.get_loops(block)?;
@@ -295,176 +304,4 @@ impl Threads<'_> {
         inside.iter().try_for_each(|l| sch.unroll(l))?;
         Grid { bound, inner: thread_v }.bind(sch)
     }
-
-    /// A contraction whose threads compute tiles of what their group reads into shared memory, parts of the
-    /// reduction at a time.
-    fn shared(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        tile: &Tile,
-        along: usize,
-    ) -> Result<()> {
-        let [u, v] = [tile.rows, tile.columns];
-        let multiples = [(u.0, SIDE * u.1), (v.0, SIDE * v.1), (along, STEPS)];
-        let Padded { finish, mut copies } = self.padded(sch, block, &multiples)?;
-        for name in self.operands() {
-            if reads(sch.func(&block.func)?, &block.name, &name) {
-                copies.push(sch.cache_read(block, &*name, "shared", &[])?);
-            }
-        }
-        let loops = sch.get_loops(block)?;
-        let [group_u, thread_u, row] = in_three(sch, &loops[u.0], SIDE, u.1)?;
-        let [group_v, thread_v, column] = in_three(sch, &loops[v.0], SIDE, v.1)?;
-        let [part, step] = split(sch, &loops[along], None, STEPS)?;
-        let cells = self.spatial().len();
-        let pick = |from: usize, to: usize, but: &[usize]| -> Vec<LoopRef> {
-            (from..to).filter(|k| !but.contains(k)).map(|k| loops[k].clone()).collect()
-        };
-        let others = pick(0, cells, &[u.0, v.0]);
-        let steps = pick(cells, loops.len(), &[along]);
-        let outer = [&others[..], &[group_u.clone(), group_v.clone()]].concat();
-        let depth = outer.len();
-        let parts = [&steps[..], std::slice::from_ref(&part)].concat();
-        let threads = [thread_u.clone(), thread_v.clone()];
-        sch.reorder(
-            &[&outer, &parts, &threads[..], &[step, row.clone(), column.clone()]].concat(),
-        )?;
-        let mut bound = Vec::new();
-        for copy in &copies {
-            sch.compute_at(copy, &part, false, Position::default())?;
-            sch.set_scope(copy, 0usize, "shared")?;
-            let own = sch.get_loops(copy)?.split_off(depth + parts.len());
-            let cells = fused(sch, &own)?;
-            let [each, y, x] = in_three(sch, &cells, SIDE, SIDE)?;
-            sch.reorder(&[y.clone(), x.clone(), each])?;
-            bound.extend([(y, "threadIdx.y"), (x, "threadIdx.x")]);
-        }
-        sch.reverse_compute_at(&finish, &group_v, false, Position::default())?;
-        let mut own = sch.get_loops(&finish)?.split_off(depth);
-        if self.columns_come_first(tile) {
-            own.reverse();
-        }
-        let [rows, columns] = &own[..] else {
-            return Err(Error::refused(format!("the tiles of `{}` are no boxes", block.name)));
-        };
-        let [y, below] = split(sch, rows, None, u.1)?;
-        let [x, beside] = split(sch, columns, None, v.1)?;
-        sch.reorder(&[y.clone(), x.clone(), below.clone(), beside.clone()])?;
-        bound.extend([(y, "threadIdx.y"), (x, "threadIdx.x")]);
-        let first = parts.first().cloned().unwrap_or(part);
-        let init = sch.decompose_reduction(block, &first)?;
-        let own = sch.get_loops(&init)?.split_off(depth);
-        let [y, x, inner @ ..] = &own[..] else {
-            return Err(Error::internal("sums that are set by no loops"));
-        };
-        bound.extend([(y.clone(), "threadIdx.y"), (x.clone(), "threadIdx.x")]);
-        for l in [row, column, below, beside].iter().chain(inner) {
-            sch.unroll(l)?;
-        }
-        let [thread_u, thread_v] = threads;
-        bound.extend([(thread_u, "threadIdx.y"), (thread_v.clone(), "threadIdx.x")]);
-        bound.extend([(group_u, "blockIdx.y"), (group_v, "blockIdx.x")]);
-        if !others.is_empty() {
-            bound.push((fused_around(sch, &init, &others)?, "blockIdx.z"));
-        }
-        Grid { bound, inner: thread_v }.bind(sch)
-    }
-
-    /// The names of what is multiplied.
-    fn operands(&self) -> Vec<Arc<str>> {
-        self.stage
-            .loads()
-            .into_iter()
-            .map(|(b, _)| b.name.clone())
-            .filter(|n| *n != self.stage.buffer.name)
-            .collect()
-    }
-
-    /// Whether the axis of columns comes before that of rows where the result is stored.
-    fn columns_come_first(&self, tile: &Tile) -> bool {
-        let var = |axis: usize| self.stage.dims().nth(axis).map(|d| d.0.clone());
-        let at = |axis: usize| {
-            let var = var(axis);
-            self.stage.indices.iter().position(|i| i.as_var() == var.as_ref())
-        };
-        at(tile.columns.0) < at(tile.rows.0)
-    }
-
-    /// Makes axes multiples of numbers, with copies of what is read in which the cells beyond the end are zero, and
-    /// puts the sums into registers.
-    fn padded(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        multiples: &[(usize, i64)],
-    ) -> Result<Padded> {
-        let func = &block.func;
-        let mut padding = vec![1; self.stage.dims().count()];
-        let mut is_ragged = false;
-        for (axis, size) in multiples {
-            let extent = self.stage.dims().nth(*axis).and_then(|d| d.1.known());
-            if extent.is_none_or(|n| n as i64 % size != 0) {
-                (padding[*axis], is_ragged) = (*size, true);
-            }
-        }
-        let (mut finish, mut copies) = (None, Vec::new());
-        if is_ragged {
-            let before = blocks(sch, func)?;
-            sch.pad_einsum(block, &padding)?;
-            for b in blocks(sch, func)? {
-                if before.iter().any(|x| x.name == b.name) {
-                    continue;
-                }
-                let made = sch.get_block(&b.name, func)?;
-                if accessed(&b.body).1.contains(&self.stage.buffer) {
-                    finish = Some(made);
-                } else {
-                    copies.push(made);
-                }
-            }
-        }
-        let finish = match finish {
-            Some(finish) => {
-                sch.set_scope(block, 0usize, "local")?;
-                finish
-            }
-            None => sch.cache_write(block, 0usize, "local", &[])?,
-        };
-        Ok(Padded { finish, copies })
-    }
-}
-
-/// What [`Threads::padded`] makes.
-struct Padded {
-    /// The block that stores the sums.
-    finish: BlockRef,
-    /// The blocks that make padded copies.
-    copies: Vec<BlockRef>,
-}
-
-/// The axis of a reduction along which a group can share parts of the operands: each operand is read as a box, at
-/// plain variables over whole axes.
-fn shared_axis(c: &Contraction) -> Option<usize> {
-    let boxes = [0, 1].iter().all(|o| {
-        (0..c.axes.len()).all(|k| c.operands[*o].steps[k] == 0 || c.whole(*o, k).is_some())
-    });
-    let fixed = c.axes.iter().all(|a| !a.is_open() && a.iters.len() == 1);
-    let same = c.operands.iter().all(|o| o.buffer.dtype() == c.dtype);
-    let along = c.axes_where(IterKind::Reduce, |k| c.axes[k].extent >= STEPS);
-    let along = along.into_iter().max_by_key(|k| c.axes[*k].extent)?;
-    (boxes && fixed && same).then_some(c.axes[along].iters[0].0)
-}
-
-/// Whether a block reads a buffer of a name.
-fn reads(func: &TensorFunc, block: &str, buffer: &str) -> bool {
-    let all = tilewright_transform::cursor::blocks(func);
-    let of = all.iter().find(|b| *b.name == *block);
-    of.is_some_and(|b| accessed(&b.body).0.iter().any(|b| *b.name == *buffer))
-}
-
-/// The outermost loops around a block, as one.
-fn fused_around(sch: &mut Schedule, block: &BlockRef, loops: &[LoopRef]) -> Result<LoopRef> {
-    let all = sch.get_loops(block)?;
-    fused(sch, &all[..loops.len()])
 }

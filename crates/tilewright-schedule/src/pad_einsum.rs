@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The iterations that are added to an axis of the output write cells of their own, which are never
-//! read. Those added to a reduction, or to any other variable that is no index of the output, must
+//! read. What is read at such a variable and others together, as windows are, is padded by what the added
+//! iterations read farther. Those added to a reduction, or to any other variable that is no index of the output, must
 //! add nothing: every value there has to be zero, which is checked by the form of the value. A product of floats counts as zero only where both sides
 //! are, since zero times infinity is not. Where a reduction may be empty, the block may write
 //! nothing; then nothing is copied back either.
@@ -17,6 +18,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::equal::loads_cell;
+use tilewright_ir::index::Affine;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
@@ -38,8 +40,8 @@ primitives! {
     /// # Errors
     /// `Refused` where there is not one positive multiple for each variable, the block is not
     /// directly in loops that are bound to its variables one by one, an access that would be
-    /// padded is not at the plain variable over the whole axis, or an added iteration of a
-    /// reduction might not add zero.
+    /// padded is neither at the plain variable over the whole axis nor moves forward evenly along
+    /// spatial variables, or an added iteration of a reduction might not add zero.
     pad_einsum(block: &BlockRef, padding: &[i64]), edit |f| pad_einsum(f, block, padding);
 }
 
@@ -74,7 +76,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     let axes = axes_of(&cursor, padding)?;
     check_added(b, out, indices, value, &axes)?;
     let inputs = padded_inputs(value, out, &axes)?;
-    let out_pads = pads_of(out, indices, &axes)?;
+    let out_pads = pads_of(out, indices, &axes, false)?;
     let pads_output = out_pads.iter().any(Option::is_some);
     if pads_output {
         check_output(&cursor, out, indices, &axes)?;
@@ -219,7 +221,7 @@ fn padded_inputs(
         if buffer == *out {
             continue;
         }
-        let pads = pads_of(&buffer, &at, axes)?;
+        let pads = pads_of(&buffer, &at, axes, true)?;
         match inputs.iter().find(|(x, _)| *x == buffer) {
             None => inputs.push((buffer, pads)),
             Some((_, other)) => {
@@ -253,8 +255,13 @@ fn loads(value: &Expr) -> Vec<(Buffer, Vec<Expr>)> {
     all
 }
 
-/// The new extent of each axis of a buffer, where it gets one.
-fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[PaddedAxis]) -> Result<Vec<Option<Expr>>> {
+/// The new extent of each axis of a buffer, where it gets one. Windows may be read.
+fn pads_of(
+    buffer: &Buffer,
+    indices: &[Expr],
+    axes: &[PaddedAxis],
+    windows: bool,
+) -> Result<Vec<Option<Expr>>> {
     indices
         .iter()
         .zip(&buffer.shape)
@@ -265,9 +272,12 @@ fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[PaddedAxis]) -> Result<Vec
             };
             let IterVar { var, domain, .. } = &axis.iter;
             if i.as_var() != Some(var) {
-                return Err(Error::refused(format!(
-                    "`{buffer}` is accessed at `{i}`, not at `{var}` alone, which is to be padded"
-                )));
+                let longer = windows.then(|| windowed(i, extent, axes)).flatten();
+                return longer.map(Some).ok_or_else(|| {
+                    Error::refused(format!(
+                        "`{buffer}` is accessed at `{i}`, not at `{var}` alone, which is to be padded"
+                    ))
+                });
             }
             if !same_extent(extent, &domain.extent) {
                 return Err(Error::refused(format!(
@@ -279,6 +289,25 @@ fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[PaddedAxis]) -> Result<Vec
             Ok(Some(axis.padded.clone().cast(extent.dtype())))
         })
         .collect()
+}
+
+/// The extent of an axis that is read at an index of several variables, so that all iterations are in it: longer by
+/// the steps that added ones take. `None` where one of those that grow is no spatial one, or the index does not move
+/// forward evenly along it.
+fn windowed(index: &Expr, extent: &Expr, axes: &[PaddedAxis]) -> Option<Expr> {
+    let form = Affine::from_expr(index)?;
+    let mut longer = extent.clone();
+    for PaddedAxis { iter, padded, .. } in axes.iter().filter(|a| a.grows) {
+        let step = form.coefficient(&iter.var)?;
+        if step < 0 || step > 0 && iter.kind != IterKind::Spatial {
+            return None;
+        }
+        if step > 0 {
+            let added = padded.clone() - iter.domain.extent.clone();
+            longer = longer + added.cast(extent.dtype()) * step;
+        }
+    }
+    Some(longer)
 }
 
 /// A padded output is copied back as a whole, so the block must write it as a whole and need

@@ -13,7 +13,7 @@ struct Case {
     shapes: &'static [&'static [usize]],
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 13] = [
     Case {
         text: r#"
 @T.prim_func
@@ -159,6 +159,63 @@ def main(A: T.Buffer((2, 40, 3, 50), "float32"), C: T.Buffer((2, 50, 3, 40), "fl
 "#,
         shapes: &[&[2, 40, 3, 50], &[2, 50, 3, 40]],
     },
+    // A convolution with what pads the image and what follows: one kernel, whose tiles are of several rows.
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((2, 17, 9, 11), "float32"), B: T.Buffer((21, 17, 3, 3), "float32"), D: T.Buffer((21,), "float32"), C: T.Buffer((2, 21, 9, 11), "float32")):
+    P = T.alloc_buffer((2, 17, 11, 13), "float32")
+    S = T.alloc_buffer((2, 21, 9, 11), "float32")
+    for n, c, h, w in T.grid(2, 17, 11, 13):
+        with T.block("P"):
+            vn, vc, vh, vw = T.axis.remap("SSSS", [n, c, h, w])
+            P[vn, vc, vh, vw] = T.if_then_else(vh >= 1 and vh < 10 and vw >= 1 and vw < 12, A[vn, vc, vh - 1, vw - 1], T.float32(0))
+    for n, o, h, w, c, y, x in T.grid(2, 21, 9, 11, 17, 3, 3):
+        with T.block("S"):
+            vn, vo, vh, vw, vc, vy, vx = T.axis.remap("SSSSRRR", [n, o, h, w, c, y, x])
+            with T.init():
+                S[vn, vo, vh, vw] = T.float32(0)
+            S[vn, vo, vh, vw] = S[vn, vo, vh, vw] + P[vn, vc, vh + vy, vw + vx] * B[vo, vc, vy, vx]
+    for n, o, h, w in T.grid(2, 21, 9, 11):
+        with T.block("C"):
+            vn, vo, vh, vw = T.axis.remap("SSSS", [n, o, h, w])
+            C[vn, vo, vh, vw] = T.max(S[vn, vo, vh, vw] + D[vo], T.float32(0))
+"#,
+        shapes: &[&[2, 17, 9, 11], &[21, 17, 3, 3], &[21], &[2, 21, 9, 11]],
+    },
+    // Windows two cells apart, channels last, and a result in another order.
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((21, 33, 16), "float32"), B: T.Buffer((3, 3, 16, 40), "float32"), C: T.Buffer((40, 10, 16), "float32")):
+    S = T.alloc_buffer((10, 16, 40), "float32")
+    for h, w, o, y, x, c in T.grid(10, 16, 40, 3, 3, 16):
+        with T.block("S"):
+            vh, vw, vo, vy, vx, vc = T.axis.remap("SSSRRR", [h, w, o, y, x, c])
+            with T.init():
+                S[vh, vw, vo] = T.float32(0)
+            S[vh, vw, vo] = S[vh, vw, vo] + A[vh * 2 + vy, vw * 2 + vx, vc] * B[vy, vx, vc, vo]
+    for o, h, w in T.grid(40, 10, 16):
+        with T.block("C"):
+            vo, vh, vw = T.axis.remap("SSS", [o, h, w])
+            C[vo, vh, vw] = T.exp(S[vh, vw, vo] * T.float32(0.125))
+"#,
+        shapes: &[&[21, 33, 16], &[3, 3, 16, 40], &[40, 10, 16]],
+    },
+    // A product large enough that threads have many sums.
+    Case {
+        text: r#"
+@T.prim_func
+def main(A: T.Buffer((300, 9), "float32"), B: T.Buffer((9, 270), "float32"), C: T.Buffer((300, 270), "float32")):
+    for i, j, k in T.grid(300, 270, 9):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"#,
+        shapes: &[&[300, 9], &[9, 270], &[300, 270]],
+    },
 ];
 
 impl Case {
@@ -225,11 +282,8 @@ fn products_are_computed_in_tiles_of_registers() {
     assert_eq!(refused(&why), "");
     let text = print(&scheduled);
     assert!(text.contains("scope=\"local\"") && text.contains("threadIdx.y"), "{text}");
-    assert_eq!(
-        text.matches("T.unroll(4)").count() + text.matches("T.unroll(2)").count(),
-        6,
-        "{text}"
-    );
+    let unrolled = [2, 4, 8].map(|n| text.matches(&format!("T.unroll({n})")).count());
+    assert_eq!(unrolled.iter().sum::<usize>(), 6, "{text}");
 }
 
 /// What primitives refused; other remarks say which layouts shared memory has.
@@ -256,4 +310,13 @@ fn groups_share_rows_and_tiles() {
     }
     let (text, why) = scheduled(&CASES[1]);
     assert!(why.is_empty() && text.contains("scope=\"shared\""), "{text}");
+}
+
+/// What pads the operand of a contraction and what follows its sums are in its kernel.
+#[test]
+fn convolutions_are_one_kernel() {
+    for case in &CASES[10..] {
+        let (text, _) = scheduled(case);
+        assert_eq!(text.matches("blockIdx.x").count(), 1, "{text}");
+    }
 }

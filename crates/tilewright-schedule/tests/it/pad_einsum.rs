@@ -19,6 +19,22 @@ def main(A: T.Buffer(({n}, {k}), \"{dtype}\"), B: T.Buffer(({m}, {k}), \"{dtype}
     )
 }
 
+/// Sums of `c` channels over windows of `w` cells, `step` apart.
+fn windows(n: i64, m: i64, c: i64, w: i64, step: i64) -> String {
+    let row = (m - 1) * step + w;
+    format!(
+        "@T.prim_func
+def main(A: T.Buffer(({c}, {row}), \"float32\"), B: T.Buffer(({n}, {c}, {w}), \"float32\"), C: T.Buffer(({n}, {m}), \"float32\")):
+    for i, j, k, x in T.grid({n}, {m}, {c}, {w}):
+        with T.block(\"C\"):
+            vi, vj, vk, vx = T.axis.remap(\"SSRR\", [i, j, k, x])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vk, vj * {step} + vx] * B[vi, vk, vx]
+"
+    )
+}
+
 #[track_caller]
 fn refused(source: &str, padding: &[i64], expected: Expect) {
     let mut s = schedule(source);
@@ -67,6 +83,58 @@ fn pads_what_grows() {
             sch.pad_einsum(block=b0, padding=[4, 4, 2])
     "#]]
     .assert_eq(&s.trace().to_string());
+}
+
+#[test]
+fn windows_are_padded_by_what_is_read_farther() {
+    let mut s = schedule(&windows(4, 5, 3, 3, 2));
+    let c = s.get_block("C", "main").expect("C");
+    s.pad_einsum(&c, &[4, 8, 2, 1]).expect("legal");
+    expect![[r#"
+        A_pad = T.alloc_buffer((4, 17), "float32")
+        B_pad = T.alloc_buffer((4, 4, 3), "float32")
+        C_pad = T.alloc_buffer((4, 8), "float32")
+        for i0, i1 in T.grid(4, 17):
+            with T.block("A_pad"):
+                v0, v1 = T.axis.remap("SS", [i0, i1])
+                T.reads(A[v0, v1])
+                T.writes(A_pad[v0, v1])
+                A_pad[v0, v1] = T.if_then_else(v0 < 3 and v1 < 11, A[v0, v1], T.float32(0.0))
+        for i0, i1, i2 in T.grid(4, 4, 3):
+            with T.block("B_pad"):
+                v0, v1, v2 = T.axis.remap("SSS", [i0, i1, i2])
+                T.reads(B[v0, v1, v2])
+                T.writes(B_pad[v0, v1, v2])
+                B_pad[v0, v1, v2] = T.if_then_else(v1 < 3, B[v0, v1, v2], T.float32(0.0))
+        for i, j, k, x in T.grid(4, 8, 4, 3):
+            with T.block("C"):
+                vi, vj, vk, vx = T.axis.remap("SSRR", [i, j, k, x])
+                with T.init():
+                    C_pad[vi, vj] = T.float32(0.0)
+                C_pad[vi, vj] = C_pad[vi, vj] + A_pad[vk, vj * 2 + vx] * B_pad[vi, vk, vx]
+        for i0, i1 in T.grid(4, 5):
+            with T.block("C_pad"):
+                v0, v1 = T.axis.remap("SS", [i0, i1])
+                T.reads(C_pad[v0, v1])
+                T.writes(C[v0, v1])
+                C[v0, v1] = C_pad[v0, v1]
+    "#]]
+    .assert_eq(&text(&s));
+    let of = |to: &str| windows(4, 5, 3, 3, 2).replace("vj * 2 + vx", to);
+    refused(
+        &of("vj * 2 + vx"),
+        &[1, 1, 1, 2],
+        expect![
+            "`pad_einsum`: `A[vk, vj * 2 + vx] * B[vi, vk, vx]` is not known to be zero where `vx` is in the padding"
+        ],
+    );
+    refused(
+        &of("10 - vj * 2"),
+        &[1, 4, 1, 1],
+        expect![
+            "`pad_einsum`: `A` is accessed at `10 - vj * 2`, not at `vj` alone, which is to be padded"
+        ],
+    );
 }
 
 #[test]
@@ -149,6 +217,19 @@ proptest! {
         let mut s = schedule(&source);
         let c = s.get_block("C", "main").expect("C");
         s.pad_einsum(&c, &padding).expect("legal");
+        let after = s.func("main").expect("main").clone();
+        same_results(module(&source).tensor("main").expect("main"), &after);
+    }
+
+    #[test]
+    fn windows_stay(
+        (n, m, c, w, step) in (1i64..=3, 1i64..=6, 1i64..=3, 1i64..=3, 1i64..=3),
+        padding in prop::array::uniform3(1i64..=5),
+    ) {
+        let source = windows(n, m, c, w, step);
+        let mut s = schedule(&source);
+        let block = s.get_block("C", "main").expect("C");
+        s.pad_einsum(&block, &[padding[0], padding[1], padding[2], 1]).expect("legal");
         let after = s.func("main").expect("main").clone();
         same_results(module(&source).tensor("main").expect("main"), &after);
     }

@@ -6,7 +6,8 @@
 //! promised. A large allocation inside a parallel loop, or one of open size, gets one copy for each
 //! iteration of the outermost such loop. Where that has more iterations than it takes to keep threads busy
 //! ([`COPIES`]), it becomes one over runs of iterations, which have a copy each: what a run uses again is still
-//! in the cache. Small allocations inside loops stay: they live on the stack.
+//! in the cache. Small allocations inside loops stay: they live on the stack. Inside loops over threads all stay,
+//! since each thread, or each group, has its own.
 
 use std::collections::HashMap;
 
@@ -59,6 +60,8 @@ pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
 #[derive(Default)]
 struct Lift {
     depth: usize,
+    /// Loops over threads around.
+    threads: usize,
     /// Bytes that stay on the stack.
     stack: i64,
     /// The variables of loops and bindings around.
@@ -136,6 +139,16 @@ impl Lift {
             let text = format!("the size of the buffer `{}` is not a constant", buffer.name);
             return Err(Error::unsupported(text));
         }
+        if self.threads > 0 {
+            if open {
+                let text = format!(
+                    "the size of the buffer `{}` of a thread is not a constant",
+                    buffer.name
+                );
+                return Err(Error::unsupported(text));
+            }
+            return Ok(fold_stmt_children(self, s));
+        }
         if let Some(bytes) = bytes {
             let stack = self.stack.saturating_add(bytes);
             if self.depth > 0 && bytes <= STACK_BYTES && stack <= ALL_STACK_BYTES {
@@ -188,10 +201,13 @@ impl Fold for Lift {
                     let given = extent.filter(|_| self.is_given(&range.extent));
                     self.parallel = Some(Parallel::new(var, range, given));
                 }
+                let of_threads = usize::from(matches!(kind, ForKind::ThreadBinding(_)));
                 self.depth += 1;
+                self.threads += of_threads;
                 self.inside.push(var.clone());
                 let s = fold_stmt_children(self, s);
                 self.inside.pop();
+                self.threads -= of_threads;
                 self.depth -= 1;
                 match self.parallel.take_if(|_| outermost).filter(|p| p.is_copied) {
                     Some(parallel) => parallel.over_runs(&s),
