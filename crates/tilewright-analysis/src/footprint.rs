@@ -557,7 +557,7 @@ mod tests {
         let [o, i, j, k] = ["o", "i", "j", "k"].map(Var::index);
         let n = Var::index("n");
         // for i in range(rows): A[o * 4 + i, 0] = 0; then for k: for j in range(4): A[o * 4 + j, 0] += 1
-        let tile = |rows: i64, first: &Expr, guard: Option<Expr>| {
+        let tile = |rows: i32, first: &Expr, guard: Option<Expr>| {
             let at = |v: &Var| vec![o.expr() * 4 + v, first.clone()];
             let init = Stmt::store(&a, at(&i), Expr::float(0.0, DType::F32));
             let init = guard.map_or(init.clone(), |g| Stmt::guard(g, init));
@@ -577,5 +577,13 @@ mod tests {
             "a guard of the write alone"
         );
         assert!(reads_own_writes(&tile(4, &Expr::i32(0), None), &a, &[]).is_ok());
+        // One variable in two loops, of which the one around the write never meets the condition.
+        let at = || vec![Expr::i32(0), Expr::i32(0)];
+        let part = |extent: i32, value: Expr| {
+            let store = Stmt::guard(Expr::i32(0).less(&i), Stmt::store(&a, at(), value));
+            Stmt::serial(&i, Expr::i32(extent), store)
+        };
+        let zero = part(1, Expr::float(0.0, DType::F32));
+        assert!(!plainly(Stmt::seq([zero, part(4, a.load(at()))])), "nothing is written");
     }
 }
