@@ -22,7 +22,7 @@ use tilewright_ir::{Expr, Var};
 use crate::access::AccessRelation;
 use crate::answer::Known;
 use crate::domain::Domain;
-use crate::form::{Pred, Sum};
+use crate::form::{Atom, Pred, Sum};
 use crate::quick;
 
 /// What one iteration bounds of an access.
@@ -39,12 +39,12 @@ impl Outline {
         let outer: BTreeSet<&Var> = iteration.vars().collect();
         let inner = access.domain.vars().filter(|v| !outer.contains(v));
         let inner: BTreeSet<Var> = inner.cloned().collect();
-        let is_outer = |atoms: &dyn Fn(&mut dyn FnMut(&crate::form::Atom))| {
-            let mut outer = true;
-            atoms(&mut |a| outer &= a.expr().effects().constant() && !a.varies_with(&inner));
-            outer
-        };
-        let guards = access.domain.guards.iter().filter(|p| is_outer(&|f| p.atoms(f)));
+        let is_outside = |a: &Atom| a.expr().effects().constant() && !a.varies_with(&inner);
+        let guards = access.domain.guards.iter().filter(|guard| {
+            let mut outside = true;
+            guard.atoms(&mut |a| outside &= is_outside(a));
+            outside
+        });
         let mut normalizer = access.domain.engine().normalizer().under(&access.domain.guards);
         let mut axes = Vec::with_capacity(access.indices.len());
         for index in &access.indices {
@@ -53,9 +53,12 @@ impl Outline {
                 continue;
             }
             let (mut outside, mut inside) = (normalizer.sum(index)?, Sum::default());
-            let (kept, moved) = std::mem::take(&mut outside.terms)
-                .into_iter()
-                .partition(|(term, _)| is_outer(&|f| Sum::term(term.clone()).atoms(f)));
+            let (kept, moved) =
+                std::mem::take(&mut outside.terms).into_iter().partition(|(term, _)| {
+                    let mut outside = true;
+                    Sum::term(term.clone()).atoms(&mut |a| outside &= is_outside(a));
+                    outside
+                });
             (outside.terms, inside.terms) = (kept, moved);
             let (least, most) = quick::ends(access.domain.constraints(), &inside);
             axes.push(least.zip(most).map(|ends| (outside, ends)));
