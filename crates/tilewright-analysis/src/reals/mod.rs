@@ -1,9 +1,10 @@
 //! Whether two tensor functions are equal in the reals: sums and products in any order, divisions by constants as
 //! products, constants of floats up to their rounding.
 //!
-//! Stages are compared one by one, by the offsets of what they access ([`mod@offsets`]). What a stage stores is a
-//! polynomial over *atoms* ([`polynomial`]): elements of buffers, and functions of polynomials. Atoms of both functions have one numbering, and two are one where their parts are
-//! equal. A constant factor of all that a sum adds up goes out of the sum, to where the sum is read.
+//! Stages are compared one by one, by the offsets of what they access (`offsets`). What a stage stores is a
+//! polynomial over *atoms* (`polynomial`): elements of buffers, and functions of polynomials. Atoms of both functions
+//! have one numbering, and two are one where their parts are equal. A constant factor of all that a sum adds up goes
+//! out of the sum, to where the sum is read.
 //!
 //! Coefficients are compared as floats are: two that differ by at most [`ROUNDING`] of the larger one count as
 //! one number that was rounded differently, and the largest such difference is said. Everything else must be
