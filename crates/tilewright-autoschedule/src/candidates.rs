@@ -14,6 +14,7 @@ use tilewright_ir::IterKind;
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
+use crate::parts::round_up;
 use crate::tile::{FEWEST, Source, Tile, price};
 
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
@@ -227,7 +228,7 @@ fn tiles(
         }
         // Cells beyond the last one are read as zeros, where the axis alone says where they lie.
         let divides = n % width == 0 && !c.axes[v].is_open();
-        let to = (n as u64).next_multiple_of(width as u64) as i64;
+        let to = round_up(n, width);
         // A whole tile comes before the one that is read beyond the last value.
         let fits = n > width && c.out[v] == Some(1) && !both;
         let mut tile = Tile {

@@ -24,6 +24,11 @@ pub(crate) fn amount(n: Dim) -> Option<Expr> {
     n.fits_int32().then(|| n.typed(DType::I32))
 }
 
+/// The least multiple of a positive number that is not below another one.
+pub(crate) fn round_up(n: i64, by: i64) -> i64 {
+    (n + by - 1) / by * by
+}
+
 /// A schedule of a module with one function.
 pub(crate) fn alone(name: &Arc<str>, func: &TensorFunc) -> Schedule {
     let mut module = Module::new();

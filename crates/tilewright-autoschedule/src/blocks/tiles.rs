@@ -4,6 +4,7 @@ use tilewright_ir::{DType, Dim, Expr};
 use tilewright_target::{Target, TensorInstruction};
 
 use super::form::{BlockedProduct, Kind};
+use crate::parts::round_up;
 
 /// The most elements of a block that are multiplied by one copy of the code.
 const CHUNK: i64 = 32;
@@ -16,10 +17,6 @@ const WASTE: i64 = 5;
 
 /// Rows of a tile from which on what it leaves over of an open number has tiles of its own.
 const MANY: i64 = 8;
-
-fn round_up(n: i64, by: i64) -> i64 {
-    (n + by - 1) / by * by
-}
 
 /// How the axes of a product are taken apart.
 pub(super) struct Tiles {

@@ -32,7 +32,7 @@ use tilewright_target::ThreadGroups;
 use super::follow::{Follow, Padded};
 use super::grid::in_three;
 use crate::contraction::Contraction;
-use crate::parts::{lay_out, split};
+use crate::parts::{lay_out, round_up, split};
 use crate::share::fused;
 
 /// Threads along each side of a group.
@@ -317,10 +317,6 @@ impl SharedTile {
 fn is_shareable(c: &Contraction) -> bool {
     c.axes.iter().all(|a| !a.is_open() && a.iters.len() == 1)
         && c.operands.iter().all(|o| o.buffer.dtype() == c.dtype)
-}
-
-fn round_up(n: i64, to: i64) -> i64 {
-    (n.max(1) as u64).next_multiple_of(to.max(1) as u64) as i64
 }
 
 /// The names of what is multiplied.

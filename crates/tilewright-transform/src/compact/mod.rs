@@ -25,6 +25,7 @@
 //! a little large is taken.
 
 mod hidden;
+mod moved;
 mod reach;
 mod relations;
 
@@ -45,6 +46,7 @@ use tilewright_polyhedral::{Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 
+use self::moved::{Moved, Side};
 use self::relations::{Compared, ComparedIndex, IndexTerms, Relations, domain};
 
 /// The most cells that an axis of open extent gets whatever the sizes are.
@@ -136,12 +138,6 @@ struct Accesses {
     cells: Vec<Cells>,
     /// Their points, made where intervals do not answer: for all axes.
     points: OnceCell<Result<Points, String>>,
-}
-
-/// The part of an axis that is used.
-struct Side {
-    min: Expr,
-    extent: i64,
 }
 
 /// Whether each iteration of a loop of a kind may have memory of a buffer by itself: a thread has what is
@@ -770,35 +766,4 @@ fn loop_range(var: &Var, around: &[Around]) -> Option<Range> {
 
 fn count(shape: &[Expr]) -> Option<i64> {
     shape.iter().try_fold(1i64, |all, n| all.checked_mul(n.as_int()?))
-}
-
-/// Accesses of a smaller buffer in the place of those of a larger one.
-struct Moved<'a> {
-    old: &'a Buffer,
-    new: &'a Buffer,
-    sides: &'a [Option<Side>],
-    ranges: &'a Ranges,
-}
-
-impl Moved<'_> {
-    fn indices(&mut self, indices: &[Expr]) -> Vec<Expr> {
-        let mut moved = Vec::new();
-        for (i, side) in indices.iter().zip(self.sides) {
-            let i = self.expr(i);
-            moved.push(match side {
-                Some(side) if side.min.as_int() != Some(0) => {
-                    let from = i.clone() - side.min.clone().cast(i.dtype());
-                    index::simplify(&from, self.ranges)
-                }
-                _ => i,
-            });
-        }
-        moved
-    }
-}
-
-impl Fold for Moved<'_> {
-    fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
-        (b == self.old).then(|| (self.new.clone(), self.indices(indices)))
-    }
 }
