@@ -13,8 +13,8 @@ use tilewright_driver::session::{OpenSizes, Origin, Request};
 use tilewright_driver::{DType, Error, Session, SizeRange, Sizes, print};
 use tilewright_graph::sizes;
 use tilewright_ir as ir;
+use tilewright_ir::signature::{Dim, ValueType};
 use tilewright_ir::{Source, Tensor};
-use tilewright_onnx::{Dim, ValueType};
 use tilewright_tvmscript::{ConstTable, parse_module_with, print_module_with};
 
 use crate::array;

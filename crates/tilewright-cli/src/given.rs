@@ -11,7 +11,7 @@ use std::sync::Arc;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use tilewright_driver::session::{Inputs, OpenSizes, Request, not_an_input};
 use tilewright_driver::{Error, Module, Options, Result, Session, Sizes, Tensor};
-use tilewright_onnx::ValueType;
+use tilewright_ir::signature::ValueType;
 use tilewright_runtime::{npy, npz};
 
 use super::native::listen;

@@ -1,6 +1,6 @@
 //! From a file to a running program: what the command line, the Python package and the facade call.
 //!
-//! * [`mod@load`], [`model_file`]: files to modules, and the sizes that they leave open.
+//! * [`mod@load`], [`model`]: files to modules, and the sizes that they leave open.
 //! * [`session`]: the one way from a model to something that runs, by [`options`].
 //! * [`pipeline`], [`program`]: modules to native code, stage by stage.
 //! * [`assume`]: what functions assume, used before they are compiled.
@@ -35,7 +35,14 @@ pub mod library;
 mod lines;
 pub mod load;
 pub mod measuring;
-pub mod model_file;
+#[cfg(feature = "onnx")]
+pub mod model;
+#[cfg(not(feature = "onnx"))]
+#[path = "no_models.rs"]
+pub mod model;
+#[cfg(all(test, feature = "onnx"))]
+#[allow(dead_code, reason = "without the feature, this is `model`; here it is tested")]
+mod no_models;
 pub mod options;
 pub mod passes;
 pub mod pipeline;

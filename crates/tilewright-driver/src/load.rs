@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use tilewright_graph::quantized::integer_products;
 use tilewright_graph::sizes::{self, Sizes};
+use tilewright_ir::signature::{DataFile, Dim, ValueKind, ValueType};
 use tilewright_ir::{Attr, Error, Expr, Module, Remarks, Result, Source};
 use tilewright_layout::fold::moving_directly;
-use tilewright_onnx::{DataFile, Dim, ImportOptions, Model, ValueKind, ValueType};
 use tilewright_runtime::file;
 
 use super::constants::copy_mapped_constants;
 use super::constants::evaluate;
-use super::model_file::ModelFile;
+use super::model::{ModelDraft, ModelFile};
 
-/// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
-/// another ending is taken for TVMScript if it is text.
+/// Loads a model or module from a file: an ONNX model (`.onnx`; by the feature `onnx`) or TVMScript (`.py`).
+/// A file with another ending is taken for TVMScript if it is text.
 ///
 /// Sizes that the file leaves open are taken from `sizes`; those that are not given stay open. A model
 /// needs the values of the inputs that sizes depend on at import (the target of a `Reshape`, ...),
@@ -43,8 +43,7 @@ pub fn load(path: impl AsRef<Path>, sizes: &Sizes) -> Result<Module> {
 pub struct Draft(Kind);
 
 enum Kind {
-    Onnx(Box<Model>),
-    File(Box<ModelFile>),
+    Model(ModelDraft),
     Script(Module),
 }
 
@@ -56,7 +55,7 @@ impl Draft {
     pub fn read(path: impl AsRef<Path>) -> Result<Draft> {
         let path = path.as_ref();
         if is_onnx(path) {
-            return read_onnx(path);
+            return Ok(Draft(Kind::Model(ModelDraft::read(path)?)));
         }
         let is_script = has_ending(path, "py");
         match String::from_utf8(file::read(path)?) {
@@ -68,7 +67,10 @@ impl Draft {
                 let at = e.utf8_error().valid_up_to();
                 Err(Error::syntax(format!("{}: not UTF-8 text, at byte {at}", path.display())))
             }
-            Ok(_) | Err(_) => read_onnx(path).map_err(|e| not_a_model(e, path)),
+            Ok(_) | Err(_) => {
+                let model = ModelDraft::read(path).map_err(|e| not_a_model(e, path))?;
+                Ok(Draft(Kind::Model(model)))
+            }
         }
     }
 
@@ -80,7 +82,7 @@ impl Draft {
     pub fn open(path: impl AsRef<Path>) -> Result<Draft> {
         let path = path.as_ref();
         if is_onnx(path) {
-            Ok(Draft(Kind::File(Box::new(ModelFile::open(path)?))))
+            Ok(Draft(Kind::Model(ModelDraft::open(path)?)))
         } else {
             Draft::read(path)
         }
@@ -88,16 +90,12 @@ impl Draft {
 
     /// Its file, where that is open ([`Draft::open`]).
     pub fn file(&self) -> Option<&ModelFile> {
-        if let Kind::File(file) = &self.0 { Some(file) } else { None }
+        self.model()?.file()
     }
 
     /// The model, of which weights may not be read yet; `None` for a module.
-    fn model(&self) -> Option<&Model> {
-        match &self.0 {
-            Kind::Onnx(model) => Some(model),
-            Kind::File(file) => Some(file.head()),
-            Kind::Script(_) => None,
-        }
+    fn model(&self) -> Option<&ModelDraft> {
+        if let Kind::Model(model) = &self.0 { Some(model) } else { None }
     }
 
     /// Parses TVMScript; `name` is what messages call it.
@@ -114,10 +112,9 @@ impl Draft {
         self.model().is_some()
     }
 
-    /// The files beside a model that hold parts of it, as [`Model::data_files`] lists them; `None` where
-    /// that is not known.
+    /// The files beside a model that hold parts of it; `None` where that is not known.
     pub fn data_files(&self) -> Option<Vec<DataFile>> {
-        self.model().map_or_else(|| Some(Vec::new()), Model::data_files)
+        self.model().map_or_else(|| Some(Vec::new()), ModelDraft::data_files)
     }
 
     /// Whether it is known that no other file holds parts of it.
@@ -134,8 +131,7 @@ impl Draft {
     pub fn inputs(&self) -> Result<Vec<ValueType>> {
         match &self.0 {
             Kind::Script(module) => parameters(module),
-            Kind::Onnx(model) => Ok(model.signature()?.inputs),
-            Kind::File(file) => Ok(file.head().signature()?.inputs),
+            Kind::Model(model) => model.inputs(),
         }
     }
 
@@ -146,7 +142,7 @@ impl Draft {
     /// As [`Draft::inputs`].
     pub fn open_batch(&self, sizes: &Sizes) -> Result<Vec<String>> {
         let Some(model) = self.model() else { return Ok(Vec::new()) };
-        let inputs = model.signature()?.inputs;
+        let inputs = model.inputs()?;
         let mut given: HashSet<String> = sizes.dims.keys().cloned().collect();
         for input in &inputs {
             let axes = sizes.dims.keys().filter_map(|key| {
@@ -188,8 +184,7 @@ impl Draft {
     /// As [`load`].
     pub(super) fn mapped_module(&self, sizes: &Sizes) -> Result<Module> {
         let model = match &self.0 {
-            Kind::Onnx(model) => model,
-            Kind::File(file) => file.model()?,
+            Kind::Model(model) => model,
             Kind::Script(module) => {
                 return sizes::fill(module, sizes).map_err(|e| match &module.source {
                     Some(source) => e.context(&source.name),
@@ -197,20 +192,10 @@ impl Draft {
                 });
             }
         };
-        let imported = model.import(&ImportOptions {
-            dims: sizes.dims.clone(),
-            ranges: sizes.ranges.clone(),
-            shapes: sizes.shapes.clone(),
-            values: sizes.values.clone(),
-            ..Default::default()
-        })?;
+        let imported = model.import(sizes)?;
         // Quantised models are what their integers compute.
         integer_products(&imported, &mut moving_directly(&mut evaluate), &mut Remarks::new())
     }
-}
-
-fn read_onnx(path: &Path) -> Result<Draft> {
-    Ok(Draft(Kind::Onnx(Box::new(Model::read(path)?))))
 }
 
 fn not_a_model(e: Error, path: &Path) -> Error {

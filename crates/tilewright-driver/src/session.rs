@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tilewright_graph::sizes::{self, Sizes};
+use tilewright_ir::signature::{ValueKind, ValueType};
 use tilewright_ir::{Error, Lowered, Module, Result, Tensor};
 use tilewright_layout::Left;
-use tilewright_onnx::{ValueKind, ValueType};
 use tilewright_runtime::{Executable, file};
 
 use super::constants::copy_mapped_constants;

@@ -52,6 +52,7 @@ pub mod query;
 pub mod random;
 pub mod scalar;
 pub mod show;
+pub mod signature;
 pub mod stmt;
 mod subst;
 pub mod suggest;

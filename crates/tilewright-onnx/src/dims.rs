@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use tilewright_ir::dim::SizeRange;
+use tilewright_ir::signature::{Dim, ValueType};
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
 use crate::build::identifier;
 use crate::extents::MAX_RANK;
-use crate::model::{Dim, ValueType};
 
 /// Where a size came from, and the size.
 type Given = (String, usize);
@@ -270,8 +270,8 @@ fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ValueKind;
     use tilewright_ir::DType;
+    use tilewright_ir::signature::ValueKind;
 
     fn input(name: &str, dims: Option<&[Dim]>) -> ValueType {
         ValueType {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use tilewright_ir::control::SIZE_REASONS;
 use tilewright_ir::dim::{self, Integer, SizeRange};
+use tilewright_ir::signature::{ValueKind, ValueType};
 use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphVar, Module, Result, Tensor};
 
 use crate::build::{Budget, Builder, Plain, name_list};
@@ -29,7 +30,7 @@ use crate::facts::{Facts, Reason};
 use crate::graphs::{Graphs, Misfit, NeedsEqual, NeedsMany, Rest, Stop};
 use crate::imported::{Element, Imported};
 use crate::label::{label, node_name, operator_name, opset_of};
-use crate::model::{Model, ValueKind, ValueType, is_map, map_keys};
+use crate::model::{Model, is_map, map_keys};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
 use crate::ops::value;

@@ -57,5 +57,6 @@ mod texts;
 mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};
-pub use model::{DataFile, Dim, Model, Signature, ValueKind, ValueType};
+pub use model::Model;
 pub use registry::{SupportedOp, supported_ops};
+pub use tilewright_ir::signature::{DataFile, Dim, Signature, ValueKind, ValueType};

@@ -6,6 +6,7 @@
 //!
 //! ```
 //! use tilewright::{Options, Sizes, Tensor, compile, load};
+//! # if !cfg!(feature = "onnx") { return Ok(()) }
 //! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 //! let module = load(model, &Sizes::new().dim("N", 2))?;
 //! let executable = compile(&module, &Options::new())?;
@@ -34,6 +35,8 @@
 //! assert_eq!(outputs[0].as_slice::<f32>(), Some(&[7.0; 15][..]));
 //! # Ok::<(), tilewright::Error>(())
 //! ```
+//!
+//! ONNX models are read by the feature `onnx`, which is on unless default features are off.
 //!
 //! Layouts are planned by estimates; with the feature `tuning` and [`Options::tuning`], by a file of
 //! measured times.

@@ -1,13 +1,14 @@
 //! Sequences and optionals.
 
 use tilewright_ir::list::ListOp;
+use tilewright_ir::signature::ValueKind;
 use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 
 use super::{arithmetic, one};
 use crate::build::Builder;
 use crate::data;
 use crate::imported::{Element, Imported, Kind, Like};
-use crate::model::{ValueKind, described};
+use crate::model::described;
 use crate::node::{Node, axis, required};
 use crate::operator::{MANY, Operator, lists, maps, op, texts};
 use crate::ops::value::numbers;

@@ -4,6 +4,7 @@ use std::slice;
 
 use tilewright_ir::dim::Integer;
 use tilewright_ir::list::ListOp;
+use tilewright_ir::signature::ValueKind;
 use tilewright_ir::{Attr, Attrs, DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::{Operand, Scalar, creation, elementwise, movement};
 
@@ -11,7 +12,6 @@ use crate::build::{Builder, Entry};
 use crate::extents::check_rank;
 use crate::fold::{self, View, row_major};
 use crate::imported::{Element, Imported, Kind, operand};
-use crate::model::ValueKind;
 use crate::texts::Texts;
 
 /// The element of a tensor with one element.

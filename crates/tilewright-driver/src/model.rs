@@ -1,16 +1,88 @@
-//! Model files whose weights are read when something asks for them, where they lie.
+//! Drafts of ONNX models, and their files, whose weights are read when something asks for them, where they lie.
 //!
-//! A program of the model may be kept ([`super::kept`]): then nothing does.
+//! A program of the model may be kept ([`super::kept`]): then nothing does. Without the feature `onnx`,
+//! `no_models.rs` stands for this file.
 
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
-use tilewright_ir::{Error, Result};
-use tilewright_onnx::Model;
+use tilewright_graph::sizes::Sizes;
+use tilewright_ir::signature::{DataFile, ValueType};
+use tilewright_ir::{Error, Module, Result};
+use tilewright_onnx::{ImportOptions, Model};
 use tilewright_runtime::file;
 
 /// Files of fewer bytes are read at once.
 const LARGE: u64 = 1 << 20;
+
+/// A model that was read, before its sizes are settled.
+pub(super) enum ModelDraft {
+    Whole(Box<Model>),
+    /// Weights are read when its module is made.
+    File(Box<ModelFile>),
+}
+
+impl ModelDraft {
+    /// Reads a model.
+    ///
+    /// # Errors
+    /// As [`Model::read`].
+    pub(super) fn read(path: &Path) -> Result<ModelDraft> {
+        Ok(ModelDraft::Whole(Box::new(Model::read(path)?)))
+    }
+
+    /// Opens the file of a model.
+    ///
+    /// # Errors
+    /// As [`ModelFile::open`].
+    pub(super) fn open(path: &Path) -> Result<ModelDraft> {
+        Ok(ModelDraft::File(Box::new(ModelFile::open(path)?)))
+    }
+
+    /// Its file, where that is open.
+    pub(super) fn file(&self) -> Option<&ModelFile> {
+        if let ModelDraft::File(file) = self { Some(file) } else { None }
+    }
+
+    /// The model, of whose weights nothing may be asked.
+    fn head(&self) -> &Model {
+        match self {
+            ModelDraft::Whole(model) => model,
+            ModelDraft::File(file) => &file.head,
+        }
+    }
+
+    /// The files beside it, as [`Model::data_files`] lists them.
+    pub(super) fn data_files(&self) -> Option<Vec<DataFile>> {
+        self.head().data_files()
+    }
+
+    /// What it takes.
+    ///
+    /// # Errors
+    /// As [`Model::signature`].
+    pub(super) fn inputs(&self) -> Result<Vec<ValueType>> {
+        Ok(self.head().signature()?.inputs)
+    }
+
+    /// Its module, with these sizes.
+    ///
+    /// # Errors
+    /// As [`Model::import`], and [`Error::Io`] if its file has changed since it was opened.
+    pub(super) fn import(&self, sizes: &Sizes) -> Result<Module> {
+        let model = match self {
+            ModelDraft::Whole(model) => model,
+            ModelDraft::File(file) => file.model()?,
+        };
+        model.import(&ImportOptions {
+            dims: sizes.dims.clone(),
+            ranges: sizes.ranges.clone(),
+            shapes: sizes.shapes.clone(),
+            values: sizes.values.clone(),
+            ..Default::default()
+        })
+    }
+}
 
 /// The file of a model, open since the model was loaded.
 pub struct ModelFile {
@@ -43,18 +115,12 @@ impl ModelFile {
         &self.path
     }
 
-    /// The model, of whose weights nothing may be asked: what it says of its inputs and of the files
-    /// beside it.
-    pub fn head(&self) -> &Model {
-        &self.head
-    }
-
     /// The model. Constants of its modules may lie in the file, which another program may change: what is kept of
     /// them has to be copied.
     ///
     /// # Errors
     /// [`Error::Io`] if the file has changed since it was opened.
-    pub fn model(&self) -> Result<&Model> {
+    fn model(&self) -> Result<&Model> {
         if !self.is_read {
             let now = self.file.metadata().ok().and_then(|found| content_state(&found));
             if now != self.state {
