@@ -294,7 +294,7 @@ fn masked_sums(less: i32) -> TensorFunc {
     let zero = Expr::broadcast(Expr::float(0.0, DType::F32), 16);
     let body = Stmt::seq([
         first(n.expr(), Stmt::store(&sums, all(), zero)),
-        Stmt::serial(&k, int(3), first(n.expr() - less, Stmt::store(&sums, all(), sum))),
+        Stmt::serial(&k, int(3), first(n.expr() - int(less), Stmt::store(&sums, all(), sum))),
         first(n.expr(), Stmt::store(&b, vec![lanes(&n * 16, 1, 16)], sums.load(all()))),
     ]);
     let annotations = Default::default();
