@@ -14,22 +14,23 @@ use std::iter::once;
 use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::index::{Ranges, simplify};
+use tilewright_ir::index::{Linear, Ranges, simplify};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    Attr, Binding, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, GraphExpr, GraphType, GraphVar,
+    Binding, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, GraphExpr, GraphType, GraphVar,
     Module, Param, Result, Stmt, TensorFunc, TensorType, Var, dim,
 };
 use tilewright_transform::pass::{Pass, Run};
 
-use tilewright_graph::call_sizes::{fits, inside, outside, unify_sizes};
+use tilewright_graph::call_sizes::{fits, unify_sizes};
 use tilewright_graph::functions::{Functions, rewritten};
 use tilewright_graph::marks::{PARTS, SLICE, VIEW};
 use tilewright_graph::normal::each_binding;
-use tilewright_graph::stages::{Access, Iter, accesses, at, buffer, cells, one_stage};
+use tilewright_graph::stages::{Access, Iter, accesses};
 use tilewright_graph::view::is_compact;
 
-use crate::parts::moved;
+use crate::grouped::{Groups, grouped, in_groups, view};
+use crate::parts::{Join, Moved, moved};
 
 /// `collapse_axes` by name.
 pub const PASS: Pass = Pass {
@@ -53,9 +54,6 @@ pub fn collapse_axes(module: &Module) -> Result<Module> {
     })
 }
 
-/// How many axes of a tensor become one, for each axis that it has then.
-type Groups = Vec<usize>;
-
 /// What a function became: its name, and the groups of each of its tensors.
 #[derive(Clone)]
 struct Collapsed {
@@ -63,13 +61,16 @@ struct Collapsed {
     groups: Vec<Groups>,
 }
 
+/// For each parameter of a function the axes that stay apart from those before.
+type Apart = Vec<Vec<usize>>;
+
 /// The calls of a graph function.
 struct Calls<'a, 'm> {
-    /// What functions became, by name.
-    done: &'a mut HashMap<Arc<str>, Option<Collapsed>>,
+    /// What functions became, by name and what stays apart.
+    done: &'a mut HashMap<(Arc<str>, Apart), Option<Collapsed>>,
     functions: &'a mut Functions<'m>,
-    /// What joins and slices move: views would keep them from lying in other values.
-    moved: HashSet<u64>,
+    /// What joins and slices move: other views would keep them from lying in other values.
+    moved: Moved,
     /// The variables that have the memory of a variable, in groups of its axes.
     forms: HashMap<u64, Vec<(Groups, GraphVar)>>,
     /// What the results of a call became, where it has several.
@@ -115,21 +116,41 @@ impl Calls<'_, '_> {
     /// What a call calls with collapsed axes; `None` where nothing collapses.
     fn collapsed(&mut self, b: &Binding) -> Option<Collapsed> {
         let value = &b.value;
-        let GraphExpr::CallTir { func: name, args, .. } = value else { return None };
-        if self.moved.contains(&b.var.id())
-            || args.iter().any(|e| matches!(e, GraphExpr::Var(v) if self.moved.contains(&v.id())))
-        {
+        let GraphExpr::CallTir { func: name, args, outs, .. } = value else { return None };
+        let func = self.functions.get(name).filter(|f| fits(f, value))?.clone();
+        let mut is_moved = false;
+        let mut apart = Apart::new();
+        for arg in args {
+            let GraphExpr::Var(v) = arg else {
+                apart.push(Vec::new());
+                continue;
+            };
+            is_moved |= self.moved.contains_key(&v.id());
+            apart.push(self.apart(v.id())?);
+        }
+        let of_result = self.apart(b.var.id())?;
+        apart.extend(outs.iter().map(|_| of_result.clone()));
+        // A join is one by its axes.
+        if is_moved && Join::recognise(&func).is_some() {
             return None;
         }
-        let func = self.functions.get(name).filter(|f| fits(f, value))?.clone();
-        if !self.done.contains_key(name) {
-            let new = collapse(&func).map(|(new, groups)| {
+        let key = (name.clone(), apart);
+        if !self.done.contains_key(&key) {
+            let new = collapse(&func, &key.1).map(|(new, groups)| {
                 let func = self.functions.add(new, name);
                 Collapsed { func, groups }
             });
-            self.done.insert(name.clone(), new);
+            self.done.insert(key.clone(), new);
         }
-        self.done.get(name)?.clone()
+        self.done.get(&key)?.clone()
+    }
+
+    /// The axes of a value that stay apart from those before; `None` where all stay as they are.
+    fn apart(&self, value: u64) -> Option<Vec<usize>> {
+        match self.moved.get(&value) {
+            None => Some(Vec::new()),
+            Some(axes) => axes.as_ref().map(|axes| axes.iter().copied().collect()),
+        }
     }
 
     /// An argument with groups of its axes as one.
@@ -181,49 +202,9 @@ impl Calls<'_, '_> {
     }
 }
 
-/// A type of a tensor of the graph with groups of its axes as one.
-fn grouped(ty: &TensorType, groups: &Groups) -> TensorType {
-    let shape = inside(ty).unwrap_or_default();
-    outside(&in_groups(&shape, groups), ty.dtype)
-}
-
-/// The extents of groups of axes.
-fn in_groups(shape: &[Dim], groups: &Groups) -> Vec<Dim> {
-    let mut axes = shape.iter().copied();
-    groups.iter().map(|n| dim::product(axes.by_ref().take(*n))).collect()
-}
-
-/// A function whose result is its input with groups of axes as one, or the other way round.
-fn view(ty: &TensorType, groups: &Groups, merges: bool) -> Result<TensorFunc> {
-    let Some(shape) = inside(ty) else {
-        return Err(Error::internal("a view of a tensor of unknown shape"));
-    };
-    let iters = cells("v", &shape);
-    let mut rest: &[Iter] = &iters;
-    let mut merged = Vec::with_capacity(groups.len());
-    for n in groups {
-        let (group, behind) = rest.split_at(*n);
-        let index = group.iter().fold(None, |index: Option<Expr>, (var, n, _)| {
-            Some(index.map_or(var.expr(), |i| i * n.typed(DType::I32) + var.expr()))
-        });
-        merged.push(index.unwrap_or_else(|| Expr::i32(0)));
-        rest = behind;
-    }
-    let fine = buffer("x", &shape, ty.dtype);
-    let coarse = buffer("view", &in_groups(&shape, groups), ty.dtype);
-    let (from, to, read, written) = if merges {
-        (&fine, &coarse, at(&iters), merged)
-    } else {
-        (&coarse, &fine, merged, at(&iters))
-    };
-    let mut func = one_stage("view", &iters, [from, to], written, from.load(read));
-    func.attrs.insert(VIEW.into(), Attr::Int(1));
-    Ok(func)
-}
-
 /// A function with collapsed axes, and the groups of each of its tensors; `None` where there are none, or it is
 /// not in canonical form.
-fn collapse(func: &TensorFunc) -> Option<(TensorFunc, Vec<Groups>)> {
+fn collapse(func: &TensorFunc, apart: &Apart) -> Option<(TensorFunc, Vec<Groups>)> {
     let marked = [VIEW, PARTS, SLICE].iter().any(|key| func.attrs.contains_key(*key));
     let stages = open_stages(func).filter(|_| !marked && func.ret.is_none())?;
     let stages: Vec<Stage> = stages.iter().map(without_units).collect();
@@ -233,7 +214,11 @@ fn collapse(func: &TensorFunc) -> Option<(TensorFunc, Vec<Groups>)> {
     if !compact || func.scratch_count() > 0 || !stages.iter().all(has_no_annotations) {
         return None;
     }
-    let joints = Joints::collect(&stages);
+    let of_params = func.buffers().zip(apart);
+    let cut = of_params.flat_map(|(b, axes)| {
+        axes.iter().filter_map(|axis| Some((b.clone(), axis.checked_sub(1)?)))
+    });
+    let joints = Joints::collect(&stages, cut.collect());
     let groups: Option<HashMap<Buffer, Groups>> =
         all.iter().map(|b| Some(((*b).clone(), joints.groups(b)?))).collect();
     let groups = groups.filter(|all| all.values().flatten().any(|n| *n > 1))?;
@@ -291,9 +276,10 @@ struct Joints {
 }
 
 impl Joints {
-    /// Those of some stages: neighbours are one where every access in every stage walks them as one.
-    fn collect(stages: &[Stage]) -> Joints {
-        let mut joints = Joints { cut: HashSet::new() };
+    /// Those of some stages, beside what is cut: neighbours are one where every access in every stage walks them as
+    /// one.
+    fn collect(stages: &[Stage], cut: HashSet<(Buffer, usize)>) -> Joints {
+        let mut joints = Joints { cut };
         loop {
             let before = joints.cut.len();
             stages.iter().for_each(|s| joints.cut_by(s));
@@ -314,17 +300,21 @@ impl Joints {
         let mut before: HashMap<Var, Option<Var>> = HashMap::new();
         let values = once(&stage.value).chain(&stage.init);
         let loose = values.flat_map(used_alone);
-        let nested = all.iter().flat_map(|(_, at)| at).filter(|i| i.as_var().is_none());
-        for v in loose.chain(nested.flat_map(free_vars)).collect::<HashSet<Var>>() {
+        let nested = all.iter().flat_map(|access| {
+            let at = access.1.iter().enumerate();
+            at.filter(|(d, i)| i.as_var().is_none() && self.pair(stage, access, *d).is_none())
+                .flat_map(|(_, i)| free_vars(i))
+        });
+        for v in loose.chain(nested).collect::<HashSet<Var>>() {
             unify(&mut behind, &v, None);
             unify(&mut before, &v, None);
         }
         for access in &all {
             for d in 0..access.1.len() {
-                let Some(v) = access.1[d].as_var() else { continue };
-                unify(&mut behind, v, self.pair(stage, access, d).map(|p| p.1).as_ref());
+                let Some((v, _)) = walked(&access.1[d], &|v| is_iter(v, stage)) else { continue };
+                unify(&mut behind, &v, self.pair(stage, access, d).map(|p| p.1).as_ref());
                 let first = d.checked_sub(1).and_then(|d| self.pair(stage, access, d));
-                unify(&mut before, v, first.map(|p| p.0).as_ref());
+                unify(&mut before, &v, first.map(|p| p.0).as_ref());
             }
         }
         for access in &all {
@@ -339,18 +329,16 @@ impl Joints {
         }
     }
 
-    /// The variables that walk an axis of an access and the next one, from end to end, where these are not
-    /// cut.
+    /// The variables that walk an axis of an access and the next one, where these are not cut: the next one from end
+    /// to end, the first one from any place on.
     fn pair(&self, stage: &Stage, (buffer, at): &Access, d: usize) -> Option<(Var, Var)> {
         let joined = d + 1 < at.len() && !self.cut.contains(&(buffer.clone(), d));
-        let (a, b) = (at[d].as_var()?, at.get(d + 1).filter(|_| joined)?.as_var()?);
-        let ((of_a, kind_a), (of_b, kind_b)) =
-            (extent_and_kind(a, stage)?, extent_and_kind(b, stage)?);
-        let one = a != b
-            && kind_a == kind_b
-            && spans_axis(d, of_a, buffer)
-            && spans_axis(d + 1, of_b, buffer);
-        one.then(|| (a.clone(), b.clone()))
+        let b = at.get(d + 1).filter(|_| joined)?.as_var()?;
+        let (a, _) = walked(&at[d], &|v| is_iter(v, stage))?;
+        let ((_, kind_a), (of_b, kind_b)) =
+            (extent_and_kind(&a, stage)?, extent_and_kind(b, stage)?);
+        let one = a != *b && kind_a == kind_b && spans_axis(d + 1, of_b, buffer);
+        one.then(|| (a, b.clone()))
     }
 
     /// The groups of axes of a buffer that are one; axes of known extents are alone.
@@ -381,6 +369,23 @@ fn unify(of: &mut HashMap<Var, Option<Var>>, v: &Var, other: Option<&Var>) {
 
 fn extent_and_kind(v: &Var, stage: &Stage) -> Option<(Dim, tilewright_ir::IterKind)> {
     stage.dims().find(|i| i.0 == v).map(|i| (i.1, i.2))
+}
+
+fn is_iter(v: &Var, stage: &Stage) -> bool {
+    stage.dims().any(|i| i.0 == v)
+}
+
+/// The variable of some that an index is, with what is added to it, where that depends on none of them.
+fn walked(index: &Expr, is_own: &dyn Fn(&Var) -> bool) -> Option<(Var, Option<Expr>)> {
+    if let Some(v) = index.as_var() {
+        return is_own(v).then(|| (v.clone(), None));
+    }
+    let sum = Linear::from_expr(index)?;
+    let mut own = sum.terms.iter().filter(|(e, _)| free_vars(e).iter().any(is_own));
+    let (Some((atom, 1)), None) = (own.next(), own.next()) else { return None };
+    let var = atom.as_var()?.clone();
+    let added = sum.clone().plus(&Linear::atom(var.expr()), -1)?.to_expr()?;
+    Some((var, Some(added)))
 }
 
 fn spans_axis(d: usize, extent: Dim, buffer: &Buffer) -> bool {
@@ -430,7 +435,8 @@ impl Collapse<'_> {
                 let (group, behind) = rest.split_at_checked(*n)?;
                 if let ([first, others @ ..], true) = (group, *n > 1) {
                     let others = others.iter().map(|i| i.as_var().cloned());
-                    groups.insert(first.as_var()?.clone(), others.collect::<Option<_>>()?);
+                    let (first, _) = walked(first, &|v| is_iter(v, stage))?;
+                    groups.insert(first, others.collect::<Option<_>>()?);
                 }
                 rest = behind;
             }
@@ -469,10 +475,15 @@ impl Fold for Collapse<'_> {
         let mut indices = Vec::with_capacity(groups.len());
         for n in groups {
             let index = at.get(first)?;
-            let new = index.as_var().filter(|_| *n > 1).and_then(|v| self.vars.get(v));
-            indices.push(match new {
-                Some(new) => new.expr(),
+            let own = Some(*n).filter(|n| *n > 1);
+            let own = own.and_then(|_| walked(index, &|v| self.vars.contains_key(v)));
+            indices.push(match own {
                 None => self.expr(index),
+                Some((var, added)) => {
+                    let new = self.vars.get(&var)?.expr();
+                    let row = dim::product(dim::of_shape(b.shape.get(first + 1..first + n)?)?);
+                    added.map_or(new.clone(), |by| new + by * row.typed(DType::I32))
+                }
             });
             first += n;
         }

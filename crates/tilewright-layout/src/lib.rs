@@ -51,6 +51,7 @@ pub mod flow;
 pub mod fold;
 mod folding;
 pub mod free;
+mod grouped;
 pub mod index_map;
 mod known;
 pub mod lift;

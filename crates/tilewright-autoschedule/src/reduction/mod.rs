@@ -311,6 +311,7 @@ fn padded_at(
 fn is_one_cell(n: Dim) -> bool {
     let cells = Linear::from_expr(&n.typed(DType::I32));
     cells.and_then(|n| n.span(&Ranges::default())).is_some_and(|cells| cells.hi <= 1)
+        || Dim::from(1).at_least(n)
 }
 
 fn share_loops(sch: &mut Schedule, count: usize, head: &BlockRef, units: usize) -> Result<()> {

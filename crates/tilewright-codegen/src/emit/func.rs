@@ -48,6 +48,8 @@ pub(super) struct Func<'m> {
     pub padded: HashSet<Var>,
     /// Memory that holds nothing before the statement at hand, which fills it with one constant.
     pub filling: Option<Var>,
+    /// Memory of which lanes that a mask leaves out are never seen.
+    pub free_lanes: HashSet<Var>,
     pub aliases: Rc<Aliases>,
     /// The assertions, whose position gives the result.
     pub assertions: Rc<Vec<Assertion>>,
@@ -94,6 +96,7 @@ impl<'m> Func<'m> {
             some_lane: false,
             padded: HashSet::new(),
             filling: None,
+            free_lanes: HashSet::new(),
             aliases,
             assertions,
             reassoc: false,

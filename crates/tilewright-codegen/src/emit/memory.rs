@@ -418,6 +418,13 @@ impl Func<'_> {
         self.padded.contains(&b.data) && usize::from(ty.lanes) * ty.scalar.bytes() <= MASKED
     }
 
+    /// Whether a store under a mask, inside of the function's memory, may write the other lanes too.
+    fn takes_all_lanes(&self, b: &Buffer) -> bool {
+        let is_filled = self.filling.as_ref() == Some(&b.data);
+        // What holds for all lanes or none holds where it does for some.
+        is_filled || self.some_lane && self.free_lanes.contains(&b.data)
+    }
+
     /// So many neighbours in memory.
     pub(super) fn load_lanes(&mut self, b: &Buffer, from: &Cells, lanes: u16) -> Val {
         let ty = Ty { scalar: from.element, lanes };
@@ -461,9 +468,7 @@ impl Func<'_> {
             (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
                 let cells = self.cells(b, &start, &base)?;
                 match (mask, self.covering(b, lanes, cells.element)) {
-                    (Some(_), _)
-                        if self.is_padded(b, raw.ty) && self.filling.as_ref() == Some(&b.data) =>
-                    {
+                    (Some(_), _) if self.is_padded(b, raw.ty) && self.takes_all_lanes(b) => {
                         self.code.store(&raw, &cells);
                     }
                     (Some(mask), _) if self.is_padded(b, raw.ty) => {

@@ -52,6 +52,7 @@ mod code;
 mod dot;
 mod expr;
 mod family;
+mod free_lanes;
 mod func;
 mod half;
 mod machine;

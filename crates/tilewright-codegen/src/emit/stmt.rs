@@ -27,6 +27,7 @@ use tilewright_ir::{
 
 use super::address::{UNROLLED, is_for_addresses};
 use super::code::{Scalar, Shared, Val};
+use super::free_lanes::has_free_lanes;
 use super::func::{Assertion, Func, MAX_VALUES};
 use super::types::element_count;
 use super::types::{is_signed, memory};
@@ -130,7 +131,13 @@ impl Func<'_> {
             StmtKind::Seq(list) => (list.first().unwrap_or(body), list.get(1..).unwrap_or(&[])),
             _ => return self.stmt(body),
         };
-        if !self.padded.contains(&buffer.data) || !fills(first, buffer) {
+        if !self.padded.contains(&buffer.data) {
+            return self.stmt(body);
+        }
+        if has_free_lanes(buffer, body) {
+            self.free_lanes.insert(buffer.data.clone());
+        }
+        if !fills(first, buffer) {
             return self.stmt(body);
         }
         self.filling = Some(buffer.data.clone());

@@ -279,6 +279,52 @@ fn conditions_of_vectors_store_the_lanes_that_hold() {
     }
 }
 
+/// `B[n, :n] = sum of A[k, :n]` for each `n` up to 16, in vectors of 16 lanes; the sums of lanes from `n` on are left
+/// as they are, or those from `n - 1` on.
+fn masked_sums(less: i32) -> TensorFunc {
+    let [n, k] = ["n", "k"].map(Var::index);
+    let (a, b) = (buffer("A", &[48], DType::F32), buffer("B", &[272], DType::F32));
+    let sums = buffer("sums", &[16], DType::F32).derive(|d| d.scope = "local".into());
+    let first = |count: Expr, s: Stmt| {
+        let mask = Expr::binary(BinOp::Lt, lanes(0, 1, 16), Expr::broadcast(count, 16));
+        Stmt::guard(mask, s)
+    };
+    let all = || vec![lanes(0, 1, 16)];
+    let sum = sums.load(all()) + a.load([lanes(&k * 16, 1, 16)]);
+    let zero = Expr::broadcast(Expr::float(0.0, DType::F32), 16);
+    let body = Stmt::seq([
+        first(n.expr(), Stmt::store(&sums, all(), zero)),
+        Stmt::serial(&k, int(3), first(n.expr() - int(less), Stmt::store(&sums, all(), sum))),
+        first(n.expr(), Stmt::store(&b, vec![lanes(&n * 16, 1, 16)], sums.load(all()))),
+    ]);
+    let annotations = Default::default();
+    let body = Stmt::new(StmtKind::Allocate { buffer: sums, annotations, body });
+    func(&[&a, &b], Stmt::serial(&n, int(17), body))
+}
+
+#[test]
+fn sums_of_which_masks_leave_out_the_same_lanes_are_not_selected() {
+    for less in [0, 1] {
+        let f = masked_sums(less);
+        let tensors = arguments(&f, 5);
+        for target in [Llvm::get().expect("an LLVM").host(), baseline()] {
+            let text = ir(&f, &target).expect("text");
+            assert_eq!(text.contains(" select "), less > 0, "{text}");
+            let mut got = tensors.clone();
+            assert_eq!(compile_for(&f, &target, Default::default()).call(&mut got), 0);
+            for (n, j) in (0..17).flat_map(|n| (0..16).map(move |j| (n, j))) {
+                let sum = (0..3).fold(0f32, |sum, k| sum + tensors[0].get_f64(k * 16 + j) as f32);
+                let expected = match j {
+                    _ if j + (less as usize) < n => f64::from(sum),
+                    _ if j < n => 0.0,
+                    _ => tensors[1].get_f64(n * 16 + j),
+                };
+                assert_eq!(got[1].get_f64(n * 16 + j), expected, "{n} {j}");
+            }
+        }
+    }
+}
+
 #[test]
 fn buffers_of_vectors() {
     let four = DType::F32.with_lanes(4);

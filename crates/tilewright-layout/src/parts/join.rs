@@ -3,6 +3,8 @@
 //! Found from stages and loads: each stage copies one whole input, and moves each of its axes by a
 //! number. That the boxes are disjoint and cover the result is proven from their corners and extents.
 
+use std::collections::BTreeSet;
+
 use tilewright_analysis::open_stages;
 use tilewright_ir::{Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
 
@@ -17,7 +19,7 @@ pub(crate) struct Join {
 
 impl Join {
     /// The join that a function in canonical form is.
-    pub(super) fn recognise(func: &TensorFunc) -> Option<Join> {
+    pub(crate) fn recognise(func: &TensorFunc) -> Option<Join> {
         if func.attrs.contains_key(VIEW) || func.attrs.contains_key(PARTS) || func.ret.is_some() {
             return None;
         }
@@ -55,6 +57,12 @@ impl Join {
         let shape = dim::of_shape(&whole.shape)?;
         let types = parts.iter().all(|b| b.dtype() == whole.dtype());
         (types && is_partition(&shape, &shapes, &corners)).then_some(Join { corners })
+    }
+
+    /// The axes along which inputs are beside one another.
+    pub(super) fn axes(&self) -> BTreeSet<usize> {
+        let corners = self.corners.iter().flat_map(|corner| corner.iter().enumerate());
+        corners.filter(|(_, at)| **at != 0).map(|(axis, _)| axis).collect()
     }
 
     /// The corners that a function says which was placed.

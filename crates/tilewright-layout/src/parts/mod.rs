@@ -61,7 +61,7 @@ mod slice;
 mod strides;
 mod users;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 
 use tilewright_ir::{Expr, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Flag, Pass, Run};
@@ -93,36 +93,42 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, given, why| place_parts(module, given.get(&ALL)?, why)),
 };
 
-/// The values of a graph function that joins and slices move, which may come to lie in others.
-pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64> {
-    let mut moved = HashSet::new();
+/// The values of a graph function that joins and slices move, which may come to lie in others: with the axes of which
+/// each stays apart from the one before, since the value is a part along it; with `None` where all stay as they are.
+pub(crate) type Moved = HashMap<u64, Option<BTreeSet<usize>>>;
+
+/// What joins and slices of a graph function move.
+pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> Moved {
+    let mut moved = Moved::new();
     for b in func.bindings() {
-        if let GraphExpr::CallTir { func, args, .. } = &b.value
-            && moves_parts(func, functions)
-        {
-            moved.insert(b.var.id());
-            moved.extend(args.iter().filter_map(|e| match e {
-                GraphExpr::Var(v) => Some(v.id()),
-                _ => None,
-            }));
+        let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
+        let Some(mover) = functions.get(func) else { continue };
+        let (whole, parts) = match Join::recognise(mover) {
+            Some(join) => (Some(BTreeSet::new()), Some(join.axes())),
+            None if Sliced::recognise(mover).is_ok() && !only_turns(mover) => (None, None),
+            None => continue,
+        };
+        add_axes(&mut moved, b.var.id(), whole);
+        for arg in args {
+            if let GraphExpr::Var(v) = arg {
+                add_axes(&mut moved, v.id(), parts.clone());
+            }
         }
     }
     // Results of a call of several go with the call.
     for b in func.bindings() {
         let GraphExpr::Item(of, _) = &b.value else { continue };
         let GraphExpr::Var(of) = &**of else { continue };
-        if moved.contains(&of.id()) || moved.contains(&b.var.id()) {
-            moved.extend([of.id(), b.var.id()]);
+        if moved.contains_key(&of.id()) || moved.contains_key(&b.var.id()) {
+            moved.extend([(of.id(), None), (b.var.id(), None)]);
         }
     }
     moved
 }
 
-fn moves_parts(name: &str, functions: &Functions<'_>) -> bool {
-    let func = functions.get(name);
-    func.is_some_and(|f| {
-        Join::recognise(f).is_some() || Sliced::recognise(f).is_ok() && !only_turns(f)
-    })
+fn add_axes(moved: &mut Moved, value: u64, axes: Option<BTreeSet<usize>>) {
+    let known = moved.entry(value).or_insert_with(|| Some(BTreeSet::new()));
+    *known = known.take().zip(axes).map(|(known, axes)| &known | &axes);
 }
 
 /// Whether all tensors of a function have the same extents, in some order.

@@ -13,6 +13,7 @@ use tilewright_ir::{
 use super::placement::{JoinOperand, Placement, Placing, shape_of};
 use super::slice::Sliced;
 use super::strides::{Strides, part_strides, row_major, strided};
+use crate::grouped::{Groups, grouped, in_groups, view};
 use tilewright_graph::functions::Functions;
 use tilewright_graph::legalize::copy_func;
 use tilewright_graph::marks::{PARTS, SLICE, list};
@@ -172,12 +173,64 @@ impl Rewrite<'_, '_> {
     ) -> Result<GraphExpr> {
         let shape = dim::of_shape(&ty.shape)
             .ok_or_else(|| Error::internal("a part whose size is not known"))?;
-        let copy = strided(&copy_func(ty.dtype, &shape)?, lies)?;
-        let var = GraphVar::tensor(name.clone(), ty);
-        let copy = self.functions.made((copy, "copy"), vec![value.clone()], &var, None)?;
-        self.bindings.push(copy);
-        Ok(GraphExpr::Var(var))
+        let groups = lying_as_one(&shape, lies);
+        if groups.len() == shape.len() {
+            return self.copy_of(value.clone(), name, ty, &shape, lies);
+        }
+        let coarse = GraphVar::tensor(name.clone(), grouped(&ty, &groups));
+        let seen = (view(&ty, &groups, true)?, "view");
+        self.bindings.push(self.functions.made(seen, vec![value.clone()], &coarse, None)?);
+        let steps = |strides: &Strides| last_of_groups(strides, &groups);
+        let lies: Vec<_> = lies.iter().map(|lies| lies.as_ref().map(steps)).collect();
+        let (own, shape) = (grouped(&ty, &groups), in_groups(&shape, &groups));
+        let copy = self.copy_of(coarse.expr(), name, own, &shape, &lies)?;
+        let fine = GraphVar::tensor(name.clone(), ty.clone());
+        let seen = (view(&ty, &groups, false)?, "view");
+        self.bindings.push(self.functions.made(seen, vec![copy], &fine, None)?);
+        Ok(fine.expr())
     }
+
+    fn copy_of(
+        &mut self,
+        value: GraphExpr,
+        name: &Arc<str>,
+        ty: TensorType,
+        shape: &[Dim],
+        lies: &[Option<Strides>],
+    ) -> Result<GraphExpr> {
+        let copy = strided(&copy_func(ty.dtype, shape)?, lies)?;
+        let var = GraphVar::tensor(name.clone(), ty);
+        let copy = self.functions.made((copy, "copy"), vec![value], &var, None)?;
+        self.bindings.push(copy);
+        Ok(var.expr())
+    }
+}
+
+/// The groups of neighbouring axes that lie as one wherever a tensor lies, of which one is open: a loop over all of
+/// their cells goes on where that over one axis ends.
+fn lying_as_one(shape: &[Dim], lies: &[Option<Strides>]) -> Groups {
+    let joined = |d: usize| lies.iter().flatten().all(|s| s[d] == s[d + 1] * shape[d + 1]);
+    let mut groups = Groups::new();
+    let mut at = 0;
+    while at < shape.len() {
+        let end = (at + 1..shape.len()).find(|d| !joined(d - 1)).unwrap_or(shape.len());
+        if shape[at..end].iter().all(|n| n.known().is_some()) {
+            groups.extend((at..end).map(|_| 1));
+        } else {
+            groups.push(end - at);
+        }
+        at = end;
+    }
+    groups
+}
+
+/// The stride of each group of axes that lie as one.
+fn last_of_groups(strides: &Strides, groups: &Groups) -> Strides {
+    let ends = groups.iter().scan(0, |end, n| {
+        *end += n;
+        Some(*end)
+    });
+    ends.filter_map(|end| strides.get(end.checked_sub(1)?).copied()).collect()
 }
 
 fn unknown_shape() -> Error {
