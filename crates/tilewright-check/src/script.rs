@@ -1,10 +1,11 @@
-//! Reads functions in TVMScript: loops, blocks, conditions and stores over buffers.
+//! Reads tensor functions in TVMScript: loops, blocks, conditions and stores over buffers.
 //!
 //! What is not understood is refused at its line, never skipped. Loops of every kind are read as loops
 //! that run in order, indices as integers without a width.
 
 use std::collections::HashMap;
 
+use crate::graph::Call;
 use crate::program::{Buffer, Expr, Program, Read, Stmt, Tick, Var};
 
 /// A wrong line, by its number in the file.
@@ -13,13 +14,13 @@ pub type Parsed<T> = Result<T, (usize, String)>;
 /// A line: its number, how far it is indented, and its words.
 pub struct Line {
     pub number: usize,
-    indent: usize,
-    words: Vec<String>,
+    pub indent: usize,
+    pub words: Vec<String>,
 }
 
 impl Line {
     /// The words from one on.
-    fn from(&self, at: usize) -> &[String] {
+    pub fn from(&self, at: usize) -> &[String] {
         self.words.get(at..).unwrap_or_default()
     }
 }
@@ -95,7 +96,7 @@ const DEEPEST: usize = 1500;
 
 /// What a name stands for.
 #[derive(Clone)]
-enum Name {
+pub(crate) enum Name {
     Value(Expr),
     Buffer(usize),
     /// A parameter that has no shape yet, by its place.
@@ -104,8 +105,8 @@ enum Name {
 
 /// Where a statement stands.
 #[derive(Clone)]
-struct Around {
-    names: HashMap<String, Name>,
+pub(crate) struct Around {
+    pub names: HashMap<String, Name>,
     loops: Vec<Var>,
     condition: Expr,
     time: Vec<Tick>,
@@ -116,6 +117,12 @@ struct Around {
 }
 
 impl Around {
+    /// The start of a function that is called at this time.
+    pub fn new(time: Vec<Tick>) -> Around {
+        let (names, loops) = Default::default();
+        Around { names, loops, condition: Expr::truth(), time, first: None, stores: 0 }
+    }
+
     fn under(&self, condition: Expr) -> Around {
         Around { condition: self.condition.clone().and(condition), ..self.clone() }
     }
@@ -133,52 +140,62 @@ pub fn expression(text: &str, names: &[(String, Expr)]) -> Result<Vec<Expr>, Str
     }
 }
 
-/// Reads the only function of a text.
+/// Reads the only function of a text, or its only graph function with the functions that it calls.
 ///
 /// # Errors
 /// The first line that is not understood.
 pub fn function(text: &str, first_line: usize, first_var: Var) -> Parsed<Program> {
     let lines = lines(text, first_line)?;
+    let is_graph = |k: &usize| lines[*k].words.starts_with(&["@".into(), "R.function".into()]);
+    let graphs: Vec<usize> = (0..lines.len()).filter(is_graph).collect();
     let defs: Vec<usize> = (0..lines.len()).filter(|k| lines[*k].words[0] == "def").collect();
-    let [def] = defs[..] else {
-        return Err((first_line, format!("there are {} functions, not one", defs.len())));
+    let (head, is_graph) = match (&graphs[..], &defs[..]) {
+        ([], [def]) => (*def, false),
+        ([graph], _) => (graph + 1, true),
+        (_, defs) => {
+            return Err((first_line, format!("there are {} functions, not one", defs.len())));
+        }
+    };
+    let Some(def) = lines.get(head).filter(|l| l.words[0] == "def") else {
+        return Err((lines[head - 1].number, "no function follows".into()));
     };
     let program = Program { first: first_var, ..Program::default() };
-    let mut parser = Parser { program, lines: &lines, line: lines[def].number };
-    let end = parser.function(def).map_err(|e| (parser.line, e))?;
-    match lines.get(end) {
+    let mut parser = Parser { program, lines: &lines, line: def.number, call: None };
+    let end = if is_graph { parser.graph(head) } else { parser.function(head) };
+    let end = end.map_err(|e| (parser.line, e))?;
+    match lines.get(end).filter(|_| !is_graph) {
         Some(line) => Err((line.number, "a line after the end of the function".into())),
         None => Ok(parser.program),
     }
 }
 
-struct Parser<'a> {
-    program: Program,
+pub(crate) struct Parser<'a> {
+    pub program: Program,
     /// The line that is read.
-    line: usize,
-    lines: &'a [Line],
+    pub line: usize,
+    pub lines: &'a [Line],
+    /// What the function that is read is called with.
+    pub call: Option<Call>,
 }
 
 impl Parser<'_> {
-    fn reader<'r>(&'r self, words: &'r [String], around: &'r Around) -> Reader<'r> {
+    pub fn reader<'r>(&'r self, words: &'r [String], around: &'r Around) -> Reader<'r> {
         Reader { words, at: 0, depth: 0, names: &around.names, buffers: &self.program.buffers }
     }
 
     /// Reads the function whose head is a line; the line after it.
     fn function(&mut self, head: usize) -> Result<usize, String> {
-        let mut around = Around {
-            names: HashMap::new(),
-            loops: Vec::new(),
-            condition: Expr::truth(),
-            time: Vec::new(),
-            first: None,
-            stores: 0,
-        };
+        let mut around = Around::new(Vec::new());
         self.parameters(&self.lines[head], &mut around)?;
-        self.suite(head, around)
+        let end = self.suite(head, around)?;
+        for at in 0..self.program.params() {
+            let buffer = self.program.param(at);
+            self.program.looks.push(buffer.ok_or("a parameter is not bound to a buffer")?);
+        }
+        Ok(end)
     }
 
-    fn parameters(&mut self, line: &Line, around: &mut Around) -> Result<(), String> {
+    pub fn parameters(&mut self, line: &Line, around: &mut Around) -> Result<(), String> {
         // def name ( a : type , ... ) :
         let mut at = 3;
         let mut place = 0;
@@ -194,10 +211,16 @@ impl Parser<'_> {
                 let mut reader = self.reader(line.from(at), around);
                 let (shape, dtype) = reader.shape()?;
                 at += reader.at;
-                self.buffer(name, shape, dtype, Some(place), around);
+                self.buffer(name, shape, dtype, Some(place), around)?;
                 place += 1;
             } else if kind.starts_with("T.int") {
-                self.size(name, around);
+                match &mut self.call {
+                    Some(call) => {
+                        let value = call.scalars.next().ok_or("a size is not given")?;
+                        around.names.insert(name, Name::Value(value));
+                    }
+                    None => self.size(name, around),
+                }
             } else {
                 return Err(format!("`{name}` is `{kind}`, which is not understood"));
             }
@@ -211,27 +234,45 @@ impl Parser<'_> {
         }
     }
 
-    fn size(&mut self, name: String, around: &mut Around) {
+    pub fn size(&mut self, name: String, around: &mut Around) {
         let v = self.program.fresh(&name);
-        self.program.sizes.push((name.clone(), v));
+        match &mut self.call {
+            Some(call) => drop(call.open.push(v)),
+            None => self.program.sizes.push((name.clone(), v)),
+        }
         around.names.insert(name, Name::Value(Expr::Var(v)));
     }
 
-    fn buffer(
+    pub fn buffer(
         &mut self,
         name: String,
         shape: Vec<Expr>,
         dtype: String,
         param: Option<usize>,
         around: &mut Around,
-    ) {
-        around.names.insert(name.clone(), Name::Buffer(self.program.buffers.len()));
-        let around = if param.is_some() { Vec::new() } else { around.loops.clone() };
-        self.program.buffers.push(Buffer { name, dtype, shape, param, around });
+    ) -> Result<(), String> {
+        let mut number = self.program.buffers.len();
+        match (&mut self.call, param) {
+            (Some(call), Some(param)) => {
+                number = *call.args.get(param).ok_or("the call has fewer arguments")?;
+                let given = &self.program.buffers[number];
+                if given.dtype != dtype || given.shape.len() != shape.len() {
+                    return Err(format!("`{name}` is given what has another type or rank"));
+                }
+                call.bind(shape, &given.shape, around);
+            }
+            _ => {
+                let around = if param.is_some() { Vec::new() } else { around.loops.clone() };
+                let name = name.clone();
+                self.program.buffers.push(Buffer { name, dtype, shape, param, around });
+            }
+        }
+        around.names.insert(name, Name::Buffer(number));
+        Ok(())
     }
 
     /// The lines that are indented further than the one at `head`; the line after them.
-    fn suite(&mut self, head: usize, mut around: Around) -> Result<usize, String> {
+    pub fn suite(&mut self, head: usize, mut around: Around) -> Result<usize, String> {
         let lines = self.lines;
         let mut at = head + 1;
         let mut position = 0;
@@ -406,15 +447,15 @@ impl Parser<'_> {
                 let (shape, dtype) = reader.shape_inside()?;
                 reader.end("")?;
                 let place = *place;
-                if self.program.param(place).is_some() {
+                if self.call.is_none() && self.program.param(place).is_some() {
                     return Err(format!("`{handle}` is bound twice"));
                 }
-                self.buffer(name.clone(), shape, dtype, Some(place), around);
+                self.buffer(name.clone(), shape, dtype, Some(place), around)?;
             }
             ("T.alloc_buffer" | "T.sblock_alloc_buffer" | "T.decl_buffer", [name]) => {
                 let (shape, dtype) = reader.shape()?;
                 reader.end("")?;
-                self.buffer(name.clone(), shape, dtype, None, around);
+                self.buffer(name.clone(), shape, dtype, None, around)?;
             }
             ("T.axis.spatial" | "T.axis.reduce" | "T.axis.S" | "T.axis.R", [name]) => {
                 reader.expect("(")?;
@@ -526,38 +567,38 @@ fn bind(around: &mut Around, name: &str, value: Expr, first: Option<Expr>) {
 }
 
 /// Reads expressions.
-struct Reader<'a> {
-    words: &'a [String],
-    at: usize,
-    depth: usize,
-    names: &'a HashMap<String, Name>,
-    buffers: &'a [Buffer],
+pub(crate) struct Reader<'a> {
+    pub words: &'a [String],
+    pub at: usize,
+    pub depth: usize,
+    pub names: &'a HashMap<String, Name>,
+    pub buffers: &'a [Buffer],
 }
 
 impl Reader<'_> {
-    fn peek(&self) -> &str {
+    pub fn peek(&self) -> &str {
         self.words.get(self.at).map_or("", String::as_str)
     }
 
-    fn next(&mut self) -> &str {
+    pub fn next(&mut self) -> &str {
         self.at += 1;
         self.words.get(self.at - 1).map_or("", String::as_str)
     }
 
-    fn eat(&mut self, word: &str) -> bool {
+    pub fn eat(&mut self, word: &str) -> bool {
         let is = self.peek() == word;
         self.at += usize::from(is);
         is
     }
 
-    fn expect(&mut self, word: &str) -> Result<(), String> {
+    pub fn expect(&mut self, word: &str) -> Result<(), String> {
         if self.eat(word) {
             return Ok(());
         }
         Err(format!("`{}` stands where `{word}` is expected", self.peek()))
     }
 
-    fn end(&mut self, word: &str) -> Result<(), String> {
+    pub fn end(&mut self, word: &str) -> Result<(), String> {
         if !word.is_empty() {
             self.expect(word)?;
         }
@@ -565,7 +606,7 @@ impl Reader<'_> {
     }
 
     /// Expressions up to a word, which is not read.
-    fn list(&mut self, end: &str) -> Result<Vec<Expr>, String> {
+    pub fn list(&mut self, end: &str) -> Result<Vec<Expr>, String> {
         let mut out = Vec::new();
         while self.peek() != end && !self.peek().is_empty() {
             out.push(self.expr()?);
@@ -596,7 +637,7 @@ impl Reader<'_> {
     }
 
     /// The name of an argument that has one.
-    fn named(&mut self) -> Result<Option<String>, String> {
+    pub fn named(&mut self) -> Result<Option<String>, String> {
         if self.words.get(self.at + 1).is_none_or(|w| w != "=") {
             return Ok(None);
         }
@@ -605,13 +646,13 @@ impl Reader<'_> {
     }
 
     /// The words of an argument.
-    fn skip(&mut self) -> Result<String, String> {
+    pub fn skip(&mut self) -> Result<String, String> {
         let mut text = String::new();
         let mut open = 0;
         loop {
             match self.peek() {
                 "" => return Err("the line ends inside of brackets".into()),
-                "," | ")" if open == 0 => return Ok(text),
+                "," | ")" | "]" if open == 0 => return Ok(text),
                 "(" | "[" | "{" => open += 1,
                 ")" | "]" | "}" => open -= 1,
                 _ => {}
@@ -620,7 +661,7 @@ impl Reader<'_> {
         }
     }
 
-    fn shape(&mut self) -> Result<(Vec<Expr>, String), String> {
+    pub fn shape(&mut self) -> Result<(Vec<Expr>, String), String> {
         self.expect("(")?;
         self.shape_inside()
     }
@@ -630,10 +671,10 @@ impl Reader<'_> {
         self.expect("(")?;
         let shape = self.list(")")?;
         self.expect(")")?;
-        let dtype =
-            if self.eat(",") { self.next().trim_matches('"') } else { "float32" }.to_owned();
+        let mut dtype = "float32".to_owned();
         while self.eat(",") {
             match self.named()?.as_deref() {
+                None | Some("dtype") => dtype = self.skip()?.trim_matches('"').to_owned(),
                 Some("scope" | "axis_separators") => drop(self.skip()?),
                 _ => return Err(format!("`{}` is not understood", self.peek())),
             }
@@ -642,7 +683,7 @@ impl Reader<'_> {
         Ok((shape, dtype))
     }
 
-    fn expr(&mut self) -> Result<Expr, String> {
+    pub fn expr(&mut self) -> Result<Expr, String> {
         self.binary(0)
     }
 
