@@ -28,7 +28,7 @@ pub(crate) struct Claims<'a> {
     asked: Vec<(usize, usize)>,
     pub layouts: &'a [Layout],
     found: Vec<([Load; 2], Relation)>,
-    /// Constants of both sides, and the map from the indices of the one to those of the other.
+    /// Constants of both sides, and the map from the indices of the second to those of the first.
     packs: Vec<(usize, usize, Relation)>,
     /// Cells of constants of the second side that hold a number.
     cells: Vec<(usize, usize, f64, Relation)>,
@@ -111,7 +111,7 @@ impl<'a> Claims<'a> {
             for (condition, to) in crate::flow::functions(self.names, map, None, &vars)? {
                 let to: Vec<String> = to.iter().map(|e| self.names.text(e)).collect();
                 lines.push(format!(
-                    "packs {p} {q} ({}) to ({}) where {}",
+                    "packs {p} {q} ({}) from ({}) where {}",
                     list(&vars).join(", "),
                     to.join(", "),
                     self.names.text(&condition)
@@ -413,8 +413,8 @@ impl<'a> Claims<'a> {
             ([Some((p, _, x)), Some((q, _, y))], _) if p != q => {
                 let there = self.names.map(vars, &x, &Expr::truth())?;
                 let here = self.names.map(vars, &y, &Expr::truth())?;
-                let back = self.names.known(there.reverse().intersect_range(set, budget))?;
-                let map = self.names.known(back.then(&here, budget))?;
+                let back = self.names.known(here.reverse().intersect_range(set, budget))?;
+                let map = self.names.known(back.then(&there, budget))?;
                 let known = self.packs.iter_mut().find(|k| (k.0, k.1) == (p, q));
                 match known {
                     Some(known) => known.2 = known.2.union(&map),

@@ -90,13 +90,13 @@ pub struct Layout {
     pub inverse: Vec<Expr>,
 }
 
-/// A constant of the first function that lies in one of the second function, where a condition holds.
+/// Where the cells of a constant of the second function lie in one of the first, where a condition holds.
 #[derive(Clone, Debug)]
 pub struct Pack {
     pub line: usize,
-    /// The numbers of both.
+    /// The number of that of the first function, and of the second.
     pub constants: [usize; 2],
-    pub from: Vec<Var>,
+    pub into: Vec<Var>,
     pub map: Vec<Expr>,
     pub condition: Expr,
 }
@@ -221,18 +221,18 @@ impl Certificate {
                 self.layouts.push(layout);
             }
             "packs" => {
-                let wrong = "it is `packs FROM TO (i, ...) to (e, ...) where CONDITION`";
+                let wrong = "it is `packs FROM INTO (i, ...) from (e, ...) where CONDITION`";
                 let mut words = rest.splitn(3, ' ');
                 let constants =
                     [words.next(), words.next()].map(|w| w.and_then(|w| w.parse().ok()));
                 let ([Some(p), Some(q)], Some(rest)) = (constants, words.next()) else {
                     return Err(wrong.into());
                 };
-                let (from, to) = rest.split_once(" to ").ok_or(wrong)?;
-                let (from, names) = self.axes(from)?;
-                let map = expression(bracket(to)?, &names)?;
+                let (into, from) = rest.split_once(" from ").ok_or(wrong)?;
+                let (into, names) = self.axes(into)?;
+                let map = expression(bracket(from)?, &names)?;
                 let condition = of(condition, &names)?;
-                self.packs.push(Pack { line: number, constants: [p, q], from, map, condition });
+                self.packs.push(Pack { line: number, constants: [p, q], into, map, condition });
             }
             "cells" => {
                 let wrong = "it is `cells CONSTANT (i, ...) is NUMBER where CONDITION`";

@@ -195,15 +195,15 @@ impl<'a> Judge<'a, '_> {
             if type_of(0, before.buffer) != type_of(1, after.buffer) {
                 return Err("the constants have different types".into());
             }
-            if pack.from.len() != before.shape.len() {
+            if pack.into.len() != after.shape.len() {
                 return Err("the constant has another number of axes".into());
             }
-            for (place, value) in before.cells(&pack.from) {
+            for (place, value) in after.cells(&pack.into) {
                 if pack.condition.at(&place) == Some(0) {
                     continue;
                 }
-                let to: Option<Vec<i128>> = pack.map.iter().map(|e| e.at(&place)).collect();
-                if to.and_then(|to| after.value(&to)) != Some(value) {
+                let from: Option<Vec<i128>> = pack.map.iter().map(|e| e.at(&place)).collect();
+                if from.and_then(|from| before.value(&from)) != Some(value) {
                     return Err(format!("{value} does not lie where the map says").into());
                 }
             }
@@ -711,10 +711,10 @@ impl<'a> Judge<'a, '_> {
                 let mut targets = Vec::new();
                 for pack in self.c.packs.iter().filter(|k| k.constants == [*p, *q]) {
                     let mut place = self.sizes.clone();
-                    place.extend(pack.from.iter().copied().zip(x.iter().cloned()));
-                    let to = equal(&affine_list(&mut system, &pack.map, &place)?, y)?;
+                    place.extend(pack.into.iter().copied().zip(y.iter().cloned()));
+                    let from = equal(&affine_list(&mut system, &pack.map, &place)?, x)?;
                     for rows in system.alternatives(&pack.condition, true, &place)? {
-                        targets.push([rows, to.clone()].concat());
+                        targets.push([rows, from.clone()].concat());
                     }
                 }
                 self.need(&system, &targets)

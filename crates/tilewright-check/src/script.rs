@@ -132,7 +132,8 @@ impl Around {
 pub fn expression(text: &str, names: &[(String, Expr)]) -> Result<Vec<Expr>, String> {
     let words = words(text)?;
     let names = names.iter().map(|(n, e)| (n.clone(), Name::Value(e.clone()))).collect();
-    let mut reader = Reader { words: &words, at: 0, depth: 0, names: &names, buffers: &[] };
+    let mut reader =
+        Reader { words: &words, at: 0, depth: 0, strided: false, names: &names, buffers: &[] };
     let list = reader.list("")?;
     match reader.next() {
         "" => Ok(list),
@@ -180,7 +181,14 @@ pub(crate) struct Parser<'a> {
 
 impl Parser<'_> {
     pub fn reader<'r>(&'r self, words: &'r [String], around: &'r Around) -> Reader<'r> {
-        Reader { words, at: 0, depth: 0, names: &around.names, buffers: &self.program.buffers }
+        Reader {
+            words,
+            at: 0,
+            depth: 0,
+            strided: false,
+            names: &around.names,
+            buffers: &self.program.buffers,
+        }
     }
 
     /// Reads the function whose head is a line; the line after it.
@@ -209,6 +217,7 @@ impl Parser<'_> {
                 place += 1;
             } else if kind == "T.Buffer" {
                 let mut reader = self.reader(line.from(at), around);
+                reader.strided = self.call.is_some();
                 let (shape, dtype) = reader.shape()?;
                 at += reader.at;
                 self.buffer(name, shape, dtype, Some(place), around)?;
@@ -444,6 +453,7 @@ impl Parser<'_> {
                     return Err(format!("`{handle}` is no handle"));
                 };
                 reader.expect(",")?;
+                reader.strided = self.call.is_some();
                 let (shape, dtype) = reader.shape_inside()?;
                 reader.end("")?;
                 let place = *place;
@@ -571,6 +581,9 @@ pub(crate) struct Reader<'a> {
     pub words: &'a [String],
     pub at: usize,
     pub depth: usize,
+    /// Whether buffers may say how their axes lie: the memory of a graph's tensors is whoever runs it's to
+    /// choose, so that no two cells are one.
+    pub strided: bool,
     pub names: &'a HashMap<String, Name>,
     pub buffers: &'a [Buffer],
 }
@@ -676,6 +689,7 @@ impl Reader<'_> {
             match self.named()?.as_deref() {
                 None | Some("dtype") => dtype = self.skip()?.trim_matches('"').to_owned(),
                 Some("scope" | "axis_separators") => drop(self.skip()?),
+                Some("strides") if self.strided => drop(self.skip()?),
                 _ => return Err(format!("`{}` is not understood", self.peek())),
             }
         }
