@@ -120,7 +120,8 @@ impl<'a> Claims<'a> {
         }
         for (q, rank, number, cells) in &self.cells {
             let vars = axes(*rank);
-            for condition in self.names.conditions(cells, &vars)? {
+            let cells = self.names.known(cells.coalesce(&self.names.budget))?;
+            for condition in self.names.conditions(&cells, &vars)? {
                 lines.push(format!(
                     "cells {q} ({}) is {number} where {}",
                     list(&vars).join(", "),
@@ -425,7 +426,10 @@ impl<'a> Claims<'a> {
                 let Some(number) = e.constant() else { return Ok(()) };
                 let here = self.names.map(vars, &y, &Expr::truth())?;
                 let cells = self.names.known(set.apply(&here, budget))?;
-                self.cells.push((q, rank, number, cells));
+                match self.cells.iter_mut().find(|k| k.0 == q && k.2 == number) {
+                    Some(known) => known.3 = known.3.union(&cells),
+                    None => self.cells.push((q, rank, number, cells)),
+                }
             }
             _ => {}
         }
