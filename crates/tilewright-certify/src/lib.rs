@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use tilewright_check::certificate::{Certificate, From, HEAD, Load, axes, programs, stores};
 use tilewright_check::judge::judge;
 use tilewright_check::program::{Expr, Program, Var};
-use tilewright_check::script::Parsed;
+use tilewright_check::reader::Parsed;
 
 use crate::claims::Claims;
 use crate::search::Search;

@@ -24,8 +24,9 @@
 //! the end. `1.0` is the first load of statement 1. `known` is what an assumption says, by its number in the text;
 //! `passes` says that a store gives its first operand on, since the second one changes nothing.
 
+use crate::graph::function;
 use crate::program::{Constant, Expr, Fact, Program, Var};
-use crate::script::{Parsed, expression, function};
+use crate::reader::{Parsed, expression};
 
 /// A load of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,36 +5,36 @@
 
 use std::collections::HashMap;
 
-use crate::program::{Buffer, Constant, Expr, Tick, Var};
-use crate::script::{Around, Line, Name, Parser, Reader, words};
+use crate::program::{Buffer, Constant, Expr, Program, Tick, Var};
+use crate::reader::{Line, Parsed, Reader, lines, words};
+use crate::script::{Around, Call, Parser};
 
-/// What a function is called with.
-pub(crate) struct Call {
-    /// Inputs, then outputs.
-    pub args: Vec<usize>,
-    pub scalars: std::vec::IntoIter<Expr>,
-    /// Sizes of the function that shapes tell.
-    pub open: Vec<Var>,
-    told: HashMap<Var, Expr>,
-    views: Vec<(Expr, Expr)>,
-}
-
-impl Call {
-    /// Takes the sizes in the shape of a parameter from the shape of what is given.
-    pub fn bind(&mut self, shape: Vec<Expr>, given: &[Expr], around: &mut Around) {
-        for (formal, actual) in shape.into_iter().zip(given) {
-            match formal {
-                Expr::Var(v) if self.open.contains(&v) && !self.told.contains_key(&v) => {
-                    for name in around.names.values_mut() {
-                        if matches!(name, Name::Value(Expr::Var(w)) if *w == v) {
-                            *name = Name::Value(actual.clone());
-                        }
-                    }
-                    self.told.insert(v, actual.clone());
-                }
-                formal => self.views.push((formal, actual.clone())),
-            }
+/// Reads the only function of a text, or its only graph function with the functions that it calls.
+///
+/// # Errors
+/// The first line that is not understood.
+pub fn function(text: &str, first_line: usize, first_var: Var) -> Parsed<Program> {
+    let lines = lines(text, first_line)?;
+    let is_graph = |k: &usize| lines[*k].words.starts_with(&["@".into(), "R.function".into()]);
+    let graphs: Vec<usize> = (0..lines.len()).filter(is_graph).collect();
+    let defs: Vec<usize> = (0..lines.len()).filter(|k| lines[*k].words[0] == "def").collect();
+    let (head, is_graph) = match (&graphs[..], &defs[..]) {
+        ([], [def]) => (*def, false),
+        ([graph], _) => (graph + 1, true),
+        (_, defs) => {
+            return Err((first_line, format!("there are {} functions, not one", defs.len())));
         }
+    };
+    let Some(def) = lines.get(head).filter(|l| l.words[0] == "def") else {
+        return Err((lines[head - 1].number, "no function follows".into()));
+    };
+    let program = Program { first: first_var, ..Program::default() };
+    let mut parser = Parser { program, lines: &lines, line: def.number, call: None };
+    let end = if is_graph { parser.graph(head) } else { parser.function(head) };
+    let end = end.map_err(|e| (parser.line, e))?;
+    match lines.get(end).filter(|_| !is_graph) {
+        Some(line) => Err((line.number, "a line after the end of the function".into())),
+        None => Ok(parser.program),
     }
 }
 

@@ -14,58 +14,10 @@
 use std::collections::HashMap;
 
 use crate::certificate::{Certificate, Claim, Flow, From, Load, Pass, stores};
+use crate::constant::constants;
+pub use crate::oracle::{Judged, Oracle, Wrong};
 use crate::program::{Expr, Fact, Program, Stmt, Tick, Var};
-use crate::proof::Proof;
 use crate::set::{Affine, Place, Row, System};
-
-/// What is wrong, and in which line, as far as it is in one.
-pub struct Wrong {
-    pub line: Option<usize>,
-    pub message: String,
-}
-
-/// See [`Wrong`].
-pub type Judged<T> = Result<T, Wrong>;
-
-impl Wrong {
-    /// Something wrong with a line.
-    pub fn at(line: usize, message: impl Into<String>) -> Wrong {
-        Wrong { line: Some(line), message: message.into() }
-    }
-}
-
-impl std::convert::From<String> for Wrong {
-    fn from(message: String) -> Wrong {
-        Wrong { line: None, message }
-    }
-}
-
-impl std::convert::From<&str> for Wrong {
-    fn from(message: &str) -> Wrong {
-        message.to_owned().into()
-    }
-}
-
-/// Gives proofs, in the order in which they are asked for.
-pub trait Oracle {
-    /// A proof that every point is in one of the targets, and the line where it stands; `about` is the line that
-    /// asks.
-    ///
-    /// # Errors
-    /// There is none.
-    fn proof(
-        &mut self,
-        system: &System,
-        targets: &[Vec<Row>],
-        about: usize,
-    ) -> Judged<(usize, Proof)>;
-
-    /// A proof that there is no point; `None` to go on with what follows from one.
-    ///
-    /// # Errors
-    /// The file ends.
-    fn void(&mut self, system: &System) -> Judged<Option<(usize, Proof)>>;
-}
 
 /// A value: an expression at an instance of a statement, whose loads have numbers from `first`; or a cell of a
 /// parameter as it was given.
@@ -144,7 +96,7 @@ impl<'a> Judge<'a, '_> {
             let extent = self.base.affine(extent, &self.sizes)?;
             self.base.add([Row::nonneg(extent)]);
         }
-        self.constants()?;
+        constants(self.c)?;
         for flow in &self.c.flows {
             self.flow(flow)?;
         }
@@ -183,47 +135,6 @@ impl<'a> Judge<'a, '_> {
         let mut place = self.sizes.clone();
         place.extend(stmt.loops.iter().map(|v| (*v, system.fresh())));
         place
-    }
-
-    /// Compares constants cell by cell.
-    fn constants(&mut self) -> Judged<()> {
-        for pack in &self.c.packs {
-            self.about = pack.line;
-            let [before, after] = [0, 1].map(|side| self.c.constant(side, pack.constants[side]));
-            let (before, after) = (before?, after?);
-            let type_of = |side: usize, at: usize| &self.c.programs[side].buffers[at].dtype;
-            if type_of(0, before.buffer) != type_of(1, after.buffer) {
-                return Err("the constants have different types".into());
-            }
-            if pack.into.len() != after.shape.len() {
-                return Err("the constant has another number of axes".into());
-            }
-            for (place, value) in after.cells(&pack.into) {
-                if pack.condition.at(&place) == Some(0) {
-                    continue;
-                }
-                let from: Option<Vec<i128>> = pack.map.iter().map(|e| e.at(&place)).collect();
-                if from.and_then(|from| before.value(&from)) != Some(value) {
-                    return Err(format!("{value} does not lie where the map says").into());
-                }
-            }
-        }
-        for (line, at) in &self.c.cells {
-            self.about = *line;
-            let fact = fact(&self.c.programs[1], *at)?;
-            let wanted = fact.value.constant();
-            let constants = &self.c.programs[1].constants;
-            let constant = constants.iter().find(|c| c.buffer == fact.buffer);
-            let constant = constant.ok_or("there is no such constant")?;
-            for (place, value) in constant.cells(&fact.loops) {
-                let holds = fact.condition.at(&place) == Some(0)
-                    || Expr::Literal(value.to_owned()).constant() == wanted && wanted.is_some();
-                if !holds {
-                    return Err(format!("one of the cells holds {value}").into());
-                }
-            }
-        }
-        Ok(())
     }
 
     fn flow(&mut self, flow: &Flow) -> Judged<()> {

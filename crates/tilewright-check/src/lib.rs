@@ -18,15 +18,18 @@
 //! both texts hold, that indices do not leave their types, and that parallel loops may run in order.
 //!
 //! This crate depends on nothing, so that whoever believes it needs to read nothing else: `set` and `proof` are
-//! linear arithmetic, `script`, `graph` and `program` read the functions, `certificate` the file, and `judge` has
+//! linear arithmetic, `reader`, `script`, `graph` and `program` read the functions, `certificate` the file, and `judge` has
 //! the argument.
 
 pub mod certificate;
-pub mod graph;
+mod constant;
+mod graph;
 pub mod judge;
+mod oracle;
 pub mod program;
 pub mod proof;
-pub mod script;
+pub mod reader;
+mod script;
 pub mod set;
 
 use std::collections::HashMap;
