@@ -118,6 +118,9 @@ pub struct Certificate {
     pub names: Vec<String>,
 }
 
+/// What names stand for.
+type Names = Vec<(String, Expr)>;
+
 /// The first line of a certificate.
 pub const HEAD: &str = "tilewright certificate 1";
 /// Variables of the second function, and those of layouts, have numbers from here.
@@ -317,7 +320,7 @@ impl Certificate {
     }
 
     /// Names for the axes of a constant.
-    fn axes(&self, text: &str) -> Result<(Vec<Var>, Vec<(String, Expr)>), String> {
+    fn axes(&self, text: &str) -> Result<(Vec<Var>, Names), String> {
         let names: Vec<&str> =
             bracket(text)?.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
         let vars = axes(names.len());

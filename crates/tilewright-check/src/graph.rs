@@ -256,7 +256,8 @@ impl Reader<'_> {
         values: &mut Vec<String>,
     ) -> Result<(), String> {
         if !self.eat("[") {
-            return Ok(values.push(self.skip()?));
+            values.push(self.skip()?);
+            return Ok(());
         }
         if depth > 64 {
             return Err("a constant has too many axes".into());

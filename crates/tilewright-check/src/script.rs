@@ -140,7 +140,7 @@ impl Parser<'_> {
     pub fn size(&mut self, name: String, around: &mut Around) {
         let v = self.program.fresh(&name);
         match &mut self.call {
-            Some(call) => drop(call.open.push(v)),
+            Some(call) => call.open.push(v),
             None => self.program.sizes.push((name.clone(), v)),
         }
         around.names.insert(name, Name::Value(Expr::Var(v)));
