@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use presburger::Relation;
-use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass, stores};
+use presburger::{Dim, Relation};
+use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass, axes, stores};
 use tilewright_check::program::{Expr, Program, Var};
 
 use crate::sets::{Found, Names, placed};
@@ -28,13 +28,17 @@ pub(crate) struct Claims<'a> {
     asked: Vec<(usize, usize)>,
     pub layouts: &'a [Layout],
     found: Vec<([Load; 2], Relation)>,
+    /// Constants of both sides, and the map from the indices of the second to those of the first.
+    packs: Vec<(usize, usize, Relation)>,
+    /// Cells of constants of the second side that hold a number.
+    cells: Vec<(usize, usize, f64, Relation)>,
 }
 
 /// A value, as in the checker, in terms of the loops of the pair that is compared.
 #[derive(Clone)]
 enum Value<'a> {
     At { stmt: usize, e: &'a Expr, place: HashMap<Var, Expr>, first: usize },
-    Given,
+    Given { load: Load, place: HashMap<Var, Expr> },
 }
 
 impl<'a> Claims<'a> {
@@ -47,6 +51,8 @@ impl<'a> Claims<'a> {
             asked: Vec::new(),
             layouts,
             found: Vec::new(),
+            packs: Vec::new(),
+            cells: Vec::new(),
         }
     }
 
@@ -56,7 +62,8 @@ impl<'a> Claims<'a> {
         for k in 0..a.stmts.len() - stores(a) {
             let ends = [stores(a) + k, stores(b) + k];
             let (first, second) = (&a.stmts[ends[0]], &b.stmts[ends[1]]);
-            if !a.writes(first.buffer) && !b.writes(second.buffer) {
+            let as_given = |p: &Program, at: usize| !p.writes(at) && p.buffers[at].param == Some(k);
+            if as_given(a, first.buffer) && as_given(b, second.buffer) {
                 continue;
             }
             let place = first.loops.iter().map(|v| Expr::Var(*v)).collect::<Vec<_>>();
@@ -91,6 +98,38 @@ impl<'a> Claims<'a> {
             }
         }
         Ok(claims)
+    }
+
+    /// The lines about constants; those about cells say numbers that loads of constants have.
+    pub fn of_constants(&mut self) -> Found<Vec<String>> {
+        let mut lines = Vec::new();
+        let list = |vars: &[Var]| -> Vec<String> {
+            vars.iter().map(|v| self.names.text(&Expr::Var(*v))).collect()
+        };
+        for (p, q, map) in &self.packs {
+            let vars = axes(map.dim(Dim::In));
+            for (condition, to) in crate::flow::functions(self.names, map, None, &vars)? {
+                let to: Vec<String> = to.iter().map(|e| self.names.text(e)).collect();
+                lines.push(format!(
+                    "packs {p} {q} ({}) from ({}) where {}",
+                    list(&vars).join(", "),
+                    to.join(", "),
+                    self.names.text(&condition)
+                ));
+            }
+        }
+        for (q, rank, number, cells) in &self.cells {
+            let vars = axes(*rank);
+            let cells = self.names.known(cells.coalesce(&self.names.budget))?;
+            for condition in self.names.conditions(&cells, &vars)? {
+                lines.push(format!(
+                    "cells {q} ({}) is {number} where {}",
+                    list(&vars).join(", "),
+                    self.names.text(&condition)
+                ));
+            }
+        }
+        Ok(lines)
     }
 
     fn vars(&self, loads: [Load; 2]) -> Vec<Var> {
@@ -130,7 +169,7 @@ impl<'a> Claims<'a> {
             let Some(mut here) = here else { continue };
             let (stmt, at) = match &piece.from {
                 From::Given => {
-                    out.push((Value::Given, here));
+                    out.push((Value::Given { load, place: place.clone() }, here));
                     continue;
                 }
                 From::Known(k, _) => {
@@ -344,8 +383,89 @@ impl<'a> Claims<'a> {
                 self.same(&a, &b, set, vars, depth)?;
                 (i, j) = (i + count(e), j + count(o));
             }
+            return Ok(());
         }
-        // What differs is found by the checker.
+        self.constants(a, b, set, vars)?;
+        // What differs is found by the checker, which needs to know where its operands come from.
+        self.origins(0, a, set, vars, NESTED)?;
+        self.origins(1, b, set, vars, NESTED)
+    }
+
+    /// Collects what constants have in common that are met where two values have to be the same.
+    fn constants(
+        &mut self,
+        a: &Value<'a>,
+        b: &Value<'a>,
+        set: &Relation,
+        vars: &[Var],
+    ) -> Found<()> {
+        let known = [(0, a), (1, b)].map(|(side, value)| match value {
+            Value::Given { load, place } => {
+                let program = &self.programs[side];
+                let read = &program.stmts[load.stmt].reads[load.read];
+                let constant = program.constants.iter().find(|c| c.buffer == read.buffer)?;
+                let at: Vec<Expr> = read.indices.iter().map(|e| placed(e, place)).collect();
+                Some((program.buffers[read.buffer].param?, constant.shape.len(), at))
+            }
+            Value::At { .. } => None,
+        });
+        let budget = &self.names.budget;
+        match (known, a) {
+            ([Some((p, _, x)), Some((q, _, y))], _) if p != q => {
+                let there = self.names.map(vars, &x, &Expr::truth())?;
+                let here = self.names.map(vars, &y, &Expr::truth())?;
+                let back = self.names.known(here.reverse().intersect_range(set, budget))?;
+                let map = self.names.known(back.then(&there, budget))?;
+                let known = self.packs.iter_mut().find(|k| (k.0, k.1) == (p, q));
+                match known {
+                    Some(known) => known.2 = known.2.union(&map),
+                    None => self.packs.push((p, q, map)),
+                }
+            }
+            ([None, Some((q, rank, y))], Value::At { e, .. }) => {
+                let Some(number) = e.constant() else { return Ok(()) };
+                let here = self.names.map(vars, &y, &Expr::truth())?;
+                let cells = self.names.known(set.apply(&here, budget))?;
+                match self.cells.iter_mut().find(|k| k.0 == q && k.2 == number) {
+                    Some(known) => known.3 = known.3.union(&cells),
+                    None => self.cells.push((q, rank, number, cells)),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Finds where the loads of a value get their values from.
+    fn origins(
+        &mut self,
+        side: usize,
+        value: &Value<'a>,
+        set: &Relation,
+        vars: &[Var],
+        depth: usize,
+    ) -> Found<()> {
+        let (Value::At { stmt, e, place, first }, Some(depth)) = (value, depth.checked_sub(1))
+        else {
+            return Ok(());
+        };
+        match e {
+            Expr::Load(..) => {
+                let load = Load { stmt: *stmt, read: *first };
+                for (value, set) in self.sources(side, load, place, set, vars)? {
+                    self.origins(side, &value, &set, vars, depth)?;
+                }
+            }
+            Expr::Op(_, args) => {
+                let mut first = *first;
+                for e in args {
+                    let part = Value::At { stmt: *stmt, e, place: place.clone(), first };
+                    self.origins(side, &part, set, vars, depth)?;
+                    first += count(e);
+                }
+            }
+            _ => {}
+        }
         Ok(())
     }
 

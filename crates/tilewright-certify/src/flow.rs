@@ -2,7 +2,7 @@
 
 use presburger::{Dim, Relation, Source, last_writers};
 use tilewright_check::certificate::{Flow, From, Load, Piece};
-use tilewright_check::program::{Expr, Program, Stmt, Tick};
+use tilewright_check::program::{Expr, Program, Stmt, Tick, Var};
 
 use crate::sets::{Found, Names};
 
@@ -27,12 +27,12 @@ pub(crate) fn flow(names: &Names, program: &Program, side: usize, load: Load) ->
             let source = names.known(cells.then(&known.reverse(), &names.budget))?;
             let source = names.known(source.intersect_domain(&rest, &names.budget))?;
             let domain = names.known(source.domain(&names.budget))?;
-            for (condition, at) in functions(names, &source, &instances, stmt)? {
+            for (condition, at) in functions(names, &source, Some(&instances), &stmt.loops)? {
                 flow.pieces.push(Piece { line: 0, from: From::Known(k, at), condition });
             }
             rest = names.known(rest.subtract(&domain, &names.budget))?;
         }
-        for condition in shown(names, &rest, &instances, stmt)? {
+        for condition in shown(names, &rest, Some(&instances), &stmt.loops)? {
             flow.pieces.push(Piece { line: 0, from: From::Given, condition });
         }
         return Ok(flow);
@@ -48,11 +48,11 @@ pub(crate) fn flow(names: &Names, program: &Program, side: usize, load: Load) ->
     }
     let found = names.known(last_writers(&cells, &time, &sources, &names.budget))?;
     let rest = names.known(found.rest.domain(&names.budget))?;
-    for condition in shown(names, &rest, &instances, stmt)? {
+    for condition in shown(names, &rest, Some(&instances), &stmt.loops)? {
         flow.pieces.push(Piece { line: 0, from: From::Given, condition });
     }
     for (k, last) in writers.iter().zip(&found.certain) {
-        for (condition, at) in functions(names, &last.reverse(), &instances, stmt)? {
+        for (condition, at) in functions(names, &last.reverse(), Some(&instances), &stmt.loops)? {
             flow.pieces.push(Piece { line: 0, from: From::Store(*k, at), condition });
         }
     }
@@ -63,11 +63,11 @@ pub(crate) fn flow(names: &Names, program: &Program, side: usize, load: Load) ->
 }
 
 /// A function of instances in pieces: conditions, and the values there.
-fn functions(
+pub(crate) fn functions(
     names: &Names,
     source: &Relation,
-    all: &Relation,
-    stmt: &Stmt,
+    all: Option<&Relation>,
+    vars: &[Var],
 ) -> Found<Vec<(Expr, Vec<Expr>)>> {
     if names.known(source.is_empty(&names.budget))? {
         return Ok(Vec::new());
@@ -81,7 +81,7 @@ fn functions(
                 let both = names.known(set.intersect(piece, &names.budget))?;
                 if !names.known(both.is_empty(&names.budget))? {
                     let mut values: Vec<Expr> = values.clone();
-                    values.push(names.function(aff, &stmt.loops)?);
+                    values.push(names.function(aff, vars)?);
                     next.push((both, values));
                 }
             }
@@ -90,20 +90,20 @@ fn functions(
     }
     let mut out = Vec::new();
     for (set, at) in parts {
-        let conditions = shown(names, &set, all, stmt)?;
+        let conditions = shown(names, &set, all, vars)?;
         out.extend(conditions.into_iter().map(|condition| (condition, at.clone())));
     }
     Ok(out)
 }
 
 /// The conjunctions of a set of instances, without what holds of all instances.
-fn shown(names: &Names, set: &Relation, all: &Relation, stmt: &Stmt) -> Found<Vec<Expr>> {
+fn shown(names: &Names, set: &Relation, all: Option<&Relation>, vars: &[Var]) -> Found<Vec<Expr>> {
     if names.known(set.is_empty(&names.budget))? {
         return Ok(Vec::new());
     }
     let set = names.known(set.coalesce(&names.budget))?;
-    let short = set.gist(all, &names.budget).unwrap_or(set);
-    names.conditions(&short, &stmt.loops)
+    let short = all.and_then(|all| set.gist(all, &names.budget).ok()).unwrap_or(set);
+    names.conditions(&short, vars)
 }
 
 fn time(names: &Names, stmt: &Stmt, length: usize) -> Found<Relation> {

@@ -13,10 +13,10 @@ mod simplex;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tilewright_check::certificate::{Certificate, From, HEAD, Load, programs, stores};
+use tilewright_check::certificate::{Certificate, From, HEAD, Load, axes, programs, stores};
 use tilewright_check::judge::judge;
 use tilewright_check::program::{Expr, Program, Var};
-use tilewright_check::script::Parsed;
+use tilewright_check::reader::Parsed;
 
 use crate::claims::Claims;
 use crate::search::Search;
@@ -39,7 +39,16 @@ pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, 
     let read = parse(&head).map_err(|e| shown(&head, e))?;
     let names = names(&both);
     let mut found = Claims::new(&names, &both, &read.layouts);
-    let claims = found.collect()?;
+    let mut claims = found.collect()?;
+    for line in found.of_constants()? {
+        writeln!(head, "{line}").map_err(|e| e.to_string())?;
+    }
+    // What cells of constants hold is known from now on.
+    let read = parse(&head).map_err(|e| shown(&head, e))?;
+    if !read.cells.is_empty() {
+        found = Claims::new(&names, &read.programs, &read.layouts);
+        claims = found.collect()?;
+    }
     for flow in &found.flows {
         let place = load(&names, &both[flow.side], flow.side, flow.load);
         writeln!(head, "reads {place}").map_err(|e| e.to_string())?;
@@ -108,6 +117,8 @@ fn names(both: &[Program; 2]) -> Names {
             of.entry(*v).or_insert_with(|| free(format!("{}{count}", ["x", "y"][side])));
         }
     }
+    let rank = both.iter().flat_map(|p| &p.constants).map(|c| c.shape.len()).max().unwrap_or(0);
+    of.extend(axes(rank).into_iter().enumerate().map(|(k, v)| (v, format!("c_{k}"))));
     Names::new(params, of)
 }
 

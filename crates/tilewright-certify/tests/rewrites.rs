@@ -247,6 +247,204 @@ def f(a: T.handle, b: T.handle, c: T.handle, n: T.int64):
             "C[io * 4 + ii] = A[io * 4 + ii, ko * 2 + ki] * B[ko * 2 + ki]",
         ],
     },
+    Rewrite {
+        what: "cancelling: a crop and a pad of an open number of rows, between two calls",
+        before: "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def pack(a: T.handle, p: T.handle):
+        N = T.int32()
+        A = T.match_buffer(a, (N, 14), \"float32\")
+        P = T.match_buffer(p, (4, N, 4), \"float32\")
+        for i, j, k in T.grid(4, N, 4):
+            P[i, j, k] = T.if_then_else(i * 4 + k < 14, A[j, i * 4 + k], T.float32(0.0))
+
+    @T.prim_func
+    def crop(p: T.handle, a: T.handle):
+        N = T.int32()
+        P = T.match_buffer(p, (4, N, 4), \"float32\")
+        A = T.match_buffer(a, (N, 14), \"float32\")
+        for i, j in T.grid(N, 14):
+            A[i, j] = P[j // 4, i, j % 4]
+
+    @T.prim_func
+    def negate(p: T.handle, q: T.handle):
+        N = T.int32()
+        P = T.match_buffer(p, (4, N, 4), \"float32\")
+        Q = T.match_buffer(q, (4, N, 4), \"float32\")
+        for i, j, k in T.grid(4, N, 4):
+            Q[i, j, k] = T.float32(0.0) - P[i, j, k]
+
+    @R.function
+    def main(a: R.Tensor((\"N\", 14), dtype=\"float32\")):
+        N = T.int64()
+        cls = Module
+        with R.dataflow():
+            p = R.call_tir(cls.pack, (a,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))
+            q = R.call_tir(cls.negate, (p,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))
+            b = R.call_tir(cls.crop, (q,), out_sinfo=R.Tensor((N, 14), dtype=\"float32\"))
+            r = R.call_tir(cls.pack, (b,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))
+            y = R.call_tir(cls.negate, (r,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))
+            R.output(y)
+        return y
+",
+        after: "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def pack(a: T.handle, p: T.handle):
+        N = T.int32()
+        A = T.match_buffer(a, (N, 14), \"float32\")
+        P = T.match_buffer(p, (4, N, 4), \"float32\")
+        for i, j, k in T.grid(4, N, 4):
+            P[i, j, k] = T.if_then_else(i * 4 + k < 14, A[j, i * 4 + k], T.float32(0.0))
+
+    @T.prim_func
+    def negate(p: T.handle, q: T.handle):
+        N = T.int32()
+        P = T.match_buffer(p, (4, N, 4), \"float32\")
+        Q = T.match_buffer(q, (4, N, 4), \"float32\")
+        for i, j, k in T.grid(4, N, 4):
+            Q[i, j, k] = T.float32(0.0) - P[i, j, k]
+
+    @R.function
+    def main(a: R.Tensor((\"N\", 14), dtype=\"float32\")):
+        N = T.int64()
+        cls = Module
+        with R.dataflow():
+            p = R.call_tir(cls.pack, (a,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))
+            q = R.call_tir(cls.negate, (p,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))
+            y = R.call_tir(cls.negate, (q,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))
+            R.output(y)
+        return y
+",
+        layouts: &[],
+        faults: &[
+            // The crop and the pad are left out together with a call.
+            "y = R.call_tir(cls.negate, (p,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))",
+            "y = R.call_tir(cls.pack, (q,), out_sinfo=R.Tensor((4, N, 4), dtype=\"float32\"))",
+            "y = R.call_tir(cls.negate, (q,), out_sinfo=R.Tensor((4, N, 3), dtype=\"float32\"))",
+            "return q",
+            // What holds something else in the padding is not what the pad makes.
+            "Q[i, j, k] = T.float32(1.0) - P[i, j, k]",
+            "P[i, j, k] = T.if_then_else(i * 4 + k < 14, A[j, i * 4 + k], T.float32(1.0))",
+        ],
+    },
+    Rewrite {
+        what: "folding: a constant that is packed into tiles with zeros behind",
+        before: "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def pack(W: T.Buffer((3, 2), \"float32\"), P: T.Buffer((2, 2, 2), \"float32\")):
+        for o, j, i in T.grid(2, 2, 2):
+            P[o, j, i] = T.if_then_else(o * 2 + i < 3, W[o * 2 + i, j], T.float32(0.0))
+
+    @T.prim_func
+    def scale(X: T.Buffer((2, 2, 2), \"float32\"), W: T.Buffer((2, 2, 2), \"float32\"), Y: T.Buffer((2, 2, 2), \"float32\")):
+        for o, j, i in T.grid(2, 2, 2):
+            Y[o, j, i] = X[o, j, i] * W[o, j, i]
+
+    @R.function
+    def main(x: R.Tensor((2, 2, 2), dtype=\"float32\")) -> R.Tensor((2, 2, 2), dtype=\"float32\"):
+        cls = Module
+        with R.dataflow():
+            w = R.const([[1.0, -2.5], [3.0, 4.0], [5.0, 6e-3]], \"float32\")
+            p = R.call_tir(cls.pack, (w,), out_sinfo=R.Tensor((2, 2, 2), dtype=\"float32\"))
+            y = R.call_tir(cls.scale, (x, p), out_sinfo=R.Tensor((2, 2, 2), dtype=\"float32\"))
+            R.output(y)
+        return y
+",
+        after: "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def scale(X: T.Buffer((2, 2, 2), \"float32\"), W: T.Buffer((2, 2, 2), \"float32\"), Y: T.Buffer((2, 2, 2), \"float32\")):
+        for o, j, i in T.grid(2, 2, 2):
+            Y[o, j, i] = X[o, j, i] * W[o, j, i]
+
+    @R.function
+    def main(x: R.Tensor((2, 2, 2), dtype=\"float32\")) -> R.Tensor((2, 2, 2), dtype=\"float32\"):
+        cls = Module
+        with R.dataflow():
+            w = R.const([[[1.0, 3.0], [-2.5, 4.0]], [[5.0, 0.0], [6e-3, 0.0]]], \"float32\")
+            y = R.call_tir(cls.scale, (x, w), out_sinfo=R.Tensor((2, 2, 2), dtype=\"float32\"))
+            R.output(y)
+        return y
+",
+        layouts: &[],
+        faults: &[
+            "w = R.const([[[1.0, 3.0], [-2.5, 4.0]], [[5.0, 0.0], [6e-3, 1.0]]], \"float32\")",
+            "w = R.const([[[1.0, 3.0], [2.5, 4.0]], [[5.0, 0.0], [6e-3, 0.0]]], \"float32\")",
+            "w = R.const([[[1.0, -2.5], [3.0, 4.0]], [[5.0, 0.0], [6e-3, 0.0]]], \"float32\")",
+            "w = R.const([[[1.0, 3.0], [-2.5, 4.0]], [[5.0, 0.0], [6e-3]]], \"float32\")",
+            "y = R.call_tir(cls.scale, (w, x), out_sinfo=R.Tensor((2, 2, 2), dtype=\"float32\"))",
+            "y = R.call_tir(cls.scale, (x, x), out_sinfo=R.Tensor((2, 2, 2), dtype=\"float32\"))",
+        ],
+    },
+    Rewrite {
+        what: "lifting: the conversions of a function become calls, and ones are made of zeros in the padding",
+        before: "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def total(A: T.Buffer((14,), \"int32\"), B: T.Buffer((1,), \"int32\")):
+        P = T.alloc_buffer((4, 4), \"int32\")
+        for o, i in T.grid(4, 4):
+            P[o, i] = T.if_then_else(o * 4 + i < 14, A[o * 4 + i] + 1, 1)
+        B[0] = 0
+        for o, i in T.grid(4, 4):
+            B[0] = B[0] + P[o, i]
+
+    @R.function
+    def main(x: R.Tensor((14,), dtype=\"int32\")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.total, (x,), out_sinfo=R.Tensor((1,), dtype=\"int32\"))
+            R.output(y)
+        return (x, y)
+",
+        after: "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def total_physical(P: T.Buffer((4, 4), \"int32\"), B: T.Buffer((1,), \"int32\")):
+        for o, i in T.grid(4, 4):
+            T.assume(o < 3 or i < 2 or P[o, i] == 1)
+        B[0] = 0
+        for o, i in T.grid(4, 4):
+            B[0] = B[0] + P[o, i]
+
+    @T.prim_func
+    def pack(x: T.Buffer((14,), \"int32\"), y: T.Buffer((4, 4), \"int32\")):
+        for o, i in T.grid(4, 4):
+            y[o, i] = T.if_then_else(o * 4 + i < 14, x[o * 4 + i], 0)
+
+    @T.prim_func
+    def grow(x: T.Buffer((4, 4), \"int32\"), y: T.Buffer((4, 4), \"int32\")):
+        for o, i in T.grid(4, 4):
+            y[o, i] = x[o, i] + 1
+
+    @R.function
+    def main(x: R.Tensor((14,), dtype=\"int32\")):
+        cls = Module
+        with R.dataflow():
+            p: R.Tensor((4, 4), dtype=\"int32\") = R.call_tir(cls.pack, (x,), out_sinfo=R.Tensor((4, 4), dtype=\"int32\"))
+            q = R.call_tir(cls.grow, (p,), out_sinfo=R.Tensor((4, 4), dtype=\"int32\"))
+            y = R.call_tir(cls.total_physical, (q,), out_sinfo=R.Tensor((1,), dtype=\"int32\"))
+            R.output(y)
+        return (x, y)
+",
+        layouts: &[],
+        faults: &[
+            // The assumption of the function that is called does not make it so.
+            "y = R.call_tir(cls.total_physical, (p,), out_sinfo=R.Tensor((1,), dtype=\"int32\"))",
+            "y[o, i] = T.if_then_else(o < 3 or i < 1, x[o, i] + 1, 1)",
+            "B[0] = B[0] + P[o, 3 - i]",
+            "return (y, x)",
+        ],
+    },
 ];
 
 fn certificate(r: &Rewrite, after: &str) -> Result<String, String> {

@@ -24,8 +24,9 @@
 //! the end. `1.0` is the first load of statement 1. `known` is what an assumption says, by its number in the text;
 //! `passes` says that a store gives its first operand on, since the second one changes nothing.
 
-use crate::program::{Expr, Program, Var};
-use crate::script::{Parsed, expression, function};
+use crate::graph::function;
+use crate::program::{Constant, Expr, Fact, Program, Var};
+use crate::reader::{Parsed, expression};
 
 /// A load of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,12 +91,26 @@ pub struct Layout {
     pub inverse: Vec<Expr>,
 }
 
+/// Where the cells of a constant of the second function lie in one of the first, where a condition holds.
+#[derive(Clone, Debug)]
+pub struct Pack {
+    pub line: usize,
+    /// The number of that of the first function, and of the second.
+    pub constants: [usize; 2],
+    pub into: Vec<Var>,
+    pub map: Vec<Expr>,
+    pub condition: Expr,
+}
+
 /// A certificate without its steps.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     pub programs: [Program; 2],
     pub texts: [String; 2],
     pub layouts: Vec<Layout>,
+    pub packs: Vec<Pack>,
+    /// Lines that say what cells of constants hold, and the facts of the second function that they are.
+    pub cells: Vec<(usize, usize)>,
     pub flows: Vec<Flow>,
     pub passes: Vec<Pass>,
     pub claims: Vec<Claim>,
@@ -103,11 +118,19 @@ pub struct Certificate {
     pub names: Vec<String>,
 }
 
+/// What names stand for.
+type Names = Vec<(String, Expr)>;
+
 /// The first line of a certificate.
 pub const HEAD: &str = "tilewright certificate 1";
 /// Variables of the second function, and those of layouts, have numbers from here.
 const SECOND: Var = Var::MAX / 4;
 const OTHERS: Var = Var::MAX / 2;
+
+/// The variables of the axes of constants.
+pub fn axes(rank: usize) -> Vec<Var> {
+    (0..rank).map(|k| Var::MAX - k).collect()
+}
 
 /// The two functions, with the caller at their ends.
 ///
@@ -115,19 +138,27 @@ const OTHERS: Var = Var::MAX / 2;
 /// The first line that is not understood.
 pub fn programs(texts: [&str; 2], lines: [usize; 2]) -> Parsed<[Program; 2]> {
     let [mut a, mut b] = [function(texts[0], lines[0], 0)?, function(texts[1], lines[1], SECOND)?];
-    let params = |p: &Program| p.buffers.iter().filter(|b| b.param.is_some()).count();
-    if params(&a) != params(&b) {
-        return Err((lines[1], "the functions have different parameters".into()));
+    if a.params() != b.params() || a.looks.len() != b.looks.len() {
+        return Err((lines[1], "the functions have different parameters or results".into()));
     }
-    for at in 0..params(&a) {
-        let (Some(x), Some(y)) = (a.param(at), b.param(at)) else {
-            return Err((lines[1], format!("parameter {at} is not bound to a buffer")));
-        };
+    for at in 0..a.looks.len() {
+        let (x, y) = (a.looks[at], b.looks[at]);
         if a.buffers[x].dtype != b.buffers[y].dtype {
             return Err((lines[1], format!("parameter {at} has two types")));
         }
         a.observe(x);
         b.observe(y);
+    }
+    // Constants of the same numbers are one, wherever they stand.
+    let mut known: Vec<(Constant, String)> = Vec::new();
+    for p in [&mut a, &mut b] {
+        for c in &p.constants {
+            let buffer = &mut p.buffers[c.buffer];
+            let this = (Constant { buffer: 0, ..c.clone() }, buffer.dtype.clone());
+            let at = known.iter().position(|k| *k == this).unwrap_or(known.len());
+            known.extend((at == known.len()).then_some(this));
+            buffer.param = Some(p.looks.len() + at);
+        }
     }
     Ok([a, b])
 }
@@ -158,9 +189,9 @@ impl Certificate {
         }
         let texts = [lines[before + 1..after].join("\n"), lines[after + 1..because].join("\n")];
         let programs = programs([&texts[0], &texts[1]], [first + before + 1, first + after + 1])?;
-        let (layouts, flows, passes, claims, names) = Default::default();
+        let (layouts, packs, cells, flows, passes, claims, names) = Default::default();
         let mut certificate =
-            Certificate { programs, texts, layouts, flows, passes, claims, names };
+            Certificate { programs, texts, layouts, packs, cells, flows, passes, claims, names };
         for (k, line) in lines.iter().enumerate().take(steps).skip(because + 1) {
             certificate.line(first + k, line).map_err(|e| (first + k, e))?;
         }
@@ -192,6 +223,34 @@ impl Certificate {
             "layout" => {
                 let layout = self.layout(number, rest)?;
                 self.layouts.push(layout);
+            }
+            "packs" => {
+                let wrong = "it is `packs FROM INTO (i, ...) from (e, ...) where CONDITION`";
+                let mut words = rest.splitn(3, ' ');
+                let constants =
+                    [words.next(), words.next()].map(|w| w.and_then(|w| w.parse().ok()));
+                let ([Some(p), Some(q)], Some(rest)) = (constants, words.next()) else {
+                    return Err(wrong.into());
+                };
+                let (into, from) = rest.split_once(" from ").ok_or(wrong)?;
+                let (into, names) = self.axes(into)?;
+                let map = expression(bracket(from)?, &names)?;
+                let condition = of(condition, &names)?;
+                self.packs.push(Pack { line: number, constants: [p, q], into, map, condition });
+            }
+            "cells" => {
+                let wrong = "it is `cells CONSTANT (i, ...) is NUMBER where CONDITION`";
+                let (constant, rest) = rest.split_once(' ').ok_or(wrong)?;
+                let (from, value) = rest.split_once(" is ").ok_or(wrong)?;
+                let (loops, names) = self.axes(from)?;
+                let condition = of(condition, &names)?;
+                let value = of(Some(value), &names)?;
+                let indices = loops.iter().map(|v| Expr::Var(*v)).collect();
+                let at: usize = constant.parse().map_err(|_| wrong)?;
+                let buffer = self.constant(1, at)?.buffer;
+                let facts = &mut self.programs[1].facts;
+                self.cells.push((number, facts.len()));
+                facts.push(Fact { loops, condition, buffer, indices, value });
             }
             "reads" => {
                 let (side, load, names) =
@@ -258,6 +317,25 @@ impl Certificate {
         let (cells, inverse) = half(back, taken + 64)?;
         let param = param.parse().map_err(|_| wrong)?;
         Ok(Layout { line, param, from, map, cells, inverse })
+    }
+
+    /// Names for the axes of a constant.
+    fn axes(&self, text: &str) -> Result<(Vec<Var>, Names), String> {
+        let names: Vec<&str> =
+            bracket(text)?.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
+        let vars = axes(names.len());
+        let named = names.iter().zip(&vars).map(|(n, v)| ((*n).to_owned(), Expr::Var(*v)));
+        Ok((vars.clone(), named.collect()))
+    }
+
+    /// The constant of a side that has a number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn constant(&self, side: usize, number: usize) -> Result<&Constant, String> {
+        let p = &self.programs[side];
+        let found = p.constants.iter().find(|c| p.buffers[c.buffer].param == Some(number));
+        found.ok_or_else(|| format!("there is no constant {number}"))
     }
 
     /// Sizes by their names: those of both functions go by one.

@@ -14,58 +14,10 @@
 use std::collections::HashMap;
 
 use crate::certificate::{Certificate, Claim, Flow, From, Load, Pass, stores};
+use crate::constant::constants;
+pub use crate::oracle::{Judged, Oracle, Wrong};
 use crate::program::{Expr, Fact, Program, Stmt, Tick, Var};
-use crate::proof::Proof;
 use crate::set::{Affine, Place, Row, System};
-
-/// What is wrong, and in which line, as far as it is in one.
-pub struct Wrong {
-    pub line: Option<usize>,
-    pub message: String,
-}
-
-/// See [`Wrong`].
-pub type Judged<T> = Result<T, Wrong>;
-
-impl Wrong {
-    /// Something wrong with a line.
-    pub fn at(line: usize, message: impl Into<String>) -> Wrong {
-        Wrong { line: Some(line), message: message.into() }
-    }
-}
-
-impl std::convert::From<String> for Wrong {
-    fn from(message: String) -> Wrong {
-        Wrong { line: None, message }
-    }
-}
-
-impl std::convert::From<&str> for Wrong {
-    fn from(message: &str) -> Wrong {
-        message.to_owned().into()
-    }
-}
-
-/// Gives proofs, in the order in which they are asked for.
-pub trait Oracle {
-    /// A proof that every point is in one of the targets, and the line where it stands; `about` is the line that
-    /// asks.
-    ///
-    /// # Errors
-    /// There is none.
-    fn proof(
-        &mut self,
-        system: &System,
-        targets: &[Vec<Row>],
-        about: usize,
-    ) -> Judged<(usize, Proof)>;
-
-    /// A proof that there is no point; `None` to go on with what follows from one.
-    ///
-    /// # Errors
-    /// The file ends.
-    fn void(&mut self, system: &System) -> Judged<Option<(usize, Proof)>>;
-}
 
 /// A value: an expression at an instance of a statement, whose loads have numbers from `first`; or a cell of a
 /// parameter as it was given.
@@ -144,6 +96,7 @@ impl<'a> Judge<'a, '_> {
             let extent = self.base.affine(extent, &self.sizes)?;
             self.base.add([Row::nonneg(extent)]);
         }
+        constants(self.c)?;
         for flow in &self.c.flows {
             self.flow(flow)?;
         }
@@ -305,38 +258,64 @@ impl<'a> Judge<'a, '_> {
         let condition = stmt.condition.clone().and(pass.condition.clone());
         for system in base.given(&condition, true, &place)? {
             let y = Value::At { stmt: pass.stmt, e: y, place: place.clone(), first: count(x) };
-            self.constant(pass.side, &y, wanted, &system, DEPTH)?;
+            if !self.void(&system)? && self.number(pass.side, &y, &system, DEPTH)? != wanted {
+                return Err("an operand changes something".into());
+            }
         }
         Ok(())
     }
 
-    /// Shows that a value is a number at all points of a system.
-    fn constant(
+    /// The number that a value is at all points of a system.
+    fn number(
         &mut self,
         side: usize,
         value: &Value<'a>,
-        wanted: f64,
         system: &System,
         depth: usize,
-    ) -> Judged<()> {
+    ) -> Judged<f64> {
         let depth = depth.checked_sub(1).ok_or("the values are too deep")?;
         let sources = match (self.chosen(value, system)?, value.load()) {
-            (Some(chosen), _) => Some(chosen),
-            (None, Some((load, place))) => Some(self.sources(side, load, place, system)?),
-            (None, None) => None,
+            (Some(chosen), _) => chosen,
+            (None, Some((load, place))) => self.sources(side, load, place, system)?,
+            (None, None) => return self.computed(side, value, system, depth),
         };
-        for (value, system) in sources.iter().flatten() {
-            self.constant(side, value, wanted, system, depth)?;
-        }
-        match (value, value.parts()) {
-            _ if sources.is_some() => Ok(()),
-            (Value::At { e, .. }, _) if e.constant() == Some(wanted) => Ok(()),
-            // Both, since a float that is not finite makes no zero of one.
-            (_, Some(("*", parts))) if wanted == 0.0 => {
-                parts.iter().try_for_each(|p| self.constant(side, p, wanted, system, depth))
+        let mut found = None;
+        for (value, system) in &sources {
+            let number = self.number(side, value, system, depth)?;
+            if found.replace(number).is_some_and(|other| other != number) {
+                return Err("an operand is now one number and now another one".into());
             }
-            _ => Err("an operand changes something".into()),
         }
+        found.ok_or_else(|| "an operand has no value".into())
+    }
+
+    /// The number that operators make of numbers: of small whole ones, which are exact in every type.
+    fn computed(
+        &mut self,
+        side: usize,
+        value: &Value<'a>,
+        system: &System,
+        depth: usize,
+    ) -> Judged<f64> {
+        const UNKNOWN: &str = "an operand is no number that is known";
+        let Value::At { e, .. } = value else { return Err(UNKNOWN.into()) };
+        let exact = |v: &f64| (0.0..=127.0).contains(v) && v.fract() == 0.0;
+        if let Some(number) = e.constant().filter(|v| exact(v) || v.is_infinite()) {
+            return Ok(number);
+        }
+        let Some((op @ ("+" | "-" | "*" | "T.max" | "T.min"), parts)) = value.parts() else {
+            return Err(UNKNOWN.into());
+        };
+        let [x, y] = parts.as_slice() else { return Err(UNKNOWN.into()) };
+        let [x, y] = [self.number(side, x, system, depth)?, self.number(side, y, system, depth)?];
+        let result = match op {
+            "+" => x + y,
+            "-" => x - y,
+            "*" => x * y,
+            "T.max" => x.max(y),
+            _ => x.min(y),
+        };
+        if [x, y, result].iter().all(exact) { Ok(result) } else { Err(UNKNOWN.into()) }
     }
 
     /// The sides of a choice that indices make, each with the points at which it is taken; `None` for other
@@ -368,6 +347,13 @@ impl<'a> Judge<'a, '_> {
 
     fn bounds(&mut self) -> Judged<()> {
         let program = &self.c.programs[1];
+        for (line, formal, actual) in &program.views {
+            self.about = *line;
+            let mut system = self.base.clone();
+            let [x, y] = [formal, actual].map(|e| system.affine(e, &self.sizes));
+            let same = equal(&[x?], &[y?])?;
+            self.need(&system, &[same])?;
+        }
         for stmt in program.stmts.iter().filter(|s| s.value.is_some()) {
             self.about = stmt.line;
             let mut base = self.base.clone();
@@ -391,14 +377,13 @@ impl<'a> Judge<'a, '_> {
 
     fn layouts(&mut self) -> Judged<()> {
         let [a, b] = &self.c.programs;
-        for (at, x) in a.buffers.iter().filter_map(|x| Some((x.param?, x))) {
-            let Some(y) = b.param(at).filter(|_| self.c.layouts.iter().all(|l| l.param != at))
-            else {
+        for (at, (x, y)) in a.looks.iter().zip(&b.looks).enumerate() {
+            if self.c.layouts.iter().any(|l| l.param == at) {
                 continue;
-            };
+            }
             // One that has no map lies as it lay.
             let mut system = self.base.clone();
-            let shapes = [&x.shape, &b.buffers[y].shape];
+            let shapes = [&a.buffers[*x].shape, &b.buffers[*y].shape];
             let [x, y] = shapes.map(|s| affine_list(&mut system, s, &self.sizes));
             let same =
                 equal(&x?, &y?).map_err(|_| format!("parameter {at} has other axes and no map"));
@@ -409,7 +394,7 @@ impl<'a> Judge<'a, '_> {
             self.about = layout.line;
             let [before, after] = [0, 1].map(|side| {
                 let p = &self.c.programs[side];
-                p.param(layout.param).map(|b| &p.buffers[b].shape)
+                p.looks.get(layout.param).map(|b| &p.buffers[*b].shape)
             });
             let (Some(before), Some(after)) = (before, after) else {
                 return Err("there is no such parameter".into());
@@ -619,11 +604,31 @@ impl<'a> Judge<'a, '_> {
                     _ => {
                         let [first, second] = &self.c.programs;
                         let lines = [first.stmts[*s].line, second.stmts[*t].line];
-                        let [s, t] = lines;
-                        Err(format!("the stores at lines {s} and {t} are of other expressions")
-                            .into())
+                        let numbers =
+                            [self.number(0, a, system, depth), self.number(1, b, system, depth)];
+                        match numbers {
+                            [Ok(x), Ok(y)] if x == y => Ok(()),
+                            _ => Err(format!(
+                                "the stores at lines {} and {} are of other expressions",
+                                lines[0], lines[1]
+                            )
+                            .into()),
+                        }
                     }
                 }
+            }
+            (Value::Given { param: p, indices: x }, Value::Given { param: q, indices: y }) => {
+                let mut system = system.clone();
+                let mut targets = Vec::new();
+                for pack in self.c.packs.iter().filter(|k| k.constants == [*p, *q]) {
+                    let mut place = self.sizes.clone();
+                    place.extend(pack.into.iter().copied().zip(y.iter().cloned()));
+                    let from = equal(&affine_list(&mut system, &pack.map, &place)?, x)?;
+                    for rows in system.alternatives(&pack.condition, true, &place)? {
+                        targets.push([rows, from.clone()].concat());
+                    }
+                }
+                self.need(&system, &targets)
             }
             _ => Err("a value that was given meets another one".into()),
         }
@@ -634,7 +639,8 @@ impl<'a> Judge<'a, '_> {
         for k in 0..a.stmts.len() - stores(a) {
             let ends = [stores(a) + k, stores(b) + k];
             let stmts = [&a.stmts[ends[0]], &b.stmts[ends[1]]];
-            if !a.writes(stmts[0].buffer) && !b.writes(stmts[1].buffer) {
+            let as_given = |p: &Program, at: usize| !p.writes(at) && p.buffers[at].param == Some(k);
+            if as_given(a, stmts[0].buffer) && as_given(b, stmts[1].buffer) {
                 continue;
             }
             let mut system = self.base.clone();

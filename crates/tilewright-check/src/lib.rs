@@ -11,18 +11,25 @@
 //! second one may store anything. Where a store `passes` its first operand on, the other one being zero in a sum
 //! and so on, the sign of a zero may be another one.
 //!
+//! A text may be a graph function with the functions that it calls: its results are compared, and assumptions
+//! about tensors that it makes itself are not used.
+//!
 //! It is a statement about the two texts in the file, whoever wrote them. It is given that assumptions of
 //! both texts hold, that indices do not leave their types, and that parallel loops may run in order.
 //!
 //! This crate depends on nothing, so that whoever believes it needs to read nothing else: `set` and `proof` are
-//! linear arithmetic, `script` and `program` read the functions, `certificate` the file, and `judge` has
+//! linear arithmetic, `reader`, `script`, `graph` and `program` read the functions, `certificate` the file, and `judge` has
 //! the argument.
 
 pub mod certificate;
+mod constant;
+mod graph;
 pub mod judge;
+mod oracle;
 pub mod program;
 pub mod proof;
-pub mod script;
+pub mod reader;
+mod script;
 pub mod set;
 
 use std::collections::HashMap;
@@ -88,7 +95,7 @@ pub fn check(text: &str) -> Result<Accepted, Fault> {
             return Err(fault((*line, "nothing asks for this step".into())));
         }
         accepted.steps += file.at;
-        accepted.assumptions += before.assumptions + after.assumptions;
+        accepted.assumptions += before.taken_as_given() + after.taken_as_given();
         ends.insert(after.name.clone(), certificate.texts[1].clone());
     }
     Ok(accepted)

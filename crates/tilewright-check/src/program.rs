@@ -3,6 +3,8 @@
 //! Iteration variables of blocks stand for their values, so that all is said of loops. A statement runs
 //! at the points of its loops at which its condition holds, in the order of its `time`.
 
+use std::collections::HashMap;
+
 /// A loop variable or a size, by its number.
 pub type Var = usize;
 
@@ -41,7 +43,7 @@ impl Expr {
             Expr::Literal(text) => text.trim_matches('"').parse().ok(),
             Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
                 ("neg", [e]) => e.constant().map(|v| -v),
-                (cast, [e]) if cast.starts_with("cast ") => e.constant(),
+                (cast, [e]) if cast.starts_with("cast ") && cast != "cast bool" => e.constant(),
                 _ => None,
             },
             _ => None,
@@ -62,6 +64,34 @@ impl Expr {
         Some((x, y, neutral))
     }
 
+    /// Its value, where variables have values; conditions are 1 or 0.
+    pub fn at(&self, place: &HashMap<Var, i128>) -> Option<i128> {
+        let Expr::Op(op, args) = self else {
+            return match self {
+                Expr::Int(v) => Some(*v),
+                Expr::Var(v) => place.get(v).copied(),
+                _ => None,
+            };
+        };
+        let args: Vec<i128> = args.iter().map(|a| a.at(place)).collect::<Option<_>>()?;
+        match (op.as_str(), args.as_slice()) {
+            ("true", []) => Some(1),
+            ("false", []) => Some(0),
+            ("neg", [a]) => a.checked_neg(),
+            ("not", [a]) => Some(i128::from(*a == 0)),
+            ("+", [a, b]) => a.checked_add(*b),
+            ("-", [a, b]) => a.checked_sub(*b),
+            ("*", [a, b]) => a.checked_mul(*b),
+            ("//", [a, b]) if *b > 0 => Some(a.div_euclid(*b)),
+            ("%", [a, b]) if *b > 0 => Some(a.rem_euclid(*b)),
+            ("and", [a, b]) => Some(a & b),
+            ("or", [a, b]) => Some(a | b),
+            ("==", [a, b]) => Some(i128::from(a == b)),
+            (">=", [a, b]) => Some(i128::from(a >= b)),
+            _ => None,
+        }
+    }
+
     /// Whether it loads from a buffer.
     pub fn loads(&self) -> bool {
         match self {
@@ -78,7 +108,7 @@ pub struct Buffer {
     pub name: String,
     pub dtype: String,
     pub shape: Vec<Expr>,
-    /// Its place among the parameters.
+    /// Its number among what is given: parameters, results that are none, constants.
     pub param: Option<usize>,
     /// Loops around the allocation: the memory is another one in each iteration.
     pub around: Vec<Var>,
@@ -141,6 +171,48 @@ pub struct Program {
     pub assumptions: usize,
     /// What they say, where it is understood.
     pub facts: Vec<Fact>,
+    /// What the caller looks at in the end: the parameters, then the results of a graph function.
+    pub looks: Vec<usize>,
+    /// Numbers in the text of a graph function.
+    pub constants: Vec<Constant>,
+    /// Shapes of parameters of functions that are called, and those of what is given for them.
+    pub views: Vec<(usize, Expr, Expr)>,
+}
+
+/// A tensor whose values stand in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constant {
+    pub buffer: usize,
+    pub shape: Vec<usize>,
+    pub values: Vec<String>,
+}
+
+impl Constant {
+    /// The value at an index.
+    pub fn value(&self, at: &[i128]) -> Option<&str> {
+        let mut cell = 0;
+        for (x, n) in at.iter().zip(&self.shape) {
+            let x = usize::try_from(*x).ok().filter(|x| x < n)?;
+            cell = cell * n + x;
+        }
+        self.values.get(cell).filter(|_| at.len() == self.shape.len()).map(String::as_str)
+    }
+
+    /// All indices, with variables for them and the value there.
+    pub fn cells<'a>(
+        &'a self,
+        vars: &'a [Var],
+    ) -> impl Iterator<Item = (HashMap<Var, i128>, &'a str)> {
+        self.values.iter().enumerate().map(|(cell, value)| {
+            let mut rest = cell;
+            let mut place = HashMap::new();
+            for (v, n) in vars.iter().zip(&self.shape).rev() {
+                place.insert(*v, (rest % n) as i128);
+                rest /= n;
+            }
+            (place, value.as_str())
+        })
+    }
 }
 
 impl Program {
@@ -153,6 +225,13 @@ impl Program {
         self.vars.get(v.wrapping_sub(self.first)).map_or("?", String::as_str)
     }
 
+    /// The number of parameters.
+    pub fn params(&self) -> usize {
+        let constant = |k: usize| self.constants.iter().any(|c| c.buffer == k);
+        let given = self.buffers.iter().enumerate().filter(|(_, b)| b.param.is_some());
+        given.filter(|(k, _)| !constant(*k)).count()
+    }
+
     /// The number of the parameter's buffer.
     pub fn param(&self, at: usize) -> Option<usize> {
         self.buffers.iter().position(|b| b.param == Some(at))
@@ -161,6 +240,11 @@ impl Program {
     /// Whether a statement writes a buffer.
     pub fn writes(&self, buffer: usize) -> bool {
         self.stmts.iter().any(|s| s.value.is_some() && s.buffer == buffer)
+    }
+
+    /// Assumptions that are used without a proof: not those about what the function itself writes.
+    pub fn taken_as_given(&self) -> usize {
+        self.assumptions - self.facts.iter().filter(|f| self.writes(f.buffer)).count()
     }
 
     /// What an assumption `... or B[i] == v` says at the points of loops.

@@ -1,4 +1,4 @@
-//! Reads functions in TVMScript: loops, blocks, conditions and stores over buffers.
+//! Reads tensor functions in TVMScript: loops, blocks, conditions and stores over buffers.
 //!
 //! What is not understood is refused at its line, never skipped. Loops of every kind are read as loops
 //! that run in order, indices as integers without a width.
@@ -6,106 +6,12 @@
 use std::collections::HashMap;
 
 use crate::program::{Buffer, Expr, Program, Read, Stmt, Tick, Var};
-
-/// A wrong line, by its number in the file.
-pub type Parsed<T> = Result<T, (usize, String)>;
-
-/// A line: its number, how far it is indented, and its words.
-pub struct Line {
-    pub number: usize,
-    indent: usize,
-    words: Vec<String>,
-}
-
-impl Line {
-    /// The words from one on.
-    fn from(&self, at: usize) -> &[String] {
-        self.words.get(at..).unwrap_or_default()
-    }
-}
-
-/// The words of a text.
-///
-/// # Errors
-/// A character that is no part of the language.
-pub fn words(text: &str) -> Result<Vec<String>, String> {
-    const PAIRS: [&str; 7] = ["//", "<=", ">=", "==", "!=", "->", "**"];
-    let mut out = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(c) = rest.chars().next() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-        let exponent = |k: usize, c: char| {
-            (c == '-' || c == '+')
-                && rest.starts_with(|c: char| c.is_ascii_digit())
-                && rest[..k].ends_with(['e', 'E'])
-        };
-        let end = if c == '#' {
-            break;
-        } else if is_word(c) {
-            let mut end = rest.char_indices().skip_while(|(k, c)| is_word(*c) || exponent(*k, *c));
-            end.next().map_or(rest.len(), |(k, _)| k)
-        } else if c == '"' {
-            rest[1..].find('"').map(|k| k + 2).ok_or("a text without end")?
-        } else if PAIRS.iter().any(|p| rest.starts_with(p)) {
-            2
-        } else if "()[]{}:,=<>+-*/%@&|^".contains(c) {
-            1
-        } else {
-            return Err(format!("`{c}` is no part of the language"));
-        };
-        out.push(rest[..end].to_owned());
-        rest = rest[end..].trim_start();
-    }
-    Ok(out)
-}
-
-/// The lines of a text whose first line has this number.
-///
-/// # Errors
-/// See [`words`].
-pub fn lines(text: &str, first: usize) -> Parsed<Vec<Line>> {
-    let mut out: Vec<Line> = Vec::new();
-    let mut open = 0i64;
-    for (k, line) in text.lines().enumerate() {
-        let number = first + k;
-        let words = words(line).map_err(|e| (number, e))?;
-        let depth: i64 = words
-            .iter()
-            .map(|w| match w.as_str() {
-                "(" | "[" | "{" => 1,
-                ")" | "]" | "}" => -1,
-                _ => 0,
-            })
-            .sum();
-        match out.last_mut() {
-            Some(last) if open > 0 => last.words.extend(words),
-            _ if words.is_empty() => {}
-            _ => {
-                let indent = line.len() - line.trim_start().len();
-                out.push(Line { number, indent, words });
-            }
-        }
-        open += depth;
-    }
-    Ok(out)
-}
-
-/// Deepest nesting of an expression, each level of operators counted, and of statements.
-const DEEPEST: usize = 1500;
-
-/// What a name stands for.
-#[derive(Clone)]
-enum Name {
-    Value(Expr),
-    Buffer(usize),
-    /// A parameter that has no shape yet, by its place.
-    Handle(usize),
-}
+use crate::reader::{DEEPEST, Line, Name, Reader};
 
 /// Where a statement stands.
 #[derive(Clone)]
-struct Around {
-    names: HashMap<String, Name>,
+pub(crate) struct Around {
+    pub names: HashMap<String, Name>,
     loops: Vec<Var>,
     condition: Expr,
     time: Vec<Tick>,
@@ -116,69 +22,82 @@ struct Around {
 }
 
 impl Around {
+    /// The start of a function that is called at this time.
+    pub fn new(time: Vec<Tick>) -> Around {
+        let (names, loops) = Default::default();
+        Around { names, loops, condition: Expr::truth(), time, first: None, stores: 0 }
+    }
+
     fn under(&self, condition: Expr) -> Around {
         Around { condition: self.condition.clone().and(condition), ..self.clone() }
     }
 }
 
-/// Names and their values, for the expressions of certificates.
-pub fn expression(text: &str, names: &[(String, Expr)]) -> Result<Vec<Expr>, String> {
-    let words = words(text)?;
-    let names = names.iter().map(|(n, e)| (n.clone(), Name::Value(e.clone()))).collect();
-    let mut reader = Reader { words: &words, at: 0, depth: 0, names: &names, buffers: &[] };
-    let list = reader.list("")?;
-    match reader.next() {
-        "" => Ok(list),
-        word => Err(format!("`{word}` stands after the end")),
+/// What a function is called with.
+pub(crate) struct Call {
+    /// Inputs, then outputs.
+    pub args: Vec<usize>,
+    pub scalars: std::vec::IntoIter<Expr>,
+    /// Sizes of the function that shapes tell.
+    pub open: Vec<Var>,
+    /// Their values.
+    pub told: HashMap<Var, Expr>,
+    pub views: Vec<(Expr, Expr)>,
+}
+
+impl Call {
+    /// Takes the sizes in the shape of a parameter from the shape of what is given.
+    pub fn bind(&mut self, shape: Vec<Expr>, given: &[Expr], around: &mut Around) {
+        for (formal, actual) in shape.into_iter().zip(given) {
+            match formal {
+                Expr::Var(v) if self.open.contains(&v) && !self.told.contains_key(&v) => {
+                    for name in around.names.values_mut() {
+                        if matches!(name, Name::Value(Expr::Var(w)) if *w == v) {
+                            *name = Name::Value(actual.clone());
+                        }
+                    }
+                    self.told.insert(v, actual.clone());
+                }
+                formal => self.views.push((formal, actual.clone())),
+            }
+        }
     }
 }
 
-/// Reads the only function of a text.
-///
-/// # Errors
-/// The first line that is not understood.
-pub fn function(text: &str, first_line: usize, first_var: Var) -> Parsed<Program> {
-    let lines = lines(text, first_line)?;
-    let defs: Vec<usize> = (0..lines.len()).filter(|k| lines[*k].words[0] == "def").collect();
-    let [def] = defs[..] else {
-        return Err((first_line, format!("there are {} functions, not one", defs.len())));
-    };
-    let program = Program { first: first_var, ..Program::default() };
-    let mut parser = Parser { program, lines: &lines, line: lines[def].number };
-    let end = parser.function(def).map_err(|e| (parser.line, e))?;
-    match lines.get(end) {
-        Some(line) => Err((line.number, "a line after the end of the function".into())),
-        None => Ok(parser.program),
-    }
-}
-
-struct Parser<'a> {
-    program: Program,
+pub(crate) struct Parser<'a> {
+    pub program: Program,
     /// The line that is read.
-    line: usize,
-    lines: &'a [Line],
+    pub line: usize,
+    pub lines: &'a [Line],
+    /// What the function that is read is called with.
+    pub call: Option<Call>,
 }
 
 impl Parser<'_> {
-    fn reader<'r>(&'r self, words: &'r [String], around: &'r Around) -> Reader<'r> {
-        Reader { words, at: 0, depth: 0, names: &around.names, buffers: &self.program.buffers }
+    pub fn reader<'r>(&'r self, words: &'r [String], around: &'r Around) -> Reader<'r> {
+        Reader {
+            words,
+            at: 0,
+            depth: 0,
+            strided: false,
+            names: &around.names,
+            buffers: &self.program.buffers,
+        }
     }
 
     /// Reads the function whose head is a line; the line after it.
-    fn function(&mut self, head: usize) -> Result<usize, String> {
-        let mut around = Around {
-            names: HashMap::new(),
-            loops: Vec::new(),
-            condition: Expr::truth(),
-            time: Vec::new(),
-            first: None,
-            stores: 0,
-        };
+    pub fn function(&mut self, head: usize) -> Result<usize, String> {
+        let mut around = Around::new(Vec::new());
         self.parameters(&self.lines[head], &mut around)?;
-        self.suite(head, around)
+        let end = self.suite(head, around)?;
+        for at in 0..self.program.params() {
+            let buffer = self.program.param(at);
+            self.program.looks.push(buffer.ok_or("a parameter is not bound to a buffer")?);
+        }
+        Ok(end)
     }
 
-    fn parameters(&mut self, line: &Line, around: &mut Around) -> Result<(), String> {
+    pub fn parameters(&mut self, line: &Line, around: &mut Around) -> Result<(), String> {
         // def name ( a : type , ... ) :
         let mut at = 3;
         let mut place = 0;
@@ -192,12 +111,19 @@ impl Parser<'_> {
                 place += 1;
             } else if kind == "T.Buffer" {
                 let mut reader = self.reader(line.from(at), around);
+                reader.strided = self.call.is_some();
                 let (shape, dtype) = reader.shape()?;
                 at += reader.at;
-                self.buffer(name, shape, dtype, Some(place), around);
+                self.buffer(name, shape, dtype, Some(place), around)?;
                 place += 1;
             } else if kind.starts_with("T.int") {
-                self.size(name, around);
+                match &mut self.call {
+                    Some(call) => {
+                        let value = call.scalars.next().ok_or("a size is not given")?;
+                        around.names.insert(name, Name::Value(value));
+                    }
+                    None => self.size(name, around),
+                }
             } else {
                 return Err(format!("`{name}` is `{kind}`, which is not understood"));
             }
@@ -211,27 +137,45 @@ impl Parser<'_> {
         }
     }
 
-    fn size(&mut self, name: String, around: &mut Around) {
+    pub fn size(&mut self, name: String, around: &mut Around) {
         let v = self.program.fresh(&name);
-        self.program.sizes.push((name.clone(), v));
+        match &mut self.call {
+            Some(call) => call.open.push(v),
+            None => self.program.sizes.push((name.clone(), v)),
+        }
         around.names.insert(name, Name::Value(Expr::Var(v)));
     }
 
-    fn buffer(
+    pub fn buffer(
         &mut self,
         name: String,
         shape: Vec<Expr>,
         dtype: String,
         param: Option<usize>,
         around: &mut Around,
-    ) {
-        around.names.insert(name.clone(), Name::Buffer(self.program.buffers.len()));
-        let around = if param.is_some() { Vec::new() } else { around.loops.clone() };
-        self.program.buffers.push(Buffer { name, dtype, shape, param, around });
+    ) -> Result<(), String> {
+        let mut number = self.program.buffers.len();
+        match (&mut self.call, param) {
+            (Some(call), Some(param)) => {
+                number = *call.args.get(param).ok_or("the call has fewer arguments")?;
+                let given = &self.program.buffers[number];
+                if given.dtype != dtype || given.shape.len() != shape.len() {
+                    return Err(format!("`{name}` is given what has another type or rank"));
+                }
+                call.bind(shape, &given.shape, around);
+            }
+            _ => {
+                let around = if param.is_some() { Vec::new() } else { around.loops.clone() };
+                let name = name.clone();
+                self.program.buffers.push(Buffer { name, dtype, shape, param, around });
+            }
+        }
+        around.names.insert(name, Name::Buffer(number));
+        Ok(())
     }
 
     /// The lines that are indented further than the one at `head`; the line after them.
-    fn suite(&mut self, head: usize, mut around: Around) -> Result<usize, String> {
+    pub fn suite(&mut self, head: usize, mut around: Around) -> Result<usize, String> {
         let lines = self.lines;
         let mut at = head + 1;
         let mut position = 0;
@@ -379,7 +323,7 @@ impl Parser<'_> {
             inside.time.push(Tick::Loop(v));
             inside = inside.under(Expr::op("<=", vec![lo, Expr::Var(v)]));
             inside = inside.under(Expr::op("<", vec![Expr::Var(v), hi]));
-            inside.names.insert(name.clone(), Name::Value(Expr::Var(v)));
+            inside.names.insert(name.to_owned(), Name::Value(Expr::Var(v)));
         }
         inside.first = None;
         Ok(inside)
@@ -403,18 +347,19 @@ impl Parser<'_> {
                     return Err(format!("`{handle}` is no handle"));
                 };
                 reader.expect(",")?;
+                reader.strided = self.call.is_some();
                 let (shape, dtype) = reader.shape_inside()?;
                 reader.end("")?;
                 let place = *place;
-                if self.program.param(place).is_some() {
+                if self.call.is_none() && self.program.param(place).is_some() {
                     return Err(format!("`{handle}` is bound twice"));
                 }
-                self.buffer(name.clone(), shape, dtype, Some(place), around);
+                self.buffer(name.clone(), shape, dtype, Some(place), around)?;
             }
             ("T.alloc_buffer" | "T.sblock_alloc_buffer" | "T.decl_buffer", [name]) => {
                 let (shape, dtype) = reader.shape()?;
                 reader.end("")?;
-                self.buffer(name.clone(), shape, dtype, None, around);
+                self.buffer(name.clone(), shape, dtype, None, around)?;
             }
             ("T.axis.spatial" | "T.axis.reduce" | "T.axis.S" | "T.axis.R", [name]) => {
                 reader.expect("(")?;
@@ -523,221 +468,4 @@ fn bind(around: &mut Around, name: &str, value: Expr, first: Option<Expr>) {
         around.first = Some(around.first.take().unwrap_or_else(Expr::truth).and(starts));
     }
     around.names.insert(name.to_owned(), Name::Value(value));
-}
-
-/// Reads expressions.
-struct Reader<'a> {
-    words: &'a [String],
-    at: usize,
-    depth: usize,
-    names: &'a HashMap<String, Name>,
-    buffers: &'a [Buffer],
-}
-
-impl Reader<'_> {
-    fn peek(&self) -> &str {
-        self.words.get(self.at).map_or("", String::as_str)
-    }
-
-    fn next(&mut self) -> &str {
-        self.at += 1;
-        self.words.get(self.at - 1).map_or("", String::as_str)
-    }
-
-    fn eat(&mut self, word: &str) -> bool {
-        let is = self.peek() == word;
-        self.at += usize::from(is);
-        is
-    }
-
-    fn expect(&mut self, word: &str) -> Result<(), String> {
-        if self.eat(word) {
-            return Ok(());
-        }
-        Err(format!("`{}` stands where `{word}` is expected", self.peek()))
-    }
-
-    fn end(&mut self, word: &str) -> Result<(), String> {
-        if !word.is_empty() {
-            self.expect(word)?;
-        }
-        if self.peek().is_empty() { Ok(()) } else { Err(format!("`{}` is too much", self.peek())) }
-    }
-
-    /// Expressions up to a word, which is not read.
-    fn list(&mut self, end: &str) -> Result<Vec<Expr>, String> {
-        let mut out = Vec::new();
-        while self.peek() != end && !self.peek().is_empty() {
-            out.push(self.expr()?);
-            if !self.eat(",") {
-                break;
-            }
-        }
-        Ok(out)
-    }
-
-    /// Arguments after the bracket, with the bracket at their end. Those with a name are refused, but for
-    /// how a loop runs, which is not read, and the type of a value.
-    fn arguments(&mut self) -> Result<Vec<Expr>, String> {
-        let mut out = Vec::new();
-        while self.peek() != ")" {
-            match self.named()?.as_deref() {
-                None => out.push(self.expr()?),
-                Some("thread" | "annotations") => drop(self.skip()?),
-                Some("dtype") => out.push(Expr::Literal(self.skip()?)),
-                Some(name) => return Err(format!("`{name}` is not understood")),
-            }
-            if !self.eat(",") {
-                break;
-            }
-        }
-        self.expect(")")?;
-        Ok(out)
-    }
-
-    /// The name of an argument that has one.
-    fn named(&mut self) -> Result<Option<String>, String> {
-        if self.words.get(self.at + 1).is_none_or(|w| w != "=") {
-            return Ok(None);
-        }
-        self.at += 2;
-        Ok(Some(self.words[self.at - 2].clone()))
-    }
-
-    /// The words of an argument.
-    fn skip(&mut self) -> Result<String, String> {
-        let mut text = String::new();
-        let mut open = 0;
-        loop {
-            match self.peek() {
-                "" => return Err("the line ends inside of brackets".into()),
-                "," | ")" if open == 0 => return Ok(text),
-                "(" | "[" | "{" => open += 1,
-                ")" | "]" | "}" => open -= 1,
-                _ => {}
-            }
-            text += self.next();
-        }
-    }
-
-    fn shape(&mut self) -> Result<(Vec<Expr>, String), String> {
-        self.expect("(")?;
-        self.shape_inside()
-    }
-
-    /// A shape and a type, up to the bracket's end.
-    fn shape_inside(&mut self) -> Result<(Vec<Expr>, String), String> {
-        self.expect("(")?;
-        let shape = self.list(")")?;
-        self.expect(")")?;
-        let dtype =
-            if self.eat(",") { self.next().trim_matches('"') } else { "float32" }.to_owned();
-        while self.eat(",") {
-            match self.named()?.as_deref() {
-                Some("scope" | "axis_separators") => drop(self.skip()?),
-                _ => return Err(format!("`{}` is not understood", self.peek())),
-            }
-        }
-        self.expect(")")?;
-        Ok((shape, dtype))
-    }
-
-    fn expr(&mut self) -> Result<Expr, String> {
-        self.binary(0)
-    }
-
-    fn binary(&mut self, level: usize) -> Result<Expr, String> {
-        self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err("the expression is too deep".into());
-        }
-        let e = self.at_level(level);
-        self.depth -= 1;
-        e
-    }
-
-    fn at_level(&mut self, level: usize) -> Result<Expr, String> {
-        const LEVELS: [&[&str]; 5] = [
-            &["or"],
-            &["and"],
-            &["<", "<=", ">", ">=", "==", "!="],
-            &["+", "-"],
-            &["*", "/", "//", "%"],
-        ];
-        let Some(ops) = LEVELS.get(level) else { return self.unary() };
-        if level == 2 && self.eat("not") {
-            return Ok(Expr::op("not", vec![self.binary(2)?]));
-        }
-        let mut left = self.binary(level + 1)?;
-        let mut chain = 0;
-        while ops.contains(&self.peek()) {
-            chain += 1;
-            if chain > DEEPEST {
-                return Err("the expression is too long".into());
-            }
-            let op = self.next().to_owned();
-            left = Expr::Op(op, vec![left, self.binary(level + 1)?]);
-            if level == 2 && ops.contains(&self.peek()) {
-                return Err("comparisons in a chain are not understood".into());
-            }
-        }
-        Ok(left)
-    }
-
-    fn unary(&mut self) -> Result<Expr, String> {
-        if !self.eat("-") {
-            return self.atom();
-        }
-        Ok(match self.binary(usize::MAX)? {
-            Expr::Int(v) => Expr::Int(-v),
-            e => Expr::op("neg", vec![e]),
-        })
-    }
-
-    fn atom(&mut self) -> Result<Expr, String> {
-        let word = self.next().to_owned();
-        if word == "(" {
-            let e = self.expr()?;
-            self.expect(")")?;
-            return Ok(e);
-        }
-        if word.starts_with('"') || word.starts_with(|c: char| c.is_ascii_digit()) {
-            let value = word.parse::<i128>();
-            return Ok(value.map_or_else(|_| Expr::Literal(word.clone()), Expr::Int));
-        }
-        match (word.as_str(), self.names.get(&word)) {
-            ("True", _) => return Ok(Expr::truth()),
-            ("False", _) => return Ok(Expr::op("false", Vec::new())),
-            (_, Some(Name::Value(e))) => return Ok(e.clone()),
-            (_, Some(Name::Buffer(b))) => {
-                self.expect("[")?;
-                let at = self.list("]")?;
-                self.expect("]")?;
-                if at.len() != self.buffers.get(*b).map_or(0, |b| b.shape.len()) {
-                    return Err(format!("`{word}` has another number of axes"));
-                }
-                return Ok(Expr::Load(*b, at));
-            }
-            _ => {}
-        }
-        if !word.starts_with("T.") || !self.eat("(") {
-            return Err(format!("`{word}` is not known here"));
-        }
-        let args = self.arguments()?;
-        Ok(call(&word, args))
-    }
-}
-
-fn call(name: &str, mut args: Vec<Expr>) -> Expr {
-    let is_type = ["T.int", "T.uint", "T.float", "T.bfloat"].iter().any(|t| name.starts_with(t));
-    match args.as_mut_slice() {
-        [Expr::Int(v)] if name == "T.int32" || name == "T.int64" => Expr::Int(*v),
-        [e @ Expr::Op(..)] if name == "T.bool" => e.clone(),
-        [e] if name == "T.likely" => e.clone(),
-        [Expr::Literal(of), e] if name == "T.Cast" => {
-            Expr::op(&format!("cast {}", of.trim_matches('"')), vec![e.clone()])
-        }
-        [e] if is_type => Expr::op(&format!("cast {}", &name[2..]), vec![e.clone()]),
-        _ => Expr::Op(name.to_owned(), args),
-    }
 }

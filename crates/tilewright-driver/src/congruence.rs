@@ -21,7 +21,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_analysis::equivalence::{by_flow, equivalent};
-use tilewright_analysis::reals::{equal_in_reals, rounding_of};
+use tilewright_analysis::reals::{equal_in_reals, equal_with_multiples, multiple_of, rounding_of};
 use tilewright_graph::legalize::copy_func;
 use tilewright_ir::equal::{self, Equality};
 use tilewright_ir::{DType, Module, Result, TensorFunc, dim};
@@ -124,6 +124,9 @@ struct Classes<'o> {
     names: [HashMap<Arc<str>, usize>; 2],
     /// Pairs of groups that were compared.
     compared: Vec<(TensorFunc, TensorFunc, Option<Same>)>,
+    /// Constants of the second graph that are multiples of those of the first one, in another type: the class, the
+    /// factor, and the difference that rounding makes.
+    multiples: HashMap<usize, (usize, (f64, f64))>,
     /// Groups that were proved equal.
     groups: usize,
     /// The largest difference of constants that count as one; nothing where no proof needed it.
@@ -141,6 +144,7 @@ impl<'o> Classes<'o> {
             functions: Vec::new(),
             names: [HashMap::new(), HashMap::new()],
             compared: Vec::new(),
+            multiples: HashMap::new(),
             groups: 0,
             rounding: None,
         }
@@ -231,6 +235,11 @@ impl<'o> Classes<'o> {
             if let Some(key) = key {
                 self.classes.entry(key).or_insert(class);
             }
+            if class >= of_first
+                && let Some(multiple) = self.multiple(first, graph, at)
+            {
+                self.multiples.insert(at, multiple);
+            }
             self.of[1].push(class);
         }
         Ok(())
@@ -274,6 +283,26 @@ impl<'o> Classes<'o> {
         Some(class)
     }
 
+    /// The class of the first graph of which a constant is a multiple in another type, as quantised weights are of
+    /// those that were dequantised.
+    fn multiple(
+        &self,
+        first: &Graph<'_>,
+        graph: &Graph<'_>,
+        at: usize,
+    ) -> Option<(usize, (f64, f64))> {
+        let Value::Constant(t) = &graph.nodes[at].value else { return None };
+        if !self.options.reals {
+            return None;
+        }
+        first.nodes.iter().zip(&self.of[0]).find_map(|(node, class)| match &node.value {
+            Value::Constant(other) if t.len() > 1 && long(t.shape()) == long(other.shape()) => {
+                Some((*class, multiple_of(&t.reshape(other.shape()).ok()?, other)?))
+            }
+            _ => None,
+        })
+    }
+
     fn count_rounding(&mut self, rounding: f64) {
         self.rounding = Some(self.rounding.map_or(rounding, |most| most.max(rounding)));
     }
@@ -291,7 +320,10 @@ impl<'o> Classes<'o> {
         if !matches!(node.value, Value::Call { .. }) {
             return Ok(None);
         }
-        let classes = self.of[1].clone();
+        let mut classes = self.of[1].clone();
+        for (n, (class, _)) in &self.multiples {
+            classes[*n] = *class;
+        }
         let Some(group) = Group::collect(graph, at, &|n| {
             n != at && classes.get(n).is_some_and(|c| *c < of_first)
         }) else {
@@ -300,6 +332,16 @@ impl<'o> Classes<'o> {
         // The values at the edge, by their classes, in an order for both sides.
         let edge: BTreeSet<usize> = group.edge.iter().map(|n| classes[*n]).collect();
         let order: Vec<usize> = edge.iter().copied().collect();
+        let (mut multiples, mut rounded) = (HashMap::new(), 0.0f64);
+        for n in &group.edge {
+            if let Some((class, (factor, rounding))) = self.multiples.get(n) {
+                let is_alone = group.edge.iter().filter(|m| classes[**m] == *class).count() == 1;
+                let place = order.iter().position(|c| c == class).filter(|_| is_alone);
+                let Some(place) = place else { return Ok(None) };
+                multiples.insert(place, *factor);
+                rounded = rounded.max(*rounding);
+            }
+        }
         let Some(function) =
             group.function(graph, &|n| order.iter().position(|c| classes.get(n) == Some(c)))
         else {
@@ -307,6 +349,7 @@ impl<'o> Classes<'o> {
         };
         // What only moves elements away and back is what it began with.
         if let ([class], Some(start)) = (&order[..], group.edge.first())
+            && multiples.is_empty()
             && graph.nodes[*start].ty == node.ty
             && let Some(copy) = copy_of(&function)
             && self.is_same(&copy, &function)
@@ -338,7 +381,14 @@ impl<'o> Classes<'o> {
         }
         tried.sort_by_key(|(calls, n, _)| (calls.abs_diff(group.calls.len()), *n));
         for (_, n, other) in tried.into_iter().take(TRIED) {
-            if self.is_same(&other, &function) {
+            let is_same = if multiples.is_empty() {
+                self.is_same(&other, &function)
+            } else {
+                let rounding = equal_with_multiples(&other, &function, &multiples);
+                rounding.into_iter().for_each(|r| self.count_rounding(r.max(rounded)));
+                rounding.is_some()
+            };
+            if is_same {
                 self.groups += 1;
                 return Ok(Some(of_a[n]));
             }

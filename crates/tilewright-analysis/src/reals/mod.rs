@@ -24,6 +24,7 @@ use crate::stage::Stage;
 mod inline;
 mod offsets;
 mod polynomial;
+mod whole;
 
 pub use inline::inlined;
 use offsets::Flat;
@@ -55,13 +56,52 @@ pub fn rounding_of(a: &Tensor, b: &Tensor) -> Option<f64> {
     Some(worst)
 }
 
+/// The factor by which a tensor is another one, where one of them is no float, and the largest difference that
+/// rounding makes, as a part of each element; `None` where there is none.
+pub fn multiple_of(a: &Tensor, b: &Tensor) -> Option<(f64, f64)> {
+    if a.shape() != b.shape() || a.dtype().is_float() == b.dtype().is_float() {
+        return None;
+    }
+    let both = || (0..a.len()).map(|k| (a.get_f64(k), b.get_f64(k)));
+    let (x, y) = both().max_by(|(_, x), (_, y)| x.abs().total_cmp(&y.abs()))?;
+    let factor = x / y;
+    let mut worst: f64 = 0.0;
+    for (x, y) in both() {
+        if x != y * factor {
+            let part = (x - y * factor).abs() / x.abs().max((y * factor).abs());
+            if part.is_nan() || part > ROUNDING {
+                return None;
+            }
+            worst = worst.max(part);
+        }
+    }
+    (factor.is_finite() && factor != 0.0).then_some((factor, worst))
+}
+
 /// The largest difference of two coefficients where the functions are equal in the reals; `None` where that is not
 /// seen.
 pub fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
+    equal_with_multiples(a, b, &HashMap::new())
+}
+
+/// [`equal_in_reals`] where some inputs of the second function, by position, are multiples of those of the
+/// first.
+pub fn equal_with_multiples(
+    a: &TensorFunc,
+    b: &TensorFunc,
+    multiples: &HashMap<usize, f64>,
+) -> Option<f64> {
     let mut reals = Reals::default();
     let mut sides = Vec::new();
-    for (side, func) in [a, b].into_iter().enumerate() {
-        sides.push(reals.side(side, func)?);
+    let none = HashMap::new();
+    for (side, (func, multiples)) in [(a, &none), (b, multiples)].into_iter().enumerate() {
+        sides.push(reals.side(side, func, multiples)?);
+    }
+    for (params, ..) in &mut sides {
+        // These may have another type.
+        for number in multiples.keys() {
+            params.get_mut(*number)?.0 = DType::F64;
+        }
     }
     let [(params, first, x), (others, second, y)] = &sides[..] else { return None };
     if params != others || first.len() != second.len() || x.0 != y.0 {
@@ -95,6 +135,8 @@ struct Normal {
     /// The operator and the first value, where it combines several.
     sum: Option<(BinOp, u64)>,
     value: Poly,
+    /// Whether what it stores is that in the reals, as far as types of integers go.
+    is_exact: bool,
 }
 
 /// The type and rank of each parameter, the stages, and the number and factor of the result.
@@ -115,11 +157,17 @@ struct Reals {
 
 impl Reals {
     /// A function without names.
-    fn side(&mut self, side: usize, func: &TensorFunc) -> Option<Side> {
+    fn side(
+        &mut self,
+        side: usize,
+        func: &TensorFunc,
+        multiples: &HashMap<usize, f64>,
+    ) -> Option<Side> {
         let params: Vec<&Buffer> = func.buffers().collect();
         let (result, inputs) = params.split_last()?;
         for (number, buffer) in inputs.iter().enumerate() {
-            self.know(side, buffer, (number, 1.0));
+            let factor = multiples.get(&number).copied().unwrap_or(1.0);
+            self.know(side, buffer, (number, factor));
         }
         let mut normal: Vec<Normal> = Vec::new();
         for stage in inlined(func)? {
@@ -140,6 +188,7 @@ impl Reals {
                 None => {
                     let mut next = next;
                     let is_sum = next.sum.is_none_or(|(op, first)| op == BinOp::Add && first == 0);
+                    let is_sum = is_sum && next.is_exact;
                     let factor = if is_sum { *next.value.values().next()? } else { 1.0 };
                     next.value.values_mut().for_each(|c| *c /= factor);
                     normal.push(next);
@@ -185,7 +234,7 @@ impl Reals {
             None => (stage.value.clone(), None),
             Some(first) => {
                 let reduction = stage.reduction()?;
-                (reduction.value, Some((reduction.op, first.as_float()?.to_bits())))
+                (reduction.value, Some((reduction.op, starts(first)?.to_bits())))
             }
         };
         let (axes, at, value) = offsets::normal(stage, &value, &mut self.flat);
@@ -199,10 +248,15 @@ impl Reals {
         let ranges = Ranges::default();
         let at: Vec<Expr> = at.iter().map(|e| simplify(&names.expr(e), &ranges)).collect();
         let buffer = self.flat.of(&stage.buffer).unwrap_or_else(|| stage.buffer.clone());
-        let indices = long(&buffer, &at).map(ToString::to_string).collect();
+        let mut indices: Vec<String> = long(&buffer, &at).map(ToString::to_string).collect();
         let value = simplify_indices(&names.expr(&value), &ranges);
-        let dims = axes.into_iter().map(|(_, n, kind)| (n, kind)).collect();
-        Some(Normal { dims, indices, sum, value: self.poly(side, &value)? })
+        let dims: Vec<_> = axes.into_iter().map(|(_, n, kind)| (n, kind)).collect();
+        let is_exact = sum.is_none() || self.is_exact_sum(side, &value, &dims);
+        if !is_exact {
+            // What is added up may leave the type, and is then another number than in another type.
+            indices.push(format!("in {}", value.dtype()));
+        }
+        Some(Normal { dims, indices, sum, value: self.poly(side, &value)?, is_exact })
     }
 
     /// The number of an atom.
@@ -238,8 +292,13 @@ impl Reals {
     /// An expression as a polynomial; of integers and conditions as an atom.
     fn poly(&mut self, side: usize, e: &Expr) -> Option<Poly> {
         if !e.dtype().is_float() {
-            let text = self.text(side, e)?;
-            return Some(self.of_atom(Atom::Text(text)));
+            return match self.whole(side, e) {
+                Some(whole) => Some(whole.value),
+                None => {
+                    let text = self.text(side, e)?;
+                    Some(self.of_atom(Atom::Text(text)))
+                }
+            };
         }
         match e.kind() {
             ExprKind::Float(_) => Some(constant(e.as_float()?)),
@@ -252,10 +311,7 @@ impl Reals {
             }
             // Rounding on the way is none of the reals'.
             ExprKind::Cast(inner) if inner.dtype().is_float() => self.poly(side, inner),
-            ExprKind::Cast(inner) => {
-                let text = self.text(side, inner)?;
-                Some(self.of_atom(Atom::Text(text)))
-            }
+            ExprKind::Cast(inner) => self.poly(side, inner),
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.poly(side, a)?, self.poly(side, b)?);
                 self.binary(*op, a, b)
@@ -263,7 +319,7 @@ impl Reals {
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
                 let c = self.poly_of_condition(side, c)?;
                 let (t, f) = (self.poly(side, t)?, self.poly(side, f)?);
-                Some(self.of_atom(Atom::Of("select".to_owned(), vec![c, t, f])))
+                Some(self.choice(c, t, f))
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 let args =
@@ -294,6 +350,14 @@ impl Reals {
         }
     }
 
+    /// A choice: what the second side adds as a number, both do.
+    fn choice(&mut self, c: Poly, t: Poly, f: Poly) -> Poly {
+        let shift = constant(f.get(&Vec::new()).copied().unwrap_or(0.0));
+        let (t, f) = (plus(t, &shift, -1.0), plus(f, &shift, -1.0));
+        let chosen = self.of_atom(Atom::Of("select".to_owned(), vec![c, t, f]));
+        plus(chosen, &shift, 1.0)
+    }
+
     fn binary(&mut self, op: BinOp, a: Poly, b: Poly) -> Option<Poly> {
         match op {
             BinOp::Add => Some(plus(a, &b, 1.0)),
@@ -304,6 +368,15 @@ impl Reals {
                 times(&a, &inverse)
             }
             BinOp::Min | BinOp::Max => {
+                // What is added to the one, where the other one is a number, is added to the result.
+                let added = |p: &Poly| p.get(&Vec::new()).copied().unwrap_or(0.0);
+                let shift = match (number(&a), number(&b)) {
+                    (None, Some(_)) => added(&a),
+                    (Some(_), None) => added(&b),
+                    _ => 0.0,
+                };
+                let shift = constant(shift);
+                let (a, b) = (plus(a, &shift, -1.0), plus(b, &shift, -1.0));
                 // A positive factor of both goes out.
                 let factor = [&a, &b].into_iter().find_map(|p| p.values().next()).map(|c| c.abs());
                 let factor = factor.unwrap_or(1.0);
@@ -312,7 +385,7 @@ impl Reals {
                 // Which one comes first does not matter.
                 parts.sort_by(|p, q| p.keys().cmp(q.keys()));
                 let largest = self.of_atom(Atom::Of(format!("{op:?}"), parts));
-                times(&largest, &constant(factor))
+                Some(plus(times(&largest, &constant(factor))?, &shift, 1.0))
             }
             _ => None,
         }
@@ -359,7 +432,7 @@ impl Reals {
         let mut known = true;
         let mut texts = Vec::new();
         e.for_each_load(|buffer, at| match self.buffers[side].get(buffer) {
-            Some((number, _)) if buffer.dtype().is_int() || buffer.dtype().is_bool() => {
+            Some((number, 1.0)) if buffer.dtype().is_int() || buffer.dtype().is_bool() => {
                 texts.push(format!("{number}{at:?}"));
             }
             _ => known = false,
@@ -369,6 +442,11 @@ impl Reals {
             if texts.is_empty() { e.to_string() } else { format!("{e} of {}", texts.join(", ")) };
         known.then_some(plain)
     }
+}
+
+/// The number that a reduction begins with.
+fn starts(e: &Expr) -> Option<f64> {
+    e.as_float().or_else(|| e.as_int().map(|v| v as f64))
 }
 
 /// The indices along axes of more than one element.

@@ -97,3 +97,44 @@ fn a_sum_of_one_product_is_that_product() {
     assert_eq!(equal_in_reals(&sum, &direct), Some(0.0));
     assert_eq!(equal_in_reals(&product(2, "", ""), &direct), None);
 }
+
+/// A quantised product `z` of `x` and `y`: `x` in a type with a zero point, the sums in `sums`.
+fn quantised(dtype: &str, zero: i32, least: i32, sums: &str, other: i32) -> TensorFunc {
+    let most = least + 255;
+    func(&format!(
+        "    q = T.alloc_buffer((7, 7), \"{dtype}\")
+    s = T.alloc_buffer((7, 5), \"{sums}\")
+    for i, j in T.grid(7, 7):
+        with T.block(\"q\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            q[vi, vj] = T.if_then_else(vj >= 1 and vj < 6, T.Cast(\"{dtype}\", T.min(T.max(T.nearbyint(x[vi, vj - 1] * T.float32(8.0)) + T.float32({zero}), T.float32({least})), T.float32({most}))), T.{dtype}({zero}))
+    for i, j, k in T.grid(7, 5, 3):
+        with T.block(\"s\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                s[vi, vj] = T.{sums}(0)
+            s[vi, vj] = s[vi, vj] + (T.Cast(\"{sums}\", q[vi, vj + vk]) - T.{sums}({zero})) * (T.{sums}({other}) - T.Cast(\"{sums}\", q[vk, vj]))
+    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = T.Cast(\"float32\", s[vi, vj]) * T.float32(0.25) + y[vi, vj]"
+    ))
+}
+
+/// A zero point moves with the range of its type; a range that ends elsewhere, or sums that leave their type, are
+/// something else.
+#[test]
+fn quantised_values_have_no_zero_point() {
+    let signed = quantised("int8", 0, -128, "int32", 3);
+    let unsigned = quantised("uint8", 128, 0, "int32", 131);
+    assert_eq!(equal_in_reals(&signed, &unsigned), Some(0.0));
+    for other in [
+        quantised("uint8", 127, 0, "int32", 130),
+        quantised("uint8", 128, 0, "int32", 3),
+        quantised("int8", 0, -128, "int32", 2),
+    ] {
+        assert_eq!(equal_in_reals(&signed, &other), None);
+    }
+    let narrow = quantised("int8", 0, -128, "int16", 3);
+    assert_eq!(equal_in_reals(&signed, &narrow), None);
+}

@@ -135,3 +135,31 @@ fn certificates_are_written_and_checked() {
         .complains("has no certificate");
     assert!(!std::path::Path::new(&none).exists());
 }
+
+/// Conversions that are lifted out of functions, moved, cancelled and folded into constants have certificates; a
+/// layout of weights that is another one in the forged text has none.
+#[test]
+fn certificates_of_graphs_are_written_and_checked() {
+    let scratch = Scratch::new();
+    for (case, passes) in [
+        ("layout/lift_weight", "lift_layout,fold_constant"),
+        ("layout/cancel_matmul_chain", "cancel_layout"),
+        ("layout/flow_addone_1", "lift_layout,flow_layout"),
+        ("layout/plan_residual", "plan_layout"),
+        ("graph/fuse_epilogue", "fuse"),
+    ] {
+        let path = format!("{}/../../tests/cases/{case}.py", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("the case is there");
+        let module = text.split("# ---- ").next().expect("a module");
+        let (module, path) = (scratch.file("module.py", module), scratch.path("graph.cert"));
+        tilewright(&["opt", &module, "--pass", passes, "--certificate", &path]).code(0);
+        let accepted = tilewright(&["check", &path]).code(0);
+        assert!(accepted.out.starts_with("accepted: "), "{case}: {}", accepted.out);
+        let text = std::fs::read_to_string(&path).expect("it was written");
+        // The last text that calls something calls another function of what it has.
+        let at = text.rfind("R.call_tir(cls.").expect("a call");
+        let forged = format!("{}R.call_tir(cls.x{}", &text[..at], &text[at + 15..]);
+        let refused = tilewright(&["check", &scratch.file("forged.cert", forged)]).code(1);
+        assert!(refused.out.contains("there is no function"), "{case}: {}", refused.out);
+    }
+}
