@@ -3,14 +3,15 @@
 //! Such a function needs no code. The memory planner gives its result the memory of its input.
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::index::simplify;
-use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, TensorFunc, dim};
+use tilewright_ir::index::{same_all, simplify};
+use tilewright_ir::visit::{Visit, walk_stmt};
+use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, Stmt, StmtKind, TensorFunc, dim};
 
 /// Whether a function of one input and one result copies the input, element by element in
 /// row-major order. Decided by the position of the loaded and the stored element in memory: their
 /// difference must simplify to zero. `false` where that is not so or not proven.
 pub fn relabels(func: &TensorFunc) -> bool {
-    let Some(found) = open_stages(func) else { return false };
+    let Some(found) = open_stages(func) else { return relabels_flat(func) };
     let buffers: Vec<_> = func.buffers().collect();
     let ([stage], [input, output]) = (&found[..], &buffers[..]) else { return false };
     let ExprKind::Load(from, at) = stage.value.kind() else { return false };
@@ -35,6 +36,56 @@ pub fn relabels(func: &TensorFunc) -> bool {
         simplify(&(flat_index(at, &from) - flat_index(&stage.indices, &to)), &stage.ranges());
     // Products of open sizes and loop variables cancel as polynomials do.
     Dim::from_expr(&difference).is_some_and(|d| d == 0)
+}
+
+/// [`relabels`] of a lowered function, which accesses its buffers by one axis: it writes nothing but elements of the
+/// input where they are in the result. What it leaves out may be anything, as the input's element.
+fn relabels_flat(func: &TensorFunc) -> bool {
+    let buffers: Vec<_> = func.buffers().collect();
+    let [from, to] = buffers[..] else { return false };
+    let cells = |b: &Buffer| dim::of_shape(&b.shape).map(dim::product);
+    let same_cells =
+        cells(from).is_some() && cells(from) == cells(to) && from.dtype() == to.dtype();
+    if func.ret.is_some() || !same_cells || !is_compact(from) || !is_compact(to) {
+        return false;
+    }
+    let mut copies = FlatCopies { from, to, only: true };
+    copies.stmt(&func.body);
+    copies.only
+}
+
+/// Whether statements are loops, conditions, and copies of elements to the same place of another buffer.
+struct FlatCopies<'a> {
+    from: &'a Buffer,
+    to: &'a Buffer,
+    only: bool,
+}
+
+impl Visit for FlatCopies<'_> {
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Store { buffer, indices, value } => {
+                let is_copied = matches!(value.kind(), ExprKind::Load(from, at)
+                    if is_flat(from, self.from) && same_all(at, indices));
+                self.only &= is_flat(buffer, self.to) && is_copied;
+            }
+            StmtKind::For { .. }
+            | StmtKind::If { .. }
+            | StmtKind::Let { .. }
+            | StmtKind::Seq(_)
+            | StmtKind::Declare { .. } => walk_stmt(self, s),
+            _ => self.only = false,
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        self.only &= !e.effects().impure();
+    }
+}
+
+/// Whether a buffer is the memory of another one, as one axis of its elements.
+fn is_flat(b: &Buffer, memory: &Buffer) -> bool {
+    b.data == memory.data && b.dtype() == memory.dtype() && b.shape.len() == 1 && is_compact(b)
 }
 
 fn flat_index(at: &[Expr], shape: &[Dim]) -> Expr {
