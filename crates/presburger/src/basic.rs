@@ -195,7 +195,9 @@ impl Basic {
         if self.void {
             return Ok(None);
         }
-        budget.charge(1 + (self.eqs.len() + self.ineqs.len()) * self.width() / 16)?;
+        // Each division is two rows of the system.
+        let rows = self.eqs.len() + self.ineqs.len() + 2 * self.divs.len();
+        budget.charge(1 + rows * self.width() / 16)?;
         self.system()?.point(budget)
     }
 
