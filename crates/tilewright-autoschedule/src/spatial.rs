@@ -229,9 +229,7 @@ impl Spatial<'_> {
         let (store, loads) = accesses.split_last()?;
         let beside = row.moves(store) == Some(Move::By(1))
             && loads.iter().all(|a| matches!(row.moves(a), Some(Move::By(0 | 1))));
-        // Rows over a product of open sizes are long: LLVM's vectors are as fast, and have no mask.
-        let is_short = row.extent.products().is_empty();
-        let is_open = row.extent.known().is_none() && row.parts.len() == 1 && is_short;
+        let is_open = row.extent.known().is_none() && row.parts.len() == 1;
         let bytes = widest(self.stage, value, accesses)?;
         (self.target.vectors.masks && is_open && beside).then(|| self.target.vectors.lanes(bytes))
     }
