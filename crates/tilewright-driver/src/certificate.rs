@@ -1,5 +1,5 @@
-//! Certificates of what changes a module: one for each graph function, with what it calls, that a step changes;
-//! in a module without graphs one for each tensor function.
+//! Certificates of what changes a module: one for each graph function, with what it calls, that a step changes, and
+//! one for each tensor function that no graph calls.
 //!
 //! A step that lays a parameter out in another way needs its map: it is that of a `transform_layout` of
 //! the schedule that gives the shape. A map that is not the right one is refused by the checker.
@@ -26,7 +26,7 @@ pub fn layout_maps(trace: &Trace) -> Vec<Lambda> {
     maps.collect()
 }
 
-/// The certificates, as text, that each tensor function of a module computes what it did before; `maps` are those by
+/// The certificates, as text, that each function of a module computes what it did before; `maps` are those by
 /// which parameters may have been laid out. Empty where no function differs.
 ///
 /// # Errors
@@ -37,16 +37,15 @@ pub fn certificates(before: &Module, after: &Module, maps: &[Lambda]) -> Result<
     if names[0] != names[1] {
         return Err("there are other graph functions".into());
     }
-    if !names[0].is_empty() {
-        for name in &names[0] {
-            let texts = [before, after].map(|m| print(&called(m, name)));
-            if texts[0] != texts[1] {
-                text += &certify(&texts[0], &texts[1], &[])?;
-            }
+    let mut inside = HashSet::new();
+    for name in &names[0] {
+        let texts = [before, after].map(|m| print(&with_callees(m, name)));
+        inside.extend(callees(after, name));
+        if texts[0] != texts[1] {
+            text += &certify(&texts[0], &texts[1], &[])?;
         }
-        return Ok(text);
     }
-    for (name, func) in after.tensors() {
+    for (name, func) in after.tensors().filter(|(name, _)| !inside.contains(*name)) {
         let Ok(old) = before.tensor(name) else {
             return Err(format!("`{name}` is new"));
         };
@@ -66,8 +65,8 @@ pub fn certificates(before: &Module, after: &Module, maps: &[Lambda]) -> Result<
     Ok(text)
 }
 
-/// A graph function with the tensor functions that it calls.
-fn called(module: &Module, name: &Arc<str>) -> Module {
+/// The tensor functions that a graph function calls.
+fn callees(module: &Module, name: &Arc<str>) -> HashSet<Arc<str>> {
     let mut called = HashSet::new();
     if let Ok(graph) = module.graph(name) {
         graph.for_each_expr(&mut |e| {
@@ -76,6 +75,12 @@ fn called(module: &Module, name: &Arc<str>) -> Module {
             }
         });
     }
+    called
+}
+
+/// A graph function with the tensor functions that it calls.
+fn with_callees(module: &Module, name: &Arc<str>) -> Module {
+    let called = callees(module, name);
     let mut out = Module { source: module.source.clone(), ..Module::new() };
     for (other, func) in module.functions.iter() {
         if other == name || called.contains(other) {

@@ -163,3 +163,26 @@ fn certificates_of_graphs_are_written_and_checked() {
         assert!(refused.out.contains("there is no function"), "{case}: {}", refused.out);
     }
 }
+
+/// Beside a graph function, a function that it does not call has a certificate of its own.
+#[test]
+fn certificates_beside_a_graph_are_of_all_functions() {
+    let scratch = Scratch::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/graph/fuse_epilogue.py");
+    let text = std::fs::read_to_string(path).expect("the case is there");
+    let alone = "    @T.prim_func
+    def alone(A: T.Buffer((7,), \"float32\"), B: T.Buffer((7,), \"float32\")):
+        for i in range(7):
+            if i < 7:
+                B[i] = A[i]
+
+    @R.function";
+    let module = text.split("# ---- ").next().expect("a module");
+    let module = scratch.file("module.py", module.replacen("    @R.function", alone, 1));
+    let path = scratch.path("both.cert");
+    tilewright(&["opt", &module, "--pass", "simplify", "--certificate", &path]).code(0);
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    assert!(text.contains("def alone"), "{text}");
+    let accepted = tilewright(&["check", &path]).code(0);
+    assert!(accepted.out.starts_with("accepted: "), "{}", accepted.out);
+}
