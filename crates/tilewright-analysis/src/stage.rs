@@ -341,7 +341,7 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
 
 /// Whether indices certainly differ for different values of the variables. Where each of these is an
 /// index, or a digit of one, that is plain; else the set engine is asked.
-fn tells_apart(indices: &[Expr], vars: &[(Var, Range)]) -> bool {
+pub fn tells_apart(indices: &[Expr], vars: &[(Var, Range)]) -> bool {
     let mut moving = vars.iter().filter(|(_, r)| r.extent.as_int() != Some(1));
     let numbers: Vec<&Expr> = indices.iter().filter(|i| is_number(i, vars)).collect();
     if moving.all(|(v, _)| is_told(v, indices, vars, &numbers)) {
@@ -356,7 +356,7 @@ fn is_told(v: &Var, indices: &[Expr], vars: &[(Var, Range)], numbers: &[&Expr]) 
 }
 
 /// Whether an index is a variable, and something that is the same for all values of the others added to it.
-fn is_shifted(index: &Expr, v: &Var, vars: &[(Var, Range)]) -> bool {
+pub fn is_shifted(index: &Expr, v: &Var, vars: &[(Var, Range)]) -> bool {
     if !index.mentions(v) {
         return false;
     }
@@ -400,88 +400,5 @@ fn as_store(s: &Stmt) -> Option<(&Buffer, &Vec<Expr>, &Expr)> {
     match s.kind() {
         StmtKind::Store { buffer, indices, value } => Some((buffer, indices, value)),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tilewright_ir::{DType, Param};
-
-    #[test]
-    fn a_variable_behind_an_open_offset_is_told_without_sets() {
-        let [i, j, n, m] = ["i", "j", "n", "m"].map(Var::index);
-        let vars = [(i.clone(), Range::upto(n.expr())), (j.clone(), Range::upto(m.expr()))];
-        let far = n.expr() * &m.expr().max(&n) + &j;
-        assert!(is_shifted(&far, &j, &vars) && !is_shifted(&far, &i, &vars));
-        assert!(tells_apart(&[i.expr(), far.clone()], &vars));
-        assert!(!is_shifted(&(far.clone() + &i), &j, &vars));
-        assert!(!tells_apart(&[i.expr() + &j, n.expr()], &vars));
-    }
-
-    fn matmul() -> (TensorFunc, Stage) {
-        let a = Buffer::with_extents("A", &[4, 6], DType::F32);
-        let b = Buffer::with_extents("B", &[6, 5], DType::F32);
-        let c = Buffer::with_extents("C", &[4, 5], DType::F32);
-        let [i, j, k] = ["i", "j", "k"].map(Var::index);
-        let at = vec![i.expr(), j.expr()];
-        let value =
-            c.load(at.clone()) + a.load([i.expr(), k.expr()]) * b.load([k.expr(), j.expr()]);
-        let iters: [(Var, i64, IterKind); 3] =
-            [(i, 4, IterKind::Spatial), (j, 5, IterKind::Spatial), (k, 6, IterKind::Reduce)];
-        let zero = Expr::float(0.0, DType::F32);
-        let s = Stage::build("C", &iters, &c, at, value, Some(zero));
-        (TensorFunc::new([a, b, c].iter().map(Param::tensor).collect(), s.stmt.clone()), s)
-    }
-
-    #[test]
-    fn a_matmul_is_one_reduction_stage() {
-        let (f, built) = matmul();
-        let found = stages(&f).expect("canonical");
-        let [s] = &found[..] else { panic!("{found:?}") };
-        assert!(s.stmt.ptr_eq(&built.stmt));
-        assert_eq!(s.loops.iter().map(|l| l.1).collect::<Vec<_>>(), [4, 5, 6]);
-        assert_eq!(s.spatial().map(|s| s.1).collect::<Vec<_>>(), [4, 5]);
-        assert_eq!(s.reduction().map(|r| r.op), Some(BinOp::Add));
-        assert_eq!(s.loads().len(), 3);
-        let vars: Vec<Var> = s.spatial().map(|s| s.0.clone()).collect();
-        assert_eq!(s.covers_buffer(), Some(vars.into_iter().map(Some).collect()));
-    }
-
-    #[test]
-    fn other_structures_are_not_stages() {
-        let (_, s) = matmul();
-        let (var, extent) = (Var::index("x"), Expr::i32(2));
-        // A loop that no iteration variable follows.
-        assert!(stage(&Stmt::serial(&var, extent.clone(), s.stmt.clone())).is_none());
-        // Not a serial loop.
-        let StmtKind::For { var: i, range, body, .. } = s.stmt.kind() else { panic!() };
-        let parallel = Stmt::for_loop(i, range.clone(), ForKind::Parallel, body.clone());
-        assert!(stage(&parallel).is_none());
-        // A store without a block.
-        let store = s.block.body.clone();
-        assert!(stage(&store).is_none());
-        // A predicate.
-        let guarded = Stmt::block(vec![], var.expr().less(1), Block::new("b", store));
-        assert!(stage(&guarded).is_none());
-    }
-
-    #[test]
-    fn a_reduction_that_reads_its_result_twice_is_not_an_update() {
-        let (_, s) = matmul();
-        let twice = s.value.clone() + s.buffer.load(s.indices.clone());
-        let s = s.with_value(twice);
-        assert!(stage(&s.stmt).is_some_and(|s| s.reduction().is_none()));
-    }
-
-    #[test]
-    fn a_rank_zero_stage_has_no_loops() {
-        let a = Buffer::with_extents("A", &[], DType::F32);
-        let b = Buffer::with_extents("B", &[], DType::F32);
-        let s =
-            Stage::build("B", &[] as &[(Var, Dim, IterKind)], &b, vec![], a.load([]) * 2.0, None);
-        let found = stage(&s.stmt).expect("canonical");
-        assert_eq!(found.covers_buffer(), Some(vec![]));
-        assert!(found.loops.is_empty());
     }
 }

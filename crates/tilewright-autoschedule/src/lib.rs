@@ -38,7 +38,7 @@
 //! [`FREE_LAYOUT`](tilewright_layout::marks::FREE_LAYOUT) of the function: the copy that such an argument is packed into is marked, so that
 //! it can be lifted out of the function and made once.
 
-mod axes;
+pub mod axes;
 pub mod blocks;
 mod candidates;
 mod canonical;

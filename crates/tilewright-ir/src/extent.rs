@@ -203,4 +203,16 @@ mod tests {
     fn ceil_of(n: i64, k: i64) -> Option<i64> {
         ceil_div(&big(n), &big(k)).unwrap().as_int()
     }
+
+    #[test]
+    fn a_range_is_one_that_its_type_holds() {
+        let ends = |start, end, dtype| {
+            crate::stmt::Range::between(start, end, dtype)
+                .map(|r| (r.min.as_int(), r.extent.as_int()))
+        };
+        assert_eq!(ends(-3, 100, DType::I8), Some((Some(-3), Some(103))));
+        assert_eq!(ends(-100, 100, DType::I8), None);
+        assert_eq!(ends(-3, 4, DType::U8), None);
+        assert_eq!(ends(i64::MIN, i64::MAX, DType::I64), None);
+    }
 }

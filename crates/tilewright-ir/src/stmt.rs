@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::dtype::DType;
 use crate::effects::{Effects, Summary};
 use crate::error::Span;
 use crate::expr::{Expr, Var};
+use crate::extent::holds;
 use crate::tensor::Tensor;
 
 /// Most loops, conditions, blocks and bindings that may be around each other in a program.
@@ -143,6 +145,12 @@ impl Range {
     /// `0..extent`, with the type of `extent`.
     pub fn upto(extent: Expr) -> Self {
         Range { min: Expr::int(0, extent.dtype()), extent }
+    }
+
+    /// `start..end`, where a type holds the ends and how many values are between them.
+    pub fn between(start: i64, end: i64, dtype: DType) -> Option<Self> {
+        let of = |v: i128| holds(dtype, v).then(|| Expr::int(v as i64, dtype));
+        Some(Range { min: of(start.into())?, extent: of(i128::from(end) - i128::from(start))? })
     }
 
     /// The one value `index`.

@@ -60,7 +60,7 @@ pub mod tensorize;
 pub mod trace;
 pub mod transform_layout;
 pub mod value;
-mod widths;
+pub mod widths;
 
 pub use argument::BlockOrLoop;
 pub use buffer_arg::BufferArg;

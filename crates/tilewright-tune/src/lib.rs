@@ -19,12 +19,15 @@ pub mod key;
 pub mod record;
 #[cfg(feature = "sqlite")]
 pub mod store;
-#[cfg(not(feature = "sqlite"))]
-#[path = "without.rs"]
-pub mod store;
+#[cfg(any(test, not(feature = "sqlite")))]
+#[cfg_attr(feature = "sqlite", allow(dead_code))]
+mod without;
 pub mod worker;
 
 pub use key::{Key, Scope};
 pub use record::{Calibration, Kind, Measured, MeasuredPlan, Record};
+#[cfg(feature = "sqlite")]
 pub use store::Store;
+#[cfg(not(feature = "sqlite"))]
+pub use without::Store;
 pub use worker::{Answer, Worker};

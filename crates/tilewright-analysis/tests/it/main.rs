@@ -2,4 +2,9 @@
 
 mod by_flow;
 mod facts;
+mod footprint;
+mod magnitude;
+mod neutral;
 mod reals;
+mod regions;
+mod stage;

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one binary.
 
+mod axes;
 mod open;
 mod reductions;
 mod spatial;

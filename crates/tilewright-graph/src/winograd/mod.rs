@@ -22,7 +22,7 @@ mod allowed;
 mod build;
 mod error;
 mod functions;
-mod points;
+pub mod points;
 mod recognise;
 
 use std::collections::HashMap;

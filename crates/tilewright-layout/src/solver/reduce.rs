@@ -145,20 +145,3 @@ pub(crate) fn strides(net: &Network, table: &Table, v: usize) -> (usize, usize) 
     let later = table.scope.iter().rev().take_while(|&&u| u != v);
     (later.map(|&u| net.size(u)).product(), net.size(v))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_may_have_any_number_of_neighbours() {
-        let mut net = Network::default();
-        let leaves: Vec<usize> = (0..70).map(|leaf| net.variable(leaf, vec![0, 3])).collect();
-        let hub = net.variable(70, vec![2, 0]);
-        for leaf in leaves {
-            net.add(vec![leaf, hub], vec![1, 2, 1, 0]);
-        }
-        assert!(reduce(&mut net, &mut Vec::new(), &mut Statistics::default()));
-        assert_eq!((net.live().count(), net.constant), (0, 72));
-    }
-}

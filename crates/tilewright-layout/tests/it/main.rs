@@ -4,6 +4,7 @@
 mod common;
 mod conversion;
 mod flow;
+mod index_map;
 mod memory;
 mod notation;
 mod parts;

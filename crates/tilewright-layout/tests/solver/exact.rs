@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tilewright_layout::solver::{Cost, Error, Options, Problem, check, evaluate, greedy, solve};
+use tilewright_layout::solver::{
+    Alternative, Call, Cost, Error, Options, Problem, Tensor, Use, check, evaluate, greedy, solve,
+};
 
 use crate::generate::{small, tangled};
 
@@ -147,4 +149,42 @@ fn parts_that_nothing_connects() {
         }
     }
     assert!((1..100).contains(&infeasible), "{infeasible}");
+}
+
+/// One call reads what 70 others write: rules that keep the optimum decide, whatever the number of neighbours.
+#[test]
+fn a_call_may_have_any_number_of_neighbours() {
+    let count = 70;
+    let tensors = (0..count).map(|k| Tensor {
+        name: format!("t{k}"),
+        layouts: vec!["a".into(), "b".into()],
+        given: None,
+        required: vec![],
+        conversions: vec![vec![Cost::ZERO, 1.into()], vec![2.into(), Cost::ZERO]],
+    });
+    let used = |layout| (0..count).map(|tensor| Use { tensor, layout }).collect::<Vec<_>>();
+    let alternative = |layout: usize, cost: u64, reads, writes| Alternative {
+        name: ["a", "b"][layout].into(),
+        cost: cost.into(),
+        reads,
+        writes,
+    };
+    let leaf = |tensor: usize| {
+        let run = |layout, cost| alternative(layout, cost, vec![], vec![Use { tensor, layout }]);
+        Call { name: format!("leaf {tensor}"), alternatives: vec![run(0, 0), run(1, 3)] }
+    };
+    let hub = |cost: u64| Call {
+        name: "hub".into(),
+        alternatives: vec![
+            alternative(0, cost, used(0), vec![]),
+            alternative(1, 2, used(1), vec![]),
+        ],
+    };
+    for (cost, least) in [(71, 71), (73, 72)] {
+        let calls = (0..count).map(leaf).chain([hub(cost)]).collect();
+        let problem = Problem { tensors: tensors.clone().collect(), calls };
+        let plan = solve(&problem, &Options::default()).expect("all is allowed");
+        assert_eq!((plan.objective, plan.bound), (least, least));
+        assert!(plan.statistics.nodes <= 1, "{} nodes", plan.statistics.nodes);
+    }
 }

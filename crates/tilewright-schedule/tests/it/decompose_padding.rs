@@ -3,7 +3,8 @@
 use crate::common::{module, same_results, schedule, text};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use tilewright_ir::Expr;
+use tilewright_ir::{Dim, Expr, Var};
+use tilewright_schedule::decompose_padding::box_of;
 
 const PAD: &str = r#"
 @T.prim_func
@@ -250,4 +251,30 @@ def main(x: T.Buffer(({n}, {m}), \"float32\"), y: T.Buffer(({n}, {wide}), \"floa
         let after = s.func("main").expect("main").clone();
         same_results(module(&source).tensor("main").expect("main"), &after);
     }
+}
+
+#[test]
+fn conditions_as_boxes() {
+    let (i, j) = (Var::index("i"), Var::index("j"));
+    let text = |e: Expr| match box_of(&e, &[&i, &j], |k| Ok(Dim::from([20usize, 10][k]))) {
+        Ok(list) => list
+            .iter()
+            .map(|b| b.as_ref().map_or("-".into(), |b| format!("{}..{}", b.from, b.end)))
+            .collect::<Vec<_>>()
+            .join(" "),
+        Err(e) => e.to_string(),
+    };
+    let at_least = i.expr().greater_equal(6);
+    assert_eq!(text(at_least.clone().and(i.expr().less(14))), "6..14 -");
+    assert_eq!(text((&i * 2 + 1).greater(6).and(Expr::i32(3).greater(&j))), "3..20 0..3");
+    assert_eq!(text((Expr::i32(7) - &j * 2).greater_equal(0)), "- 0..4");
+    assert_eq!(text(i.expr().less(20)), "- -");
+    assert_eq!(
+        text(at_least.and(i.expr().less(5))),
+        "the condition `i >= 6 and i < 5` never holds"
+    );
+    assert_eq!(
+        text(i.expr().less(&j)),
+        "the condition `i < j` is no constant bound of one iteration variable"
+    );
 }

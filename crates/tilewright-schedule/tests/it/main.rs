@@ -15,3 +15,5 @@ mod reduction;
 mod refused;
 mod reindex_cache;
 mod storage;
+mod table;
+mod widths;

@@ -26,7 +26,7 @@
 
 mod hidden;
 mod moved;
-mod reach;
+pub mod reach;
 mod relations;
 
 use std::cell::OnceCell;

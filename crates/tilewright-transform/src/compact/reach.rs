@@ -6,11 +6,7 @@ use tilewright_ir::{BinOp, Expr, ExprKind, Range, Var};
 
 /// The least and the greatest value of an index over loops, outermost first, as forms of what is
 /// known outside of these. They hold where every loop runs.
-pub(super) fn ends(
-    index: &Linear,
-    loops: &[(Var, Range)],
-    ranges: &Ranges,
-) -> Option<(Linear, Linear)> {
+pub fn ends(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -> Option<(Linear, Linear)> {
     let (mut least, mut greatest) = (index.clone(), index.clone());
     for (var, range) in loops.iter().rev() {
         let first = index::linear(&range.min, ranges)?;
@@ -23,7 +19,7 @@ pub(super) fn ends(
 }
 
 /// The values of an index over loops, where they are known.
-pub(super) fn between(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -> Option<Interval> {
+pub fn between(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -> Option<Interval> {
     match (between_ends(index, loops, ranges).filter(|i| !i.is_empty()), index.span(ranges)) {
         (Some(one), Some(other)) => Some(one.meet(other)),
         (one, other) => one.or(other),
@@ -36,7 +32,7 @@ fn between_ends(index: &Linear, loops: &[(Var, Range)], ranges: &Ranges) -> Opti
 }
 
 /// What an index is at most where `a < b` holds: `b - 1` in the place of `a`, which is a part of it.
-pub(super) fn under_guard(index: &Linear, guard: &Expr, ranges: &Ranges) -> Option<Linear> {
+pub fn under_guard(index: &Linear, guard: &Expr, ranges: &Ranges) -> Option<Linear> {
     let ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) = guard.kind() else {
         return None;
     };
@@ -53,7 +49,7 @@ pub(super) fn under_guard(index: &Linear, guard: &Expr, ranges: &Ranges) -> Opti
 /// Loops, outermost first, with the ranges that conditions leave of them where these hold: those that say what a
 /// variable is less than, or at least, by what is known outside of its loop. `None` where there are none. Of
 /// several conditions on one end the last one counts: an inner one, which says more.
-pub(super) fn bounded<'a>(
+pub fn bounded<'a>(
     loops: &[(Var, Range)],
     conditions: impl IntoIterator<Item = &'a Expr>,
 ) -> Option<Vec<(Var, Range)>> {
@@ -86,7 +82,7 @@ pub(super) fn bounded<'a>(
 }
 
 /// The values of a variable where a condition holds that bounds it by a number.
-pub(super) fn bound(cond: &Expr, ranges: &Ranges) -> Option<(Var, Interval)> {
+pub fn bound(cond: &Expr, ranges: &Ranges) -> Option<(Var, Interval)> {
     let ExprKind::Binary(op, a, b) = cond.kind() else { return None };
     let (var, n) = (a.as_var()?.clone(), i128::from(b.as_int()?));
     let all = ranges.exact(a)?;
@@ -124,7 +120,7 @@ fn at_end(
 }
 
 /// Whether an index is at least zero over loops, and less than an extent there or by a guard.
-pub(super) fn is_within(
+pub fn is_within(
     index: &Linear,
     guards: &[Expr],
     loops: &[(Var, Range)],
@@ -147,53 +143,4 @@ pub(super) fn is_within(
         let most = most.and_then(|most| Some(ends(&most, loops, ranges)?.1));
         most.is_some_and(|most| is_less(&most).unwrap_or(false))
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use tilewright_ir::Expr;
-
-    use super::*;
-
-    fn linear(e: &Expr) -> Linear {
-        Linear::from_expr(e).expect("small")
-    }
-
-    #[test]
-    fn the_last_iteration_of_an_open_loop_is_an_end() {
-        let [i, j, w] = ["i", "j", "w"].map(Var::index);
-        let mut ranges = Ranges::default();
-        ranges.bind_size(&w);
-        let loops = [
-            (i.clone(), Range::upto(w.expr().floordiv(6))),
-            (j.clone(), Range::upto(Expr::i32(6))),
-        ];
-        let index = linear(&(&i * 6 + &j));
-        let (least, greatest) = ends(&index, &loops, &ranges).expect("linear");
-        assert_eq!(least.as_constant(), Some(0));
-        let left = linear(&w.expr()).plus(&greatest, -1).expect("small");
-        assert_eq!(left.span(&ranges), Some(Interval::new(1, 6)));
-    }
-
-    #[test]
-    fn conditions_bound_the_loops_of_parts_that_share_one() {
-        let [i, j, w] = ["i", "j", "w"].map(Var::index);
-        let mut ranges = Ranges::default();
-        ranges.bind_size(&w);
-        let tiles = w.expr().floordiv(6);
-        let loops =
-            [(i.clone(), Range::upto(tiles.clone() * 2)), (j.clone(), Range::upto(Expr::i32(6)))];
-        // The second part of a loop over both.
-        let index = linear(&((i.expr() - tiles.clone()) * 6 + &j));
-        let (least, _) = ends(&index, &loops, &ranges).expect("linear");
-        assert!(least.span(&ranges).is_none_or(|values| values.lo < 0));
-        let conditions = [!i.expr().less(tiles.clone()), i.expr().less(tiles * 2)];
-        let loops = bounded(&loops, &conditions).expect("they bound it");
-        let (least, greatest) = ends(&index, &loops, &ranges).expect("linear");
-        assert_eq!(least.as_constant(), Some(0));
-        let left = linear(&w.expr()).plus(&greatest, -1).expect("small");
-        assert_eq!(left.span(&ranges), Some(Interval::new(1, 6)));
-        // What is said by a loop inside is no bound outside.
-        assert!(bounded(&loops, &[i.expr().less(j.expr())]).is_none());
-    }
 }

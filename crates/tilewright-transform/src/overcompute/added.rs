@@ -5,7 +5,6 @@
 //! called. Iterations of a parallel loop must still not depend on each other.
 
 use tilewright_ir::demand::demand;
-use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar,
@@ -189,16 +188,6 @@ fn out_of_range(scop: &Scop, t: &Access, proof: Proof) -> Error {
         .help("`wrap_indices` takes such indices modulo the extent, where that helps")
 }
 
-/// `start..end`, where a type holds the ends and what is between.
-pub(super) fn between(start: i64, end: i64, dtype: DType) -> Option<Range> {
-    let extent = i128::from(end) - i128::from(start);
-    Some(Range { min: constant_of(start.into(), dtype)?, extent: constant_of(extent, dtype)? })
-}
-
-fn constant_of(v: i128, dtype: DType) -> Option<Expr> {
-    holds(dtype, v).then(|| Expr::int(v as i64, dtype))
-}
-
 /// The domains of iteration variables that have to grow for the values they would get.
 fn widen(
     scop: &Scop,
@@ -231,7 +220,7 @@ fn widen(
             return Err(leaves_range(iter, block));
         }
         let end = (hi.checked_add(1)).and_then(|hi| Some(hi.max(min.checked_add(extent)?)));
-        let range = end.and_then(|end| between(lo.min(min), end, iter.var.dtype()));
+        let range = end.and_then(|end| Range::between(lo.min(min), end, iter.var.dtype()));
         wider.push((stmt.place, number, range.ok_or_else(|| leaves_range(iter, block))?));
     }
     Ok(())
@@ -368,22 +357,5 @@ impl Visit for Harmless<'_> {
         if !self.scop.follows(b) {
             self.refuse(&format!("`{}` is accessed in more than one way", b.name));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_one_that_its_type_holds() {
-        assert_eq!(ends_between(-3, 100, DType::I8), Some((Some(-3), Some(103))));
-        assert_eq!(ends_between(-100, 100, DType::I8), None);
-        assert_eq!(ends_between(-3, 4, DType::U8), None);
-        assert_eq!(ends_between(i64::MIN, i64::MAX, DType::I64), None);
-    }
-
-    fn ends_between(start: i64, end: i64, dtype: DType) -> Option<(Option<i64>, Option<i64>)> {
-        between(start, end, dtype).map(|r| (r.min.as_int(), r.extent.as_int()))
     }
 }

@@ -9,7 +9,7 @@ use tilewright_ir::{
 };
 use tilewright_polyhedral::scop::{GuardId, Scop, rewrite};
 
-use super::added::{Wrap, Wrapped, between};
+use super::added::{Wrap, Wrapped};
 use super::candidates::Candidates;
 use super::guard::{OvercomputeOptions, guards};
 
@@ -77,7 +77,7 @@ fn same_regions(a: &[Region], b: &[Region]) -> bool {
 /// The smallest constant range around two.
 fn join(a: &Range, b: &Range, dtype: DType) -> Result<Range> {
     match (constant_ends(a), constant_ends(b)) {
-        (Some((lo, hi)), Some((start, end))) => between(lo.min(start), hi.max(end), dtype)
+        (Some((lo, hi)), Some((start, end))) => Range::between(lo.min(start), hi.max(end), dtype)
             .ok_or_else(|| Error::refused(format!("`{dtype}` does not hold {lo}..{end}"))),
         _ => Ok(b.clone()),
     }
