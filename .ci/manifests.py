@@ -43,8 +43,10 @@ def faults(folder, workspace):
             yield f"[package] has no `{field}`"
     source = code(folder / "src")
     everything = source + code(folder / "tests", folder / "benches", folder / "examples")
+    # These only turn features on.
+    features = manifest.get("features", {}).get("after-tests", [])
     for name in tables(manifest, "dependencies"):
-        if not uses(source, name):
+        if not uses(source, name) and f"dep:{name}" not in features:
             yield f"the dependency `{name}` is not used in src"
     for name in tables(manifest, "dev-dependencies"):
         if not uses(everything, name):
