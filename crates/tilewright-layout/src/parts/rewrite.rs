@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::{
-    Attr, Binding, DType, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Param, Result, Stmt,
+    Binding, DType, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Param, Result, Stmt,
     TensorFunc, TensorType, dim,
 };
 
+use super::join::parts_attr;
 use super::placement::{JoinOperand, Placement, Placing, shape_of};
 use super::slice::Sliced;
 use super::strides::{Strides, part_strides, row_major, strided};
 use crate::grouped::{Groups, grouped, in_groups, view};
 use tilewright_graph::functions::Functions;
 use tilewright_graph::legalize::copy_func;
-use tilewright_graph::marks::{PARTS, SLICE, list};
+use tilewright_graph::marks::{PARTS, SLICE};
 use tilewright_graph::normal::one_block;
 use tilewright_graph::stages::{at, buffer, cells};
 
@@ -126,8 +127,9 @@ impl Rewrite<'_, '_> {
             join_func(dtype, &shape, &shapes, parts)
         };
         let mut new = strided(&joins, &given)?;
-        let corners = parts.iter().map(|part| list(&part.corner)).collect();
-        new.attrs.insert(PARTS.into(), Attr::List(corners));
+        let corners: Vec<Vec<Dim>> = parts.iter().map(|part| part.corner.clone()).collect();
+        let attr = parts_attr(&corners, &shapes).ok_or_else(unknown_shape)?;
+        new.attrs.insert(PARTS.into(), attr);
         self.bindings.push(self.functions.made((new, name), args, &b.var, b.span)?);
         Ok(())
     }
@@ -253,10 +255,7 @@ fn join_func(
         let to = at
             .iter()
             .zip(&part.corner)
-            .map(|(i, c)| match *c {
-                0 => i.clone(),
-                c => i.clone() + Expr::i32(i32::try_from(c).unwrap_or(i32::MAX)),
-            })
+            .map(|(i, c)| if *c == 0 { i.clone() } else { i.clone() + c.expr() })
             .collect();
         stages.push(Stage::build(format!("part{k}"), &iters, &whole, to, from.load(at), None).stmt);
         params.push(Param::tensor(&from));
