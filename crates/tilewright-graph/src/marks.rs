@@ -6,9 +6,9 @@ use tilewright_ir::Attr;
 /// gives both the same memory, and the function is not called. Set by `legalize`.
 pub const VIEW: &str = "tilewright.view";
 
-/// Attribute of a tensor function whose inputs lie in its result: for each, the least indices of the
-/// box that it is there. Memory planning places them so, and the function is not called. Set by
-/// `place_parts`.
+/// Attribute of a tensor function whose inputs lie in its result: for each, where the box that it is
+/// there begins along each axis, an index, or `[k]` where the box of input `k` ends. Memory planning
+/// places them so, and the function is not called. Set by `place_parts`.
 pub const PARTS: &str = "tilewright.parts";
 
 /// Attribute of a tensor function whose result lies in its input: the indices of its first cell, and for

@@ -77,13 +77,19 @@ pub fn within<R>(name: &str, limit: u64, work: impl FnOnce() -> R) -> (R, Spent)
     let result = work();
     let spent = BUDGETS.with_borrow_mut(|budgets| {
         let spent = budgets.last_mut().map(|b| &mut b.spent)?;
-        if spent.declined > 0 && spent.short.is_empty() {
+        if spent.declined > 0 && spent.short.is_empty() && !name.is_empty() {
             spent.short.push(name.to_owned());
         }
         Some(spent.clone())
     });
     drop(open);
     (result, spent.unwrap_or_default())
+}
+
+/// Runs a part of a piece of work with a limit of its own, so that something is left to the other parts. What is
+/// declined in it counts as declined to the whole.
+pub fn share<R>(limit: u64, work: impl FnOnce() -> R) -> R {
+    within("", limit, work).0
 }
 
 /// Runs work that the pieces of work under way do not pay for.

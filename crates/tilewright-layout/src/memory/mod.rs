@@ -363,7 +363,7 @@ impl Planner<'_> {
                 let sizes = check_call(func, called, &args, outs, scalars)?;
                 let call = Call { var: &b.var, name: func, func: called, args: &args, outs, sizes };
                 match placed {
-                    (Some(corners), _) => self.join(&call, &corners),
+                    (Some(join), _) => self.join(&call, &join),
                     (_, Some(slice)) => self.slice(&call, &slice),
                     (None, None) => self.call(&call),
                 }
@@ -482,7 +482,7 @@ impl Planner<'_> {
     }
 
     /// A call that joins parts: they lie in the memory of the result.
-    fn join(&mut self, call: &Call<'_>, corners: &[Vec<usize>]) -> Result<()> {
+    fn join(&mut self, call: &Call<'_>, join: &Join) -> Result<()> {
         let Call { var, name, func, args, outs, sizes } = call;
         let buffers: Vec<&Buffer> = func.buffers().collect();
         let ([parts @ .., whole], [out]) = (&buffers[..], outs) else {
@@ -495,7 +495,9 @@ impl Planner<'_> {
         let shape = dim::of_shape(&out.shape).unwrap_or_default();
         let distances = strides.clone().unwrap_or_else(|| row_major(&shape));
         let at = self.computed.len();
-        for ((buffer, arg), corner) in parts.iter().zip(*args).zip(corners) {
+        let shapes = args.iter().map(|arg| dim::of_shape(&arg.ty.shape).unwrap_or_default());
+        let corners = join.corners_of(&shapes.collect::<Vec<_>>())?;
+        for ((buffer, arg), corner) in parts.iter().zip(*args).zip(&corners) {
             let part = match arg.place {
                 ArgSource::Value(c) => self.computed.get_mut(c),
                 _ => None,

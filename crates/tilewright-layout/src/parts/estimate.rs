@@ -51,11 +51,12 @@ pub(crate) fn copies(func: &TensorFunc, may: &[bool]) -> Option<Vec<(usize, Tens
     let strides = row_major(&dim::of_shape(&whole.shape)?);
     let within = Region { offset: Dim::from(0), strides };
     let (mut cells, mut placed, mut copies) = (0i64, 0i64, Vec::new());
-    for (k, part) in parts.iter().enumerate() {
-        let shape = dim::of_shape(&part.shape)?;
+    let shapes = parts.iter().map(|part| dim::of_shape(&part.shape)).collect::<Option<Vec<_>>>()?;
+    let corners = join.corners(&shapes)?;
+    for (k, (part, shape)) in parts.iter().zip(shapes).enumerate() {
         let count = dim::product(shape.iter().copied()).estimate();
         cells = cells.saturating_add(count);
-        let region = within.part(&join.corners[k], &shape, &shape);
+        let region = within.part(&corners[k], &shape, &shape);
         let lies = region.is_some_and(|region| region.pays(&shape, part.dtype()).is_ok());
         if lies && may.get(k) == Some(&true) {
             placed = placed.saturating_add(count)

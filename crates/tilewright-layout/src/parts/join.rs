@@ -1,20 +1,31 @@
 //! Joins: functions that copy each of their inputs, as it is, into a box of their result.
 //!
 //! Found from stages and loads: each stage copies one whole input, and moves each of its axes by a
-//! number. That the boxes are disjoint and cover the result is proven from their corners and extents.
+//! number, or to where another input ends along that axis, which may be an open size. So corners say
+//! the same of the sizes of the function and of those of a call. That the boxes are disjoint and cover
+//! the result is proven from their corners and extents.
 
 use std::collections::BTreeSet;
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::{Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
+use tilewright_ir::{Attr, Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
 
-use tilewright_graph::marks::{PARTS, VIEW, items, numbers};
+use tilewright_graph::marks::{PARTS, VIEW, items, list};
 use tilewright_graph::view::is_compact;
+
+/// Where the box of an input begins along an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Start {
+    /// At this index.
+    At(usize),
+    /// Where the box of this input ends.
+    Behind(usize),
+}
 
 /// A function that copies its inputs into disjoint boxes, which together are its result.
 pub(crate) struct Join {
-    /// The least indices of each box.
-    pub(super) corners: Vec<Vec<usize>>,
+    /// Where each box begins along each axis.
+    starts: Vec<Vec<Start>>,
 }
 
 impl Join {
@@ -42,55 +53,129 @@ impl Join {
             let mut corner = Vec::with_capacity(shape.len());
             let mut left: Vec<_> = stage.dims().map(|(v, extent, _)| (v.clone(), extent)).collect();
             for ((read, written), extent) in at.iter().zip(&stage.indices).zip(&shape) {
-                // Each axis of the part is walked by a variable of its own, and moved by a number.
+                // Each axis of the part is walked by a variable of its own, and moved by a size.
                 let var = read.as_var()?;
                 let known = left.iter().position(|(v, e)| v == var && e == extent)?;
                 left.swap_remove(known);
-                let moved = Dim::from_expr(&(written.clone() - var.expr()))?;
-                corner.push(moved.known()?);
+                corner.push(Dim::from_expr(&(written.clone() - var.expr()))?);
             }
             corners[part] = Some(corner);
         }
-        let corners: Vec<Vec<usize>> = corners.into_iter().collect::<Option<_>>()?;
+        let corners: Vec<Vec<Dim>> = corners.into_iter().collect::<Option<_>>()?;
         let shapes: Vec<Vec<Dim>> =
             parts.iter().map(|b| dim::of_shape(&b.shape)).collect::<Option<_>>()?;
         let shape = dim::of_shape(&whole.shape)?;
         let types = parts.iter().all(|b| b.dtype() == whole.dtype());
-        (types && is_partition(&shape, &shapes, &corners)).then_some(Join { corners })
+        let starts = starts(&corners, &shapes).filter(|_| types)?;
+        is_partition(&shape, &shapes, &corners).then_some(Join { starts })
     }
 
     /// The axes along which inputs are beside one another.
     pub(super) fn axes(&self) -> BTreeSet<usize> {
-        let corners = self.corners.iter().flat_map(|corner| corner.iter().enumerate());
-        corners.filter(|(_, at)| **at != 0).map(|(axis, _)| axis).collect()
+        let starts = self.starts.iter().flat_map(|starts| starts.iter().enumerate());
+        starts.filter(|(_, at)| **at != Start::At(0)).map(|(axis, _)| axis).collect()
     }
 
-    /// The corners that a function says which was placed.
+    /// The least indices of each box, for inputs of these shapes.
+    pub(super) fn corners(&self, shapes: &[Vec<Dim>]) -> Option<Vec<Vec<Dim>>> {
+        corners(&self.starts, shapes)
+    }
+
+    /// The join that a function says it is which was placed.
     ///
     /// # Errors
-    /// `Malformed` where they are not boxes of the result for its inputs.
-    pub(crate) fn placed(func: &TensorFunc) -> Result<Option<Vec<Vec<usize>>>> {
+    /// `Malformed` where that does not make boxes of the result of its inputs.
+    pub(crate) fn placed(func: &TensorFunc) -> Result<Option<Join>> {
         let Some(attr) = func.attrs.get(PARTS) else { return Ok(None) };
-        match items(attr, numbers).and_then(|corners| boxes_of(corners, func)) {
-            Some(corners) => Ok(Some(corners)),
+        let starts = items(attr, |of_box| items(of_box, Start::read));
+        match starts.filter(|starts| are_boxes(starts, func)) {
+            Some(starts) => Ok(Some(Join { starts })),
             None => Err(Error::malformed(format!(
                 "the attribute `{PARTS}` does not say where each input lies in the result"
             ))
             .at(func.span)),
         }
     }
+
+    /// The least indices of each box, for arguments of these shapes, which are those of the function.
+    ///
+    /// # Errors
+    /// `Internal` where the inputs are others.
+    pub(crate) fn corners_of(&self, shapes: &[Vec<Dim>]) -> Result<Vec<Vec<Dim>>> {
+        let corners = self.corners(shapes);
+        corners.ok_or_else(|| Error::internal("a join of other inputs than its function has"))
+    }
 }
 
-fn boxes_of(corners: Vec<Vec<usize>>, func: &TensorFunc) -> Option<Vec<Vec<usize>>> {
+impl Start {
+    fn read(a: &Attr) -> Option<Start> {
+        match a {
+            Attr::Int(at) => usize::try_from(*at).ok().map(Start::At),
+            Attr::List(before) => match before[..] {
+                [Attr::Int(k)] => usize::try_from(k).ok().map(Start::Behind),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn attr(self) -> Attr {
+        match self {
+            Start::At(at) => Attr::Int(at as i64),
+            Start::Behind(k) => list(&[k]),
+        }
+    }
+}
+
+/// Boxes of these shapes at these corners, as the attribute [`PARTS`].
+pub(super) fn parts_attr(corners: &[Vec<Dim>], shapes: &[Vec<Dim>]) -> Option<Attr> {
+    let of_box = |starts: Vec<Start>| Attr::List(starts.into_iter().map(Start::attr).collect());
+    Some(Attr::List(starts(corners, shapes)?.into_iter().map(of_box).collect()))
+}
+
+/// Where boxes of these shapes begin; `None` where one begins at an open place at which none ends.
+fn starts(corners: &[Vec<Dim>], shapes: &[Vec<Dim>]) -> Option<Vec<Vec<Start>>> {
+    let start = |axis: usize, at: Dim| match at.known() {
+        Some(at) => Some(Start::At(at)),
+        None => {
+            let mut ends = corners.iter().zip(shapes).map(|(c, shape)| c[axis] + shape[axis]);
+            ends.position(|end| end == at).map(Start::Behind)
+        }
+    };
+    let of_box =
+        |corner: &Vec<Dim>| corner.iter().enumerate().map(|(k, at)| start(k, *at)).collect();
+    corners.iter().map(of_box).collect()
+}
+
+/// The least indices of boxes of these shapes; `None` where a box begins behind itself.
+fn corners(starts: &[Vec<Start>], shapes: &[Vec<Dim>]) -> Option<Vec<Vec<Dim>>> {
+    let corner = |k: usize, axis: usize| {
+        let (mut k, mut sum) = (k, Dim::from(0));
+        for _ in starts {
+            match starts.get(k)?.get(axis)? {
+                Start::At(at) => return Some(sum + *at),
+                Start::Behind(before) => {
+                    k = *before;
+                    sum = sum + *shapes.get(k)?.get(axis)?;
+                }
+            }
+        }
+        None
+    };
+    let of_box = |k: usize| (0..starts[k].len()).map(|axis| corner(k, axis)).collect();
+    (0..starts.len()).map(of_box).collect()
+}
+
+fn are_boxes(starts: &[Vec<Start>], func: &TensorFunc) -> bool {
     let buffers: Vec<&Buffer> = func.buffers().collect();
-    let (whole, parts) = buffers.split_last()?;
+    let Some((whole, parts)) = buffers.split_last() else { return false };
     let shapes = parts.iter().map(|b| dim::of_shape(&b.shape)).collect::<Option<Vec<_>>>();
-    let shape = dim::of_shape(&whole.shape)?;
-    is_partition(&shape, &shapes?, &corners).then_some(corners)
+    let (Some(shape), Some(shapes)) = (dim::of_shape(&whole.shape), shapes) else { return false };
+    corners(starts, &shapes).is_some_and(|corners| is_partition(&shape, &shapes, &corners))
 }
 
 /// Whether boxes at corners are disjoint and together are a box of a shape.
-fn is_partition(shape: &[Dim], parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bool {
+fn is_partition(shape: &[Dim], parts: &[Vec<Dim>], corners: &[Vec<Dim>]) -> bool {
     let rank = shape.len();
     if parts.len() != corners.len()
         || parts.iter().any(|p| p.len() != rank)
@@ -101,35 +186,14 @@ fn is_partition(shape: &[Dim], parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bo
     let sum = parts.iter().fold(Dim::from(0), |sum, p| sum + dim::product(p.iter().copied()));
     parts.iter().zip(corners).all(|(part, corner)| {
         let mut axes = part.iter().zip(corner).zip(shape);
-        axes.all(|((extent, at), all)| {
-            let ends = (extent.known(), all.known());
-            let open = *at == 0 && extent == all;
-            open || matches!(ends, (Some(n), Some(all)) if at.checked_add(n).is_some_and(|e| e <= all))
-        })
-    })
-        && (0..parts.len()).all(|a| (0..a).all(|b| are_disjoint(a, b, rank, parts, corners)))
+        axes.all(|((extent, at), all)| all.at_least(*at + *extent))
+    }) && (0..parts.len()).all(|a| (0..a).all(|b| are_disjoint(a, b, rank, parts, corners)))
         && sum == dim::product(shape.iter().copied())
 }
 
-fn ends_before(
-    a: usize,
-    b: usize,
-    axis: usize,
-    parts: &[Vec<Dim>],
-    corners: &[Vec<usize>],
-) -> bool {
-    parts[a][axis].known().is_some_and(|n| corners[a][axis] + n <= corners[b][axis])
-}
-
 /// Along some axis one ends before the other begins.
-fn are_disjoint(
-    a: usize,
-    b: usize,
-    rank: usize,
-    parts: &[Vec<Dim>],
-    corners: &[Vec<usize>],
-) -> bool {
-    (0..rank).any(|axis| {
-        ends_before(a, b, axis, parts, corners) || ends_before(b, a, axis, parts, corners)
-    })
+fn are_disjoint(a: usize, b: usize, rank: usize, parts: &[Vec<Dim>], corners: &[Vec<Dim>]) -> bool {
+    let ends_before =
+        |a: usize, b: usize, k: usize| corners[b][k].at_least(corners[a][k] + parts[a][k]);
+    (0..rank).any(|axis| ends_before(a, b, axis) || ends_before(b, a, axis))
 }

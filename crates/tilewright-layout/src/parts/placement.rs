@@ -79,7 +79,7 @@ pub(super) struct Region {
 pub(super) struct JoinOperand {
     pub(super) value: GraphExpr,
     /// Its least indices in the whole.
-    pub(super) corner: Vec<usize>,
+    pub(super) corner: Vec<Dim>,
     /// Whether it is computed in its place, or must be copied there.
     pub(super) placed: bool,
 }
@@ -153,7 +153,7 @@ impl Placing<'_> {
         let mut found: HashMap<u64, Region> = HashMap::new();
         let (mut cells, mut most) = (0i64, 0i64);
         let mut missed = None;
-        let mut parts = self.parts(placed, join, args);
+        let mut parts = self.parts(placed, join, args).ok_or("the shape of a part is not known")?;
         for part in &mut parts {
             let ty = part.value.ty();
             let extents = ty.as_tensor().and_then(|t| dim::of_shape(&t.shape));
@@ -196,7 +196,7 @@ impl Placing<'_> {
         &self,
         placed: &Placement,
         within: &Region,
-        corner: &[usize],
+        corner: &[Dim],
         v: &GraphVar,
     ) -> Result<Region, String> {
         let origin = self.graph.origins.find(v);
@@ -213,22 +213,29 @@ impl Placing<'_> {
     }
 
     /// The parts of a join. Boxes that are slices of one value, and together are it, are that value.
-    fn parts(&self, placed: &Placement, join: &Join, args: &[GraphExpr]) -> Vec<JoinOperand> {
-        let mut parts: Vec<JoinOperand> = args
-            .iter()
-            .zip(&join.corners)
-            .map(|(value, corner)| JoinOperand {
-                value: value.clone(),
-                corner: corner.clone(),
-                placed: false,
-            })
-            .collect();
+    fn parts(
+        &self,
+        placed: &Placement,
+        join: &Join,
+        args: &[GraphExpr],
+    ) -> Option<Vec<JoinOperand>> {
+        let shapes = args.iter().map(|arg| dim::of_shape(&arg.ty().as_tensor()?.shape));
+        let corners = join.corners(&shapes.collect::<Option<Vec<_>>>()?)?;
+        let operand = |(value, corner): (&GraphExpr, Vec<Dim>)| JoinOperand {
+            value: value.clone(),
+            corner,
+            placed: false,
+        };
+        let mut parts: Vec<JoinOperand> = args.iter().zip(corners).map(operand).collect();
         // By the value and its corner, the parts that lie in it there.
-        let mut whole: Vec<(GraphVar, Vec<usize>, Vec<usize>)> = Vec::new();
+        let mut whole: Vec<(GraphVar, Vec<Dim>, Vec<usize>)> = Vec::new();
         for (k, JoinOperand { value, corner, .. }) in parts.iter().enumerate() {
             let Some((source, start)) = self.box_of(value) else { continue };
-            let at = corner.iter().zip(start).map(|(c, s)| c.checked_sub(*s));
-            let Some(at) = at.collect::<Option<Vec<usize>>>() else { continue };
+            let at = corner.iter().zip(start).map(|(c, s)| match *s {
+                0 => Some(*c),
+                s => c.known()?.checked_sub(s).map(Dim::from),
+            });
+            let Some(at) = at.collect::<Option<Vec<Dim>>>() else { continue };
             match whole.iter_mut().find(|w| w.0 == source && w.1 == at) {
                 Some(found) => found.2.push(k),
                 None => whole.push((source, at, vec![k])),
@@ -254,7 +261,7 @@ impl Placing<'_> {
         }
         let mut at = 0..;
         parts.retain(|_| at.next().is_none_or(|k| !gone.contains(&k)));
-        parts
+        Some(parts)
     }
 
     /// The value that a value is a box of, and the corner of the box.
@@ -448,7 +455,7 @@ pub(super) fn is_most(placed: i64, cells: i64) -> bool {
 impl Region {
     /// Where the origin of a part lies, by the shapes of both, if its elements have one place and distance
     /// in the whole.
-    pub(super) fn part(&self, corner: &[usize], shape: &[Dim], origin: &[Dim]) -> Option<Region> {
+    pub(super) fn part(&self, corner: &[Dim], shape: &[Dim], origin: &[Dim]) -> Option<Region> {
         let strides = moving(shape, &self.strides);
         let steps = corner.iter().zip(&self.strides);
         let offset = steps.fold(self.offset, |sum, (c, s)| sum + *s * *c);

@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::{
-    Attr, Binding, DType, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Param, Result, Stmt,
+    Binding, DType, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Param, Result, Stmt,
     TensorFunc, TensorType, dim,
 };
 
+use super::join::parts_attr;
 use super::placement::{JoinOperand, Placement, Placing, shape_of};
 use super::slice::Sliced;
-use super::strides::{Strides, part_strides, row_major, strided};
+use super::strides::{Strides, part_strides, reshaped, row_major, strided};
 use crate::grouped::{Groups, grouped, in_groups, view};
 use tilewright_graph::functions::Functions;
 use tilewright_graph::legalize::copy_func;
-use tilewright_graph::marks::{PARTS, SLICE, list};
+use tilewright_graph::marks::{PARTS, SLICE};
 use tilewright_graph::normal::one_block;
 use tilewright_graph::stages::{at, buffer, cells};
 
@@ -126,8 +127,9 @@ impl Rewrite<'_, '_> {
             join_func(dtype, &shape, &shapes, parts)
         };
         let mut new = strided(&joins, &given)?;
-        let corners = parts.iter().map(|part| list(&part.corner)).collect();
-        new.attrs.insert(PARTS.into(), Attr::List(corners));
+        let corners: Vec<Vec<Dim>> = parts.iter().map(|part| part.corner.clone()).collect();
+        let attr = parts_attr(&corners, &shapes).ok_or_else(unknown_shape)?;
+        new.attrs.insert(PARTS.into(), attr);
         self.bindings.push(self.functions.made((new, name), args, &b.var, b.span)?);
         Ok(())
     }
@@ -174,16 +176,23 @@ impl Rewrite<'_, '_> {
         let shape = dim::of_shape(&ty.shape)
             .ok_or_else(|| Error::internal("a part whose size is not known"))?;
         let groups = lying_as_one(&shape, lies);
-        if groups.len() == shape.len() {
+        let steps = |strides: &Strides| last_of_groups(strides, &groups);
+        let coarse_lies: Vec<_> = lies.iter().map(|lies| lies.as_ref().map(steps)).collect();
+        let coarse_shape = in_groups(&shape, &groups);
+        // Where an extent may be zero, views may not say how the groups lie.
+        let is_seen = |(fine, coarse): (&Strides, &Strides)| {
+            reshaped(&shape, fine, &coarse_shape).as_ref() == Some(coarse)
+                && reshaped(&coarse_shape, coarse, &shape).as_ref() == Some(fine)
+        };
+        let mut both = lies.iter().flatten().zip(coarse_lies.iter().flatten());
+        if groups.len() == shape.len() || !both.all(is_seen) {
             return self.copy_of(value.clone(), name, ty, &shape, lies);
         }
         let coarse = GraphVar::tensor(name.clone(), grouped(&ty, &groups));
         let seen = (view(&ty, &groups, true)?, "view");
         self.bindings.push(self.functions.made(seen, vec![value.clone()], &coarse, None)?);
-        let steps = |strides: &Strides| last_of_groups(strides, &groups);
-        let lies: Vec<_> = lies.iter().map(|lies| lies.as_ref().map(steps)).collect();
-        let (own, shape) = (grouped(&ty, &groups), in_groups(&shape, &groups));
-        let copy = self.copy_of(coarse.expr(), name, own, &shape, &lies)?;
+        let own = grouped(&ty, &groups);
+        let copy = self.copy_of(coarse.expr(), name, own, &coarse_shape, &coarse_lies)?;
         let fine = GraphVar::tensor(name.clone(), ty.clone());
         let seen = (view(&ty, &groups, false)?, "view");
         self.bindings.push(self.functions.made(seen, vec![copy], &fine, None)?);
@@ -253,10 +262,7 @@ fn join_func(
         let to = at
             .iter()
             .zip(&part.corner)
-            .map(|(i, c)| match *c {
-                0 => i.clone(),
-                c => i.clone() + Expr::i32(i32::try_from(c).unwrap_or(i32::MAX)),
-            })
+            .map(|(i, c)| if *c == 0 { i.clone() } else { i.clone() + c.expr() })
             .collect();
         stages.push(Stage::build(format!("part{k}"), &iters, &whole, to, from.load(at), None).stmt);
         params.push(Param::tensor(&from));

@@ -13,11 +13,11 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::index::Ranges;
+use tilewright_ir::index::{Interval, Linear, Ranges};
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
-    Attr, Block, Buffer, DType, Error, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc, Var,
-    extent, tensor,
+    Attr, Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, Tensor,
+    TensorFunc, Var, extent, tensor,
 };
 
 use crate::pass::{Number, Pass, Run};
@@ -57,7 +57,9 @@ pub fn flatten_buffers(func: &TensorFunc) -> Result<TensorFunc> {
 /// # Errors
 /// Those of [`flatten_buffers`].
 pub(crate) fn flatten_for_code(func: &TensorFunc) -> Result<TensorFunc> {
-    flatten(func, Some(Ranges::default()))
+    let mut known = Ranges::default();
+    known.bind_sizes(func);
+    flatten(func, Some(known))
 }
 
 fn flatten(func: &TensorFunc, ranges: Option<Ranges>) -> Result<TensorFunc> {
@@ -246,7 +248,11 @@ impl Flatten {
                 sum = b.elem_offset.iter().fold(sum, |s, o| s + o);
             }
             for (i, s) in indices[group].iter().zip(&strides) {
-                sum = sum + widened(i, wide, extent) * widened(s, wide, extent);
+                let of_axis = match &self.ranges {
+                    Some(known) if wide => widened_index(i, known),
+                    _ => widened(i, wide, extent),
+                };
+                sum = sum + of_axis * widened(s, wide, extent);
             }
             out.push(sum);
         }
@@ -266,6 +272,53 @@ fn widened(e: &Expr, wide: bool, extent: &Expr) -> Expr {
     } else {
         e.clone()
     }
+}
+
+/// The index of an axis in 64 bits. An access whose index is out of range is not made, so what `int32` holds is a
+/// number of `0..2^31`. Where the exact sum of the terms lies from `-2^31` to below `2^32`, no other number in there
+/// wraps to that one, and the sum in 64 bits is the same. It shows that neighbouring lanes and iterations access
+/// neighbouring elements, as a sum that may wrap does not.
+fn widened_index(e: &Expr, known: &Ranges) -> Expr {
+    const UNIQUE: Interval = Interval { lo: i32::MIN as i128, hi: u32::MAX as i128 };
+    let wide = DType::I64.with_lanes(e.dtype().lanes);
+    let whole = || e.clone().cast(wide);
+    if e.dtype().scalar() != DType::I32 || known.stays(e) {
+        return whole();
+    }
+    if let ExprKind::Ramp(base, stride) = e.kind() {
+        let last = stride.as_int().filter(|by| *by >= 0);
+        let last = last.and_then(|by| by.checked_mul(i64::from(e.dtype().lanes) - 1));
+        return match last {
+            Some(0..=0x7fff_ffff) => Expr::ramp(
+                widened_index(base, known),
+                stride.clone().cast(DType::I64),
+                e.dtype().lanes,
+            ),
+            _ => whole(),
+        };
+    }
+    let Some(sum) = Linear::from_expr(e) else { return whole() };
+    let terms = sum.terms.iter().map(|(atom, by)| Linear::atom(atom.clone()).times(*by));
+    let constant = Some(Linear::constant(sum.constant, sum.dtype));
+    // Sums of terms that `int32` holds.
+    let mut sums: Vec<Linear> = Vec::new();
+    let mut all = Interval::point(0);
+    for term in terms.chain([constant]) {
+        let Some((term, values)) = term.and_then(|t| Some((t.clone(), t.values(known)?))) else {
+            return whole();
+        };
+        let Some(next) = all.plus(values) else { return whole() };
+        all = next;
+        let with =
+            |sum: &Linear| sum.clone().plus(&term, 1).filter(|sum| sum.fits(known).is_some());
+        match sums.iter_mut().find_map(|sum| Some((with(sum)?, sum))) {
+            Some((next, sum)) => *sum = next,
+            None => sums.push(term),
+        }
+    }
+    let parts = sums.iter().map(|sum| Some(sum.to_expr()?.cast(wide)));
+    let parts = parts.collect::<Option<Vec<Expr>>>().filter(|_| all.within(UNIQUE));
+    parts.and_then(|parts| parts.into_iter().reduce(|a, b| a + b)).unwrap_or_else(whole)
 }
 
 impl Fold for Flatten {

@@ -27,6 +27,8 @@ use tilewright_ir::{
     TensorFunc, Visit,
 };
 
+use tilewright_polyhedral::budget;
+
 use crate::lower::join_phases::join_phases;
 use crate::lower::unroll::unroll_conditions;
 use crate::pass::{Pass, Run};
@@ -41,6 +43,12 @@ pub const PASS: Pass = Pass {
     run: Run::Tensor(|f, _, why| refine(f, why)),
 };
 
+/// What guards, loops and divisions may ask of sets: what comes after, as memory that is registers, matters more.
+const GUARDS: u64 = budget::PER_FUNCTION / 2;
+
+/// What loops of them may ask to run over fewer iterations.
+const EXTENTS: u64 = GUARDS / 2;
+
 /// Derives indices, guards, ranges and allocations of a function without blocks.
 ///
 /// # Errors
@@ -54,7 +62,7 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     if Wraps::occur_in(&func) {
         return Ok(func);
     }
-    let func = match by_sets(&func, why) {
+    let func = match budget::share(GUARDS, || by_sets(&func, why)) {
         Ok(func) => func,
         Err(Error::Toolchain(_)) => func,
         Err(e) => return Err(e),
@@ -91,7 +99,7 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
             ..overcompute::OvercomputeOptions::default()
         };
         func = overcompute::remove_branching(&func, &options, why)?;
-        func = extents::reduce_loop_extents(&func, None, why);
+        func = budget::share(EXTENTS, || extents::reduce_loop_extents(&func, None, why));
         left = Left::collect(&func);
     }
     let options = simplify::SimplifyOptions { values: false, conditions: false };

@@ -9,6 +9,7 @@
 //! Facts are about values of the machine. A condition is learned only where its two sides do not
 //! leave their type, since only then is it one about integers.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use tilewright_ir::condition::parts;
@@ -26,6 +27,10 @@ use tilewright_polyhedral::scope::likely;
 const STEPS: usize = 3;
 /// Forms that one proof may look at.
 const BUDGET: usize = 400;
+/// Forms that a proof and those inside of it may look at: whether what is divided stays in its type is a proof, too.
+const TOGETHER: usize = 4 * BUDGET;
+/// Proofs inside of which another one may begin. A fact about what is divided may be one about the quotient.
+const NESTED: usize = 3;
 /// Nodes of an index that is worth looking at. Parts that are shared count each time.
 const LARGEST: u32 = 2000;
 
@@ -37,6 +42,8 @@ pub(super) struct PlaceFacts {
     facts: Vec<Linear>,
     /// Extents of loops that start at zero, of which no value is as large, whatever arithmetic made them.
     extents: HashMap<Var, Expr>,
+    /// How many proofs are under way, each inside of the one before, and how many forms they may still look at.
+    proofs: Cell<(usize, usize)>,
 }
 
 /// A value, and the values of variables that give it.
@@ -211,7 +218,15 @@ impl PlaceFacts {
 
     /// A lower bound of a form.
     fn least(&self, form: &Linear) -> Option<i128> {
-        Search { known: self, left: std::cell::Cell::new(BUDGET) }.least(form, STEPS)
+        let (around, left) = self.proofs.get();
+        if around > NESTED {
+            return None;
+        }
+        let left = if around == 0 { TOGETHER } else { left };
+        self.proofs.set((around + 1, left));
+        let least = Search { known: self, left: Cell::new(BUDGET) }.least(form, STEPS);
+        self.proofs.set((around, self.proofs.get().1));
+        least
     }
 
     /// The least and the greatest value of an index, each with the variables that give it; only
@@ -339,14 +354,16 @@ fn each_part(e: &Expr, op: BinOp, out: &mut Vec<Expr>) {
 /// One proof.
 struct Search<'a> {
     known: &'a PlaceFacts,
-    left: std::cell::Cell<usize>,
+    left: Cell<usize>,
 }
 
 impl Search<'_> {
     /// A lower bound of a form that follows from at most `steps` facts.
     fn least(&self, form: &Linear, steps: usize) -> Option<i128> {
-        let left = self.left.get().checked_sub(1)?;
+        let (around, together) = self.known.proofs.get();
+        let (left, together) = (self.left.get().checked_sub(1)?, together.checked_sub(1)?);
         self.left.set(left);
+        self.known.proofs.set((around, together));
         let mut best = self.by_intervals(form, 0);
         if steps == 0 || best.is_some_and(|lo| lo >= 0) {
             return best;
