@@ -26,6 +26,8 @@ use tilewright_polyhedral::scope::likely;
 const STEPS: usize = 3;
 /// Forms that one proof may look at.
 const BUDGET: usize = 400;
+/// Proofs inside of one another: that what a fact is made of does not leave its type may need facts, too.
+const NESTED: usize = 3;
 /// Nodes of an index that is worth looking at. Parts that are shared count each time.
 const LARGEST: u32 = 2000;
 
@@ -160,13 +162,13 @@ impl PlaceFacts {
 
     /// The linear form of an expression that does not leave its type.
     fn exact(&self, e: &Expr) -> Option<Linear> {
-        self.exact_within(e, STEPS)
+        self.exact_within(e, NESTED)
     }
 
-    /// The linear form of an expression of which at most `steps` facts show that it does not leave its type.
-    fn exact_within(&self, e: &Expr, steps: usize) -> Option<Linear> {
+    /// The same by at most so many proofs inside of one another.
+    fn exact_within(&self, e: &Expr, nested: usize) -> Option<Linear> {
         let x = small(e).then(|| linear(e, &self.ranges))??;
-        self.fits_within(&x, steps).then_some(x)
+        self.fits_within(&x, nested).then_some(x)
     }
 
     /// The values of an integer expression.
@@ -216,11 +218,11 @@ impl PlaceFacts {
 
     /// A lower bound of a form.
     fn least(&self, form: &Linear) -> Option<i128> {
-        self.least_within(form, STEPS)
+        self.least_within(form, NESTED)
     }
 
-    fn least_within(&self, form: &Linear, steps: usize) -> Option<i128> {
-        Search { known: self, left: std::cell::Cell::new(BUDGET) }.least(form, steps)
+    fn least_within(&self, form: &Linear, nested: usize) -> Option<i128> {
+        Search { known: self, left: std::cell::Cell::new(BUDGET), nested }.least(form, STEPS)
     }
 
     /// The least and the greatest value of an index, each with the variables that give it; only
@@ -284,15 +286,16 @@ impl PlaceFacts {
 
     /// Whether the values of a form are those of its type, by intervals, or by facts.
     fn fits(&self, x: &Linear) -> bool {
-        self.fits_within(x, STEPS)
+        self.fits_within(x, NESTED)
     }
 
-    fn fits_within(&self, x: &Linear, steps: usize) -> bool {
+    fn fits_within(&self, x: &Linear, nested: usize) -> bool {
         if x.fits(&self.ranges).is_some() {
             return true;
         }
+        let Some(nested) = nested.checked_sub(1) else { return false };
         let Some(all) = Interval::of_type(x.dtype) else { return false };
-        let least = |x: &Linear| self.least_within(x, steps);
+        let least = |x: &Linear| self.least_within(x, nested);
         least(x).is_some_and(|lo| lo >= all.lo)
             && x.clone().times(-1).and_then(|x| least(&x)).is_some_and(|lo| -lo <= all.hi)
     }
@@ -354,6 +357,7 @@ fn each_part(e: &Expr, op: BinOp, out: &mut Vec<Expr>) {
 struct Search<'a> {
     known: &'a PlaceFacts,
     left: std::cell::Cell<usize>,
+    nested: usize,
 }
 
 impl Search<'_> {
@@ -368,7 +372,7 @@ impl Search<'_> {
         best = best.max(self.by_intervals(form, steps - 1));
         let mut others: Vec<Linear> = Vec::new();
         for (atom, _) in &form.terms {
-            self.about(atom, steps - 1, &mut others);
+            self.about(atom, &mut others);
         }
         for fact in self.known.facts.iter().chain(&others) {
             if best.is_some_and(|lo| lo >= 0) {
@@ -405,7 +409,8 @@ impl Search<'_> {
     fn ends(&self, atom: &Expr, steps: usize) -> Option<Interval> {
         let known = self.known.ranges.interval(atom);
         let quotient = divided(atom, BinOp::FloorDiv).filter(|_| steps > 0);
-        let exact = quotient.and_then(|(y, by)| Some((self.known.exact_within(y, steps - 1)?, by)));
+        let exact =
+            quotient.and_then(|(y, by)| Some((self.known.exact_within(y, self.nested)?, by)));
         let Some((y, by)) = exact else { return Some(known) };
         let least = self.least(&y, steps - 1).map_or(known.lo, |y| y.div_euclid(by));
         let most = y.times(-1).and_then(|y| self.least(&y, steps - 1));
@@ -413,24 +418,23 @@ impl Search<'_> {
         Some(known.meet(Interval::new(least, most)))
     }
 
-    /// Facts that hold of an atom by what it is. That what it is made of does not leave its type follows from at most
-    /// `steps` facts: such facts are made of atoms in turn.
-    fn about(&self, atom: &Expr, steps: usize, out: &mut Vec<Linear>) {
+    /// Facts that hold of an atom by what it is.
+    fn about(&self, atom: &Expr, out: &mut Vec<Linear>) {
         let ExprKind::Binary(op, a, b) = atom.kind() else { return };
         let zero = Linear::constant(0, DType::I64);
         match op {
             BinOp::Min | BinOp::Max => {
                 let sign = if *op == BinOp::Min { -1 } else { 1 };
                 for part in [a, b] {
-                    let part = self.known.exact_within(part, steps);
+                    let part = self.known.exact_within(part, self.nested);
                     out.extend(part.and_then(|x| multiple_of(sign, atom, &zero).plus(&x, -sign)));
                 }
             }
             // 0 <= y - c * (y // c) <= c - 1
             BinOp::FloorDiv => {
                 let quotient = divided(atom, BinOp::FloorDiv);
-                let exact =
-                    quotient.and_then(|(y, by)| Some((self.known.exact_within(y, steps)?, by)));
+                let exact = quotient
+                    .and_then(|(y, by)| Some((self.known.exact_within(y, self.nested)?, by)));
                 let Some((y, by)) = exact else { return };
                 let last = Linear::constant(by - 1, DType::I64);
                 out.extend(multiple_of(-by, atom, &zero).plus(&y, 1));
@@ -440,7 +444,7 @@ impl Search<'_> {
             }
             // y % c = y - c * (y // c) is at most y where y is not negative.
             BinOp::FloorMod => {
-                let Some(y) = self.known.exact_within(a, steps) else { return };
+                let Some(y) = self.known.exact_within(a, self.nested) else { return };
                 if y.values(&self.known.ranges).is_some_and(|i| i.lo >= 0) {
                     out.extend(multiple_of(-1, atom, &zero).plus(&y, 1));
                 }
