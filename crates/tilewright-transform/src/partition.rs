@@ -64,7 +64,7 @@ pub const PASS: pass::Pass = pass::Pass {
             constant_loops: given.get(&CONSTANT_LOOPS)?,
             keep_single: given.get(&KEEP_SINGLE)?,
             unroll_whole: given.get(&UNROLL_WHOLE)?,
-            open_loops: false,
+            unscheduled: false,
         };
         loop_partition(f, how, why)
     }),
@@ -75,6 +75,9 @@ pub const HINT: &str = "pragma_loop_partition_hint";
 
 /// Most parts of one loop.
 const MAX_PARTS: usize = 16;
+
+/// Iterations from which on a loop that nobody asked to take apart is worth it.
+const LONG: i64 = 16;
 
 /// Most nodes of the parts of a loop that nobody asked to take apart.
 const MAX_UNASKED: usize = 1 << 11;
@@ -88,8 +91,8 @@ pub struct Partition {
     pub keep_single: bool,
     /// Unroll loops with a hint that cannot be taken apart.
     pub unroll_whole: bool,
-    /// Also serial loops of open extents without a hint, at every condition.
-    open_loops: bool,
+    /// Also loops of open extents and long ones without a hint, at every condition.
+    unscheduled: bool,
 }
 
 /// Takes apart the loops of a function: those with the annotation [`HINT`] at every condition that is
@@ -101,20 +104,20 @@ pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> R
     Ok(TensorFunc { body, ..func.clone() })
 }
 
-/// Takes apart the loops of open extents of a function without blocks at the conditions in them, so that most
-/// iterations have none. Loops that somebody has given a kind or an annotation are left as they were made, with all
+/// Takes apart the loops of open extents and the long ones of a function without blocks at the conditions in them, so
+/// that most iterations have none. Loops that somebody has given a kind or an annotation are left as they were made, with all
 /// others of their function.
-pub(crate) fn partition_open_loops(func: &TensorFunc) -> TensorFunc {
+pub(crate) fn partition_unscheduled(func: &TensorFunc) -> TensorFunc {
     let mut is_made = false;
     func.body.for_each(|s| {
         if let StmtKind::For { kind, annotations, .. } = s.kind() {
             is_made |= *kind != ForKind::Serial || !annotations.is_empty();
         }
     });
-    if is_made || func.sizes().is_empty() {
+    if is_made {
         return func.clone();
     }
-    let how = Partition { open_loops: true, ..Partition::default() };
+    let how = Partition { unscheduled: true, ..Partition::default() };
     let why = &mut Remarks::new();
     let body = Partitioner::new(func, how, None, why).stmt(&func.body);
     TensorFunc { body, ..func.clone() }
@@ -192,7 +195,10 @@ impl<'a> Partitioner<'a> {
         let (all, extents) = match self.only {
             Some((only, _)) if !s.ptr_eq(only) => return None,
             Some((_, extents)) => (true, extents),
-            None => (hinted || self.how.open_loops && !constant, None),
+            None => {
+                let is_long = range.extent.as_int().is_none_or(|n| n >= LONG);
+                (hinted || self.how.unscheduled && is_long, None)
+            }
         };
         let mut conditions = Conditions { scope: self.scope.clone(), hot: all, found: Vec::new() };
         conditions.scope.enter(var, range);
@@ -235,7 +241,7 @@ impl<'a> Partitioner<'a> {
             inside,
             var,
             conditions: &found,
-            needs: self.how.open_loops.then(Vec::new),
+            needs: self.how.unscheduled.then(Vec::new),
             ends: Vec::new(),
             full: false,
             unknown: None,
@@ -263,7 +269,7 @@ impl<'a> Partitioner<'a> {
             }
             return None;
         }
-        if self.how.open_loops && s.size() as usize * (parts.len() + 1) > MAX_UNASKED {
+        if self.how.unscheduled && s.size() as usize * (parts.len() + 1) > MAX_UNASKED {
             return None;
         }
         let times = parts.len() - usize::from(needs.is_none());

@@ -6,7 +6,7 @@
 //! 0. loops that become statements, and alone decide conditions, become them (`lower::unroll`);
 //! 1. intervals, and the conditions around a place, simplify indices and decide conditions;
 //! 2. the guards that splits left go where running without them changes nothing
-//!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), loops of open extents that nobody has
+//!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), loops that nobody has
 //!    scheduled are taken apart where conditions change ([`partition`](crate::partition)), and loops run only where
 //!    guards let something happen ([`extents`]);
 //! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
@@ -30,7 +30,7 @@ use tilewright_ir::{
 
 use crate::lower::join_phases::join_phases;
 use crate::lower::unroll::unroll_conditions;
-use crate::partition::partition_open_loops;
+use crate::partition::partition_unscheduled;
 use crate::pass::{Pass, Run};
 use crate::{compact, extents, overcompute, simplify};
 
@@ -95,7 +95,7 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         func = overcompute::remove_branching(&func, &options, why)?;
     }
     if left.guards || left.choices {
-        func = partition_open_loops(&func);
+        func = partition_unscheduled(&func);
     }
     if left.guards {
         func = extents::reduce_loop_extents(&func, None, why);
