@@ -94,11 +94,11 @@ class Module:
     @T.prim_func
     def pad(a: T.handle, b: T.handle, n: T.int64):
         A = T.match_buffer(a, (n,), "float32")
-        B = T.match_buffer(b, (T.Cast("int64", (T.Cast("int32", n) + 7) // 8), T.int64(8)), "float32")
-        size: T.int64 = T.min(T.Cast("int64", (T.Cast("int32", n) + 7) // 8), n // T.int64(8))
-        size_1: T.int64 = T.max(T.int64(0), T.Cast("int64", (T.Cast("int32", n) + 7) // 8) - n // T.int64(8))
-        size_2: T.int64 = T.min(T.Cast("int64", (T.Cast("int32", n) + 7) // 8), n // T.int64(8)) * T.int64(8)
-        B_1 = T.decl_buffer((T.Cast("int64", (T.Cast("int32", n) + 7) // 8) * T.int64(8),), "float32", data=B.data)
+        B = T.match_buffer(b, ((n + T.int64(7)) // T.int64(8), T.int64(8)), "float32")
+        size: T.int64 = n // T.int64(8)
+        size_1: T.int64 = (n + T.int64(7)) // T.int64(8) - n // T.int64(8)
+        size_2: T.int64 = n // T.int64(8) * T.int64(8)
+        B_1 = T.decl_buffer(((n + T.int64(7)) // T.int64(8) * T.int64(8),), "float32", data=B.data)
         for i, j in T.grid(size, T.int64(8)):
             B_1[i * T.int64(8) + j] = A[i * T.int64(8) + j]
         for i, j in T.grid(size_1, T.int64(8)):
@@ -107,9 +107,9 @@ class Module:
     @T.prim_func
     def scheduled(a: T.handle, b: T.handle, n: T.int64):
         A = T.match_buffer(a, (n,), "float32")
-        B = T.match_buffer(b, (T.Cast("int64", (T.Cast("int32", n) + 7) // 8), T.int64(8)), "float32")
-        size: T.int64 = T.Cast("int64", (T.Cast("int32", n) + 7) // 8)
-        B_1 = T.decl_buffer((T.Cast("int64", (T.Cast("int32", n) + 7) // 8) * T.int64(8),), "float32", data=B.data)
+        B = T.match_buffer(b, ((n + T.int64(7)) // T.int64(8), T.int64(8)), "float32")
+        size: T.int64 = (n + T.int64(7)) // T.int64(8)
+        B_1 = T.decl_buffer(((n + T.int64(7)) // T.int64(8) * T.int64(8),), "float32", data=B.data)
         for i in T.parallel(size):
             for j in range(T.int64(8)):
                 B_1[i * T.int64(8) + j] = T.if_then_else(i * T.int64(8) + j < n, A[i * T.int64(8) + j], T.float32(0.0))
