@@ -119,7 +119,16 @@ fn names(both: &[Program; 2]) -> Names {
     }
     let rank = both.iter().flat_map(|p| &p.constants).map(|c| c.shape.len()).max().unwrap_or(0);
     of.extend(axes(rank).into_iter().enumerate().map(|(k, v)| (v, format!("c_{k}"))));
-    Names::new(params, of)
+    let mut names = Names::new(params, of);
+    for p in both {
+        let reads = p.stmts.iter().flat_map(|s| &s.reads);
+        let reads = reads.flat_map(|r| r.indices.iter().chain([&r.condition]));
+        let stores = p.stmts.iter().flat_map(|s| s.indices.iter().chain([&s.condition]));
+        let facts = p.facts.iter().flat_map(|f| f.indices.iter().chain([&f.condition]));
+        let values = p.stmts.iter().flat_map(|s| &s.value);
+        reads.chain(stores).chain(facts).chain(values).for_each(|e| names.learn_products(e));
+    }
+    names
 }
 
 fn load(names: &Names, program: &Program, side: usize, load: Load) -> String {

@@ -1,6 +1,6 @@
 //! Expressions of programs as sets of the engine, and back.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use presburger::{Aff, Budget, Relation};
 use tilewright_check::program::{Expr, Var};
@@ -12,6 +12,8 @@ const BUDGET: u64 = 20_000_000;
 pub(crate) struct Names {
     /// Sizes, by their names.
     pub params: Vec<String>,
+    /// Products of sizes, by their names in order, and the names of the parameters that they are in sets.
+    products: Vec<(Vec<String>, String)>,
     pub of: HashMap<Var, String>,
     pub budget: Budget,
 }
@@ -20,7 +22,59 @@ pub(crate) type Found<T> = Result<T, String>;
 
 impl Names {
     pub fn new(params: Vec<String>, of: HashMap<Var, String>) -> Names {
-        Names { params, of, budget: Budget::new(BUDGET) }
+        Names { params, products: Vec::new(), of, budget: Budget::new(BUDGET) }
+    }
+
+    /// Makes parameters of the products of sizes in an expression: to sets, each is a size of its own.
+    pub fn learn_products(&mut self, e: &Expr) {
+        for factors in self.polynomial(e).into_iter().flat_map(BTreeMap::into_keys) {
+            if factors.len() > 1 && self.products.iter().all(|(known, _)| *known != factors) {
+                let mut name = factors.join("_");
+                while self.params.contains(&name) || self.of.values().any(|n| *n == name) {
+                    name.push('_');
+                }
+                self.params.push(name.clone());
+                self.products.push((factors, name));
+            }
+        }
+        if let Expr::Op(_, args) | Expr::Load(_, args) = e {
+            args.iter().for_each(|a| self.learn_products(a));
+        }
+    }
+
+    /// Products of sizes, by the names of these in order, with their coefficients.
+    fn polynomial(&self, e: &Expr) -> Option<BTreeMap<Vec<String>, i128>> {
+        Some(match e {
+            Expr::Int(k) => BTreeMap::from([(Vec::new(), *k)]),
+            Expr::Var(v) => {
+                let name = self.of.get(v).filter(|name| self.params.contains(name))?;
+                BTreeMap::from([(vec![name.clone()], 1)])
+            }
+            Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
+                ("cast int32" | "cast int64", [a]) => self.polynomial(a)?,
+                (op @ ("+" | "-"), [a, b]) => {
+                    let mut sum = self.polynomial(a)?;
+                    for (factors, k) in self.polynomial(b)? {
+                        let old = sum.entry(factors).or_default();
+                        *old = old.checked_add(if op == "-" { k.checked_neg()? } else { k })?;
+                    }
+                    sum
+                }
+                ("*", [a, b]) => {
+                    let (a, b) = (self.polynomial(a)?, self.polynomial(b)?);
+                    let mut product = BTreeMap::<_, i128>::new();
+                    for ((x, k), (y, l)) in a.iter().flat_map(|x| b.iter().map(move |y| (x, y))) {
+                        let mut factors = [x.as_slice(), y].concat();
+                        factors.sort_unstable();
+                        let old = product.entry(factors).or_default();
+                        *old = old.checked_add(k.checked_mul(*l)?)?;
+                    }
+                    product
+                }
+                _ => return None,
+            },
+            _ => return None,
+        })
     }
 
     /// What the engine answered.
@@ -72,6 +126,20 @@ impl Names {
                 ("%", [a, Expr::Int(k)]) if *k > 0 => {
                     let a = self.index(a)?;
                     format!("({a} - {k} * floor(({a}) / {k}))")
+                }
+                ("*", _) => {
+                    let Some(sum) = self.polynomial(e) else { return not() };
+                    let term = |(factors, k): (Vec<String>, i128)| match factors.as_slice() {
+                        [] => Some(format!("({k})")),
+                        [size] => Some(format!("({k} * {size})")),
+                        _ => {
+                            let (_, name) = self.products.iter().find(|(of, _)| *of == factors)?;
+                            Some(format!("({k} * {name})"))
+                        }
+                    };
+                    let terms: Option<Vec<String>> = sum.into_iter().map(term).collect();
+                    let terms = terms.ok_or("a product that is not known")?;
+                    format!("({})", terms.join(" + "))
                 }
                 _ => return not(),
             },
@@ -166,6 +234,15 @@ impl Names {
 
     fn param(&self, at: usize) -> Found<Expr> {
         let name = self.params.get(at).ok_or("a set of other sizes")?;
+        if let Some((factors, _)) = self.products.iter().find(|(_, product)| product == name) {
+            let factors = factors.iter().map(|factor| {
+                let at = self.params.iter().position(|p| p == factor);
+                self.param(at.ok_or("a factor that is no size")?)
+            });
+            let factors: Vec<Expr> = factors.collect::<Found<_>>()?;
+            let product = factors.into_iter().reduce(|a, b| Expr::op("*", vec![a, b]));
+            return product.ok_or_else(|| "a product of nothing".into());
+        }
         let found = self.of.iter().filter(|(_, n)| *n == name).map(|(v, _)| *v).min();
         found.map(Expr::Var).ok_or_else(|| "a size without a variable".into())
     }

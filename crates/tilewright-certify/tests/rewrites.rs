@@ -445,6 +445,39 @@ class Module:
             "return (y, x)",
         ],
     },
+    Rewrite {
+        what: "products of sizes: conditions and extents that are one product in another order",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64, m: T.int64, c: T.int64):
+    A = T.match_buffer(a, (n * m,), \"float32\")
+    B = T.match_buffer(b, (n * m,), \"float32\")
+    for i in range(m * n):
+        B[i] = A[i]
+        if m * (n + 2) < c:
+            B[i] = T.exp(A[i])
+        if i < c:
+            if i >= m * n - 1:
+                B[i] = T.float32(0.0)
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64, m: T.int64, c: T.int64):
+    A = T.match_buffer(a, (n * m,), \"float32\")
+    B = T.match_buffer(b, (n * m,), \"float32\")
+    for i in range(n * m):
+        if c > n * m + 2 * m:
+            B[i] = T.exp(A[i])
+        else:
+            B[i] = A[i]
+    if n * m >= 1 and n * m - 1 < c:
+        B[n * m - 1] = T.float32(0.0)
+",
+        layouts: &[],
+        faults: &[
+            // A cell that is there only where the product is not zero.
+            "B[n * m - 2] = T.float32(0.0)",
+            "B[n + m - 1] = T.float32(0.0)",
+        ],
+    },
 ];
 
 fn certificate(r: &Rewrite, after: &str) -> Result<String, String> {

@@ -2,7 +2,8 @@
 //!
 //! A [`System`] is a conjunction of rows over numbered unknowns. `e // d` and `e % d` are written with an
 //! unknown `q` for the quotient, and `0 <= e - d * q <= d - 1`: every value of the others gives it one
-//! value, so that a constraint with quotients can be negated like any other.
+//! value, so that a constraint with quotients can be negated like any other. So is a product of unknowns, of which
+//! nothing is known but what it is of.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -87,6 +88,8 @@ pub struct System {
     pub unknowns: usize,
     pub rows: Vec<Row>,
     quotients: Vec<(Affine, i128, usize)>,
+    /// Products of unknowns, in order, and the unknowns that these products are.
+    products: Vec<(Vec<usize>, usize)>,
 }
 
 impl System {
@@ -112,6 +115,29 @@ impl System {
         Ok(q)
     }
 
+    /// The product of two unknowns, which may be products themselves.
+    fn times(&mut self, x: usize, y: usize) -> Affine {
+        let of = |u| self.products.iter().find(|p| p.1 == u).map_or(vec![u], |p| p.0.clone());
+        let mut factors = [of(x), of(y)].concat();
+        factors.sort_unstable();
+        if let Some((_, at)) = self.products.iter().find(|p| p.0 == factors) {
+            return Affine::unknown(*at);
+        }
+        self.products.push((factors, self.unknowns));
+        self.fresh()
+    }
+
+    fn product(&mut self, a: &Affine, b: &Affine) -> Fine<Affine> {
+        let linear = a.plus(&Affine::constant(a.constant), -1)?;
+        let mut out = Affine::default().plus(b, a.constant)?.plus(&linear, b.constant)?;
+        for (x, k) in &a.terms {
+            for (y, l) in &b.terms {
+                out = out.plus(&self.times(*x, *y), sum(0, *k, *l)?)?;
+            }
+        }
+        Ok(out)
+    }
+
     /// An index expression at a place.
     pub fn affine(&mut self, e: &Expr, place: &Place) -> Fine<Affine> {
         let not = || Err(format!("`{e:?}` is not affine"));
@@ -130,11 +156,7 @@ impl System {
                 }
                 ("*", [a, b]) => {
                     let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);
-                    match (a.terms.is_empty(), b.terms.is_empty()) {
-                        (true, _) => Affine::default().plus(&b, a.constant)?,
-                        (_, true) => Affine::default().plus(&a, b.constant)?,
-                        _ => return not(),
-                    }
+                    self.product(&a, &b)?
                 }
                 (op @ ("//" | "%"), [a, b]) => {
                     let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);

@@ -47,7 +47,13 @@ pub(crate) enum Congruence {
     /// These results could not be shown equal; and how often both graphs together store an element, at least, as
     /// far as sizes are known; and the first call of the second graph that equals none of the first.
     Open { results: Vec<usize>, stores: u64, unlike: Option<String> },
+    /// Asked in doubt, the caller found that they differ.
+    Apart,
 }
+
+/// What is asked once, where the first group equals none of the first graph, with how often both graphs together store
+/// an element: whether they are known to differ. Groups behind one that is wrong are all unlike, and each takes time.
+pub(crate) type Doubt<'d> = dyn FnMut(u64) -> bool + 'd;
 
 /// Compares graph functions of two modules; `None` where one of them is no graph function, or they
 /// have different interfaces.
@@ -55,6 +61,7 @@ pub(crate) fn compare(
     a: (&Module, &str),
     b: (&Module, &str),
     options: &VerifyOptions,
+    doubt: &mut Doubt<'_>,
 ) -> Result<Option<Congruence>> {
     let reals = options.reals;
     let (Some(first), Some(second)) = (Graph::new(a.0, a.1, reals), Graph::new(b.0, b.1, reals))
@@ -66,7 +73,10 @@ pub(crate) fn compare(
     }
     let mut classes = Classes::new(options);
     classes.first(&first);
-    classes.second(&first, &second)?;
+    let stores = first.stores().saturating_add(second.stores());
+    if classes.second(&first, &second, &mut || doubt(stores))? {
+        return Ok(Some(Congruence::Apart));
+    }
     let (of_a, of_b) = (&classes.of[0], &classes.of[1]);
     let pairs = first.results.iter().zip(&second.results).enumerate();
     let open = pairs.filter(|(_, (x, y))| of_a[**x] != of_b[**y]).map(|(k, _)| k);
@@ -78,7 +88,6 @@ pub(crate) fn compare(
         let rounding = classes.rounding.or(folds.then_some(0.0));
         Congruence::Equal { calls, groups: classes.groups, rounding }
     } else {
-        let stores = first.stores().saturating_add(second.stores());
         let unlike = classes.unlike(&second);
         let unlike = unlike.map(|at| match &second.nodes[at].value {
             Value::Call { func, .. } => format!("`{}`, of `{func}`", second.nodes[at].name),
@@ -212,8 +221,15 @@ impl<'o> Classes<'o> {
         }
     }
 
-    /// Classes for the second graph: those of the first one, as far as values are equal.
-    fn second(&mut self, first: &Graph<'_>, graph: &Graph<'_>) -> Result<()> {
+    /// Classes for the second graph: those of the first one, as far as values are equal; whether they are known to
+    /// differ, see [`Doubt`].
+    fn second(
+        &mut self,
+        first: &Graph<'_>,
+        graph: &Graph<'_>,
+        differ: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let mut is_asked = false;
         let of_first = self.count;
         self.count_of_first = of_first;
         // A value of the first graph for each of its classes.
@@ -228,7 +244,13 @@ impl<'o> Classes<'o> {
                     Some(class) => class,
                     None => match self.by_groups(first, graph, at, of_first, &one)? {
                         Some(class) => class,
-                        None => self.new_class(),
+                        None => {
+                            let is_call = matches!(graph.nodes[at].value, Value::Call { .. });
+                            if is_call && !std::mem::replace(&mut is_asked, true) && differ() {
+                                return Ok(true);
+                            }
+                            self.new_class()
+                        }
                     },
                 },
             };
@@ -242,7 +264,7 @@ impl<'o> Classes<'o> {
             }
             self.of[1].push(class);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The first call that equals none of the first graph, among those that lead to such a result through such.

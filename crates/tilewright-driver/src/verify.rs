@@ -1,6 +1,7 @@
 //! Do two modules compute the same outputs for every input? What `tilewright verify` and
 //! `Module.verify` of Python answer.
 
+use std::cell::OnceCell;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -207,6 +208,10 @@ fn read_alone(
 /// Where floats are real numbers: by how much of the larger one values may differ because of rounding.
 const NEAR: f64 = 1e-3;
 
+/// Beyond so many stored elements, both models are run where calls are seen to be unlike: groups of calls take longer to
+/// compare. Below, terms show what differs.
+const EARLY: u64 = 20_000;
+
 /// Beyond so many stored elements, both models are run before terms are compared.
 const SOON: u64 = 500_000;
 
@@ -232,7 +237,14 @@ impl Pair {
     ) -> Result<Answer> {
         let name = &self.name_a;
         let sides = [(&self.a, &**name), (&self.b, &*self.name_b)];
-        let open = match congruence::compare(sides[0], sides[1], options)? {
+        let seen = OnceCell::new();
+        let run = || seen.get_or_init(|| self.run(given)).as_ref();
+        let mut differ = |stores| stores > EARLY && matches!(run(), Some(Seen::Apart { .. }));
+        let open = match congruence::compare(sides[0], sides[1], options, &mut differ)? {
+            Some(Congruence::Apart) => {
+                self.say(run(), findings);
+                return Ok(Answer::Differ);
+            }
             Some(Congruence::Equal { calls, groups, rounding }) => {
                 let but = match groups {
                     0 => String::new(),
@@ -250,7 +262,7 @@ impl Pair {
                     "`{name}`: all {calls} calls give equal values{within}, call by call{but}"
                 ));
                 if rounding.is_some() {
-                    self.measure(given, findings);
+                    self.say(run(), findings);
                 }
                 return Ok(Answer::Equal);
             }
@@ -268,7 +280,7 @@ impl Pair {
         // A run says soon whether models differ much. With floats as real numbers nothing else shows that they do: a
         // witness may be one of rounding.
         let is_first = !in_reals && stores > SOON || options.reals;
-        let near = if is_first { self.measure(given, findings) } else { None };
+        let near = if is_first { self.say(run(), findings) } else { None };
         if near == Some(false) {
             return Ok(Answer::Differ);
         }
@@ -286,7 +298,7 @@ impl Pair {
             self.decide(given, &VerifyOptions { steps, ..options.clone() }, findings)?
         };
         let is_left = answer == Answer::Undecided && !is_first && !in_reals;
-        if is_left && self.measure(given, findings) == Some(false) {
+        if is_left && self.say(run(), findings) == Some(false) {
             return Ok(Answer::Differ);
         }
         if answer == Answer::Differ && options.reals && near == Some(true) {
@@ -320,14 +332,13 @@ impl Pair {
     ) -> Result<bool> {
         let steps = options.steps.min(FEW_STEPS);
         let options = VerifyOptions { reals: true, reassociate: true, steps, ..options.clone() };
-        Ok(matches!(congruence::compare(a, b, &options)?, Some(Congruence::Equal { .. })))
+        let compared = congruence::compare(a, b, &options, &mut |_| false)?;
+        Ok(matches!(compared, Some(Congruence::Equal { .. })))
     }
 
-    /// Runs both on random data, where that is possible: whether they differ by no more than rounding may, and by how
-    /// much.
-    fn measure(&self, given: &Sizes, findings: &mut Findings) -> Option<bool> {
-        let name = &self.name_a;
-        let open = sizes::open_in(&self.a, name);
+    /// Runs both on random data, where that is possible.
+    fn run(&self, given: &Sizes) -> Option<Seen> {
+        let open = sizes::open_in(&self.a, &self.name_a);
         let ranges: Vec<Option<SizeRange>> =
             open.iter().map(|name| given.ranges.get(&**name).copied()).collect();
         let tried = open.iter().zip(ragged(&ranges, 0));
@@ -335,7 +346,13 @@ impl Pair {
             sizes.dim(&**name, given.dims.get(&**name).copied().unwrap_or(n))
         });
         let (a, b) = (sizes::fill(&self.a, &tried).ok()?, sizes::fill(&self.b, &tried).ok()?);
-        match run_both(&a, &b)? {
+        run_both(&a, &b)
+    }
+
+    /// Says what a run of both showed: whether they differ by no more than rounding may.
+    fn say(&self, seen: Option<&Seen>, findings: &mut Findings) -> Option<bool> {
+        let name = &self.name_a;
+        match seen? {
             Seen::Near(part) => {
                 findings.note(format!(
                     "note: `{name}`: compiled and run on random data, results differ by at most {part:.1e} of their largest element"
@@ -344,11 +361,11 @@ impl Pair {
             }
             Seen::Apart { cell, values } => {
                 findings.text.clear();
-                let [x, y] = &values;
+                let [x, y] = values;
                 findings.line(&format!("`{name}` differs in {cell}"));
                 findings.line(&format!("  that is {x} and {y}"));
-                let (terms, inputs) = (values.clone(), Vec::new());
-                findings.difference = Some(Difference { cell, terms, values, inputs });
+                let (cell, terms, values) = (cell.clone(), values.clone(), values.clone());
+                findings.difference = Some(Difference { cell, terms, values, inputs: Vec::new() });
                 Some(false)
             }
         }

@@ -14,7 +14,8 @@
 //! inside of a part are taken apart in turn. The extents of the parts may also be given.
 //!
 //! Any cut is right, so where a bound depends on sizes that are open it is brought into the range
-//! by `min` and `max`. Sets that are no interval (`i % 2 == 0`) give no cut.
+//! by `min` and `max`; of loops that nobody asked to take apart, there are parts for sizes for which it is in the range,
+//! and the whole loop for others. Sets that are no interval (`i % 2 == 0`) give no cut.
 
 use std::fmt::Display;
 
@@ -29,7 +30,7 @@ use crate::pass::{self, Flag, Run};
 use crate::settle::settle;
 use tilewright_polyhedral::place::{Placed, walk_expr_placed, walk_stmt_placed};
 use tilewright_polyhedral::scope::{
-    Copies, MAX_COPIED, Scope, Scoped, fold_scoped, hinted, likely,
+    Copies, MAX_COPIED, Scope, Scoped, fold_scoped, hinted, likely, under,
 };
 
 /// Also loops with constant bounds that have no hint.
@@ -63,6 +64,7 @@ pub const PASS: pass::Pass = pass::Pass {
             constant_loops: given.get(&CONSTANT_LOOPS)?,
             keep_single: given.get(&KEEP_SINGLE)?,
             unroll_whole: given.get(&UNROLL_WHOLE)?,
+            unscheduled: false,
         };
         loop_partition(f, how, why)
     }),
@@ -74,6 +76,12 @@ pub const HINT: &str = "pragma_loop_partition_hint";
 /// Most parts of one loop.
 const MAX_PARTS: usize = 16;
 
+/// Iterations from which on a loop that nobody asked to take apart is worth it.
+const LONG: i64 = 16;
+
+/// Most nodes of the parts of a loop that nobody asked to take apart.
+const MAX_UNASKED: usize = 1 << 11;
+
 /// Which loops are taken apart, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
@@ -83,6 +91,8 @@ pub struct Partition {
     pub keep_single: bool,
     /// Unroll loops with a hint that cannot be taken apart.
     pub unroll_whole: bool,
+    /// Also loops of open extents and long ones without a hint, at every condition.
+    unscheduled: bool,
 }
 
 /// Takes apart the loops of a function: those with the annotation [`HINT`] at every condition that is
@@ -92,6 +102,25 @@ pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> R
     let mut partitioner = Partitioner::new(func, how, None, why);
     let body = Unhinted.stmt(&partitioner.stmt(&func.body));
     Ok(TensorFunc { body, ..func.clone() })
+}
+
+/// Takes apart the loops of open extents and the long ones of a function without blocks at the conditions in them, so
+/// that most iterations have none. Loops that somebody has given a kind or an annotation are left as they were made, with all
+/// others of their function.
+pub(crate) fn partition_unscheduled(func: &TensorFunc) -> TensorFunc {
+    let mut is_made = false;
+    func.body.for_each(|s| {
+        if let StmtKind::For { kind, annotations, .. } = s.kind() {
+            is_made |= *kind != ForKind::Serial || !annotations.is_empty();
+        }
+    });
+    if is_made {
+        return func.clone();
+    }
+    let how = Partition { unscheduled: true, ..Partition::default() };
+    let why = &mut Remarks::new();
+    let body = Partitioner::new(func, how, None, why).stmt(&func.body);
+    TensorFunc { body, ..func.clone() }
 }
 
 /// Takes one loop apart, the same node in memory: into consecutive parts of these extents, of which
@@ -166,7 +195,10 @@ impl<'a> Partitioner<'a> {
         let (all, extents) = match self.only {
             Some((only, _)) if !s.ptr_eq(only) => return None,
             Some((_, extents)) => (true, extents),
-            None => (hinted, None),
+            None => {
+                let is_long = range.extent.as_int().is_none_or(|n| n >= LONG);
+                (hinted || self.how.unscheduled && is_long, None)
+            }
         };
         let mut conditions = Conditions { scope: self.scope.clone(), hot: all, found: Vec::new() };
         conditions.scope.enter(var, range);
@@ -205,16 +237,18 @@ impl<'a> Partitioner<'a> {
         let mut inside = self.scope.clone();
         inside.enter(var, range);
         let mut cuts = Cuts {
-            scope: &self.scope,
-            inside: &inside,
+            scope: self.scope.clone(),
+            inside,
             var,
             conditions: &found,
+            needs: self.how.unscheduled.then(Vec::new),
             ends: Vec::new(),
             full: false,
             unknown: None,
         };
         cuts.part(bounds);
         let (parts, full, unknown) = (cuts.ends, cuts.full, cuts.unknown);
+        let needs = cuts.needs.into_iter().flatten().reduce(Expr::and);
         if full {
             self.refuse(s, var, format!("it would have more than {MAX_PARTS} parts"));
         }
@@ -235,11 +269,19 @@ impl<'a> Partitioner<'a> {
             }
             return None;
         }
-        if !self.copies.allows(s, parts.len() - 1) {
+        if self.how.unscheduled && s.size() as usize * (parts.len() + 1) > MAX_UNASKED {
+            return None;
+        }
+        let times = parts.len() - usize::from(needs.is_none());
+        if !self.copies.allows(s, times) {
             self.refuse(s, var, format!("its copies would have more than {MAX_COPIED} nodes"));
             return None;
         }
-        Some(self.in_parts(s, &parts))
+        let Some(cond) = needs else { return Some(self.in_parts(s, &parts)) };
+        let then = under(self, &cond, true, |p| p.in_parts(s, &parts));
+        let whole = self.copies.copy(s);
+        let otherwise = Some(under(self, &cond, false, |p| fold_scoped(p, &whole)));
+        Some(Stmt::spanned(StmtKind::If { cond, then, otherwise }, s.span()))
     }
 
     /// A loop in parts, one after the other.
@@ -471,11 +513,14 @@ impl Visit for Conditions {
 /// Looks for the places to cut a loop at.
 struct Cuts<'a> {
     /// What is known in front of the loop.
-    scope: &'a Scope,
+    scope: Scope,
     /// What is known in it.
-    inside: &'a Scope,
+    inside: Scope,
     var: &'a Var,
     conditions: &'a [Condition],
+    /// Conditions in front of the loop for which its parts are right, so far; `None` where parts are to be right whatever
+    /// sizes are.
+    needs: Option<Vec<Expr>>,
     /// The parts so far.
     ends: Vec<Bounds>,
     /// Whether there were too many.
@@ -488,7 +533,8 @@ impl Cuts<'_> {
     /// Cuts a part until nothing more is decided by that.
     fn part(&mut self, bounds: Bounds) {
         let cut = if self.ends.len() + 1 < MAX_PARTS {
-            self.conditions.iter().find_map(|c| match self.find_cut(c, &bounds) {
+            let all = self.conditions;
+            all.iter().find_map(|c| match self.find_cut(c, &bounds) {
                 Ok(cut) => cut,
                 Err(unknown) => {
                     self.unknown = Some(unknown.to_string());
@@ -509,11 +555,12 @@ impl Cuts<'_> {
     }
 
     /// A place at which a condition begins or ends to be decided.
-    fn find_cut(&self, c: &Condition, bounds: &Bounds) -> Known<Option<Expr>> {
+    fn find_cut(&mut self, c: &Condition, bounds: &Bounds) -> Known<Option<Expr>> {
         let outer = self.scope.vars();
         let kept: Vec<Var> = outer.iter().chain([self.var]).cloned().collect();
         let inside =
             self.var.expr().greater_equal(&bounds.min).and(self.var.expr().less(&bounds.end));
+        let inside = self.needs.iter().flatten().fold(inside, |all, need| all.and(need.clone()));
         let here = c.scope.domain().with_guard(&inside);
         let reached = here.to_set()?.project(&kept)?;
         let holds = here.with_guard(&c.cond).to_set()?.project(&kept)?;
@@ -541,11 +588,12 @@ impl Cuts<'_> {
     }
 
     /// A place brought into the bounds; `None` if it is at one of them.
-    fn between(&self, at: Expr, bounds: &Bounds) -> Option<Expr> {
+    fn between(&mut self, at: Expr, bounds: &Bounds) -> Option<Expr> {
         if self.scope.unmet(&at).is_some() {
             return None;
         }
-        let d = self.scope.domain();
+        let scope = self.scope.clone();
+        let d = scope.domain();
         if d.proves(&at.clone().less_equal(&bounds.min))
             || d.proves(&at.clone().greater_equal(&bounds.end))
         {
@@ -558,10 +606,18 @@ impl Cuts<'_> {
         if d.with_guard(&runs).proves(&within) && d.with_guard(&!runs).proves(&empty) {
             return Some(d.simplify(&at));
         }
-        let at =
-            if d.proves(&at.clone().greater_equal(&bounds.min)) { at } else { at.max(&bounds.min) };
-        let at =
-            if d.proves(&at.clone().less_equal(&bounds.end)) { at } else { at.min(&bounds.end) };
+        let ends = [at.clone().greater_equal(&bounds.min), at.clone().less_equal(&bounds.end)];
+        let [above, below] = ends.map(|cond| if d.proves(&cond) { None } else { Some(cond) });
+        if let Some(needs) = &mut self.needs {
+            for need in above.into_iter().chain(below) {
+                self.scope.learn(&need, true);
+                self.inside.learn(&need, true);
+                needs.push(need);
+            }
+            return Some(self.scope.domain().simplify(&at));
+        }
+        let at = if above.is_none() { at } else { at.max(&bounds.min) };
+        let at = if below.is_none() { at } else { at.min(&bounds.end) };
         Some(d.simplify(&at))
     }
 }

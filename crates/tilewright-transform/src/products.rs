@@ -269,10 +269,14 @@ fn has_quotients(func: &TensorFunc, size: Dim) -> bool {
     })
 }
 
-/// A variable for a product, named after its factors, with its range.
+/// A variable for a product, named after its factors, with its range, in the widest of their types: of a factor that is
+/// cast to fewer bits the sets know nothing.
 fn named(product: Dim) -> Var {
-    let names: Vec<String> = product.vars().iter().map(|v| v.name().to_string()).collect();
-    Var::standing_for(names.join("_"), DType::I32, product)
+    let factors = product.vars();
+    let names: Vec<String> = factors.iter().map(|v| v.name().to_string()).collect();
+    let is_long = factors.iter().any(|v| v.dtype() == DType::I64);
+    let dtype = if is_long { DType::I64 } else { DType::I32 };
+    Var::standing_for(names.join("_"), dtype, product)
 }
 
 /// How often a size has a product in it, where it is a multiple of it.

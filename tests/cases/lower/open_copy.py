@@ -30,7 +30,12 @@ class Module:
         T.func_attr({"tilewright.workspace": 1})
         A_1 = T.decl_buffer((n * 102400,), "float32", data=A.data)
         B_1 = T.decl_buffer((n * 102400,), "float32", data=B.data)
-        for i, h, w, c in T.grid(n, 20, 82, 64):
-            C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] = T.if_then_else(1 <= w and w < 81, A_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w - 1) * T.int64(64) + T.Cast("int64", c)], T.float32(0.0))
+        for i, h in T.grid(n, 20):
+            for c in range(64):
+                C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", c)] = T.float32(0.0)
+            for w, c in T.grid(80, 64):
+                C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w + 1) * T.int64(64) + T.Cast("int64", c)] = A_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w + 1 - 1) * T.int64(64) + T.Cast("int64", c)]
+            for c in range(64):
+                C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.int64(5184) + T.Cast("int64", c)] = T.float32(0.0)
         for i, h, w, c in T.grid(n, 20, 80, 64):
             B_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] = C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] + C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w + 2) * T.int64(64) + T.Cast("int64", c)]

@@ -143,6 +143,43 @@ fn wrong_fusions_are_found() {
     }
 }
 
+/// Groups of calls behind a wrong one are not compared, where a run of both models shows that they differ.
+#[test]
+fn what_a_run_shows_is_not_compared_first() {
+    let text = r#"
+@I.ir_module
+class Module:
+    @T.prim_func
+    def scaled(x: T.Buffer((160, 160), "float32"), y: T.Buffer((160, 160), "float32")):
+        for i, j in T.grid(160, 160):
+            with T.block("y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = x[vi, vj] * T.float32(0.5) + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((160, 160), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.scaled, (x,), out_sinfo=R.Tensor((160, 160), "float32"))
+            R.output(y)
+        return y
+"#;
+    let model = read(text);
+    for (factor, expected) in [("0.25", Answer::Differ), ("0.5", Answer::Equal)] {
+        let other = text.replace(
+            "T.float32(0.5) + T.float32(1)",
+            &format!("T.float32({factor}) + T.float32(1)"),
+        );
+        let other = read(&other.replace("x[vi, vj] *", "T.float32(1) * x[vi, vj] *"));
+        let verified = verify(&model, &other, &Sizes::new(), &VerifyOptions::default());
+        let verified = verified.unwrap_or_else(|e| panic!("{}", e.render()));
+        assert_eq!(verified.answer, expected, "{factor}");
+        let is_seen = verified.text.contains("when both are run");
+        assert_eq!(is_seen, expected == Answer::Differ, "{}", verified.text);
+        assert!(verified.notes.iter().all(|n| !n.contains("random data")), "{:?}", verified.notes);
+    }
+}
+
 /// A model of single constants: `W` scaled by channels behind the product, of which two calls read the result.
 #[test]
 fn scales_of_a_shared_product_are_those_of_two() {

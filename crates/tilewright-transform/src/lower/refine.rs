@@ -6,8 +6,9 @@
 //! 0. loops that become statements, and alone decide conditions, become them (`lower::unroll`);
 //! 1. intervals, and the conditions around a place, simplify indices and decide conditions;
 //! 2. the guards that splits left go where running without them changes nothing
-//!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), and loops run only where the
-//!    others let something happen ([`extents`]);
+//!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), loops that nobody has
+//!    scheduled are taken apart where conditions change ([`partition`](crate::partition)), and loops run only where
+//!    guards let something happen ([`extents`]);
 //! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
 //! 4. local buffers are allocated where they are used, as small as can be ([`compact`]);
 //! 5. phases over which a thread keeps memory become one nest with barriers (`lower::join_phases`).
@@ -31,6 +32,7 @@ use tilewright_polyhedral::budget;
 
 use crate::lower::join_phases::join_phases;
 use crate::lower::unroll::unroll_conditions;
+use crate::partition::partition_unscheduled;
 use crate::pass::{Pass, Run};
 use crate::{compact, extents, overcompute, simplify};
 
@@ -99,6 +101,11 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
             ..overcompute::OvercomputeOptions::default()
         };
         func = overcompute::remove_branching(&func, &options, why)?;
+    }
+    if left.guards || left.choices {
+        func = partition_unscheduled(&func);
+    }
+    if left.guards {
         func = budget::share(EXTENTS, || extents::reduce_loop_extents(&func, None, why));
         left = Left::collect(&func);
     }
@@ -241,6 +248,8 @@ impl Visit for Wraps {
 struct Left {
     /// Statements under conditions of indices.
     guards: bool,
+    /// Values chosen by conditions of indices.
+    choices: bool,
     /// Divisions in indices, bounds and conditions of indices.
     divisions: bool,
 }
@@ -260,7 +269,10 @@ impl Left {
 impl Visit for Left {
     fn expr(&mut self, e: &Expr) {
         match e.kind() {
-            ExprKind::Select(c, ..) | ExprKind::IfThenElse(c, ..) => self.index(c),
+            ExprKind::Select(c, ..) | ExprKind::IfThenElse(c, ..) => {
+                self.choices |= is_index(c);
+                self.index(c);
+            }
             ExprKind::Load(_, indices) => indices.iter().for_each(|i| self.index(i)),
             _ => {}
         }
