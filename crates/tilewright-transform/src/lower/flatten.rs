@@ -279,7 +279,11 @@ fn widened(e: &Expr, wide: bool, extent: &Expr) -> Expr {
 /// wraps to that one, and the sum in 64 bits is the same. It shows that neighbouring lanes and iterations access
 /// neighbouring elements, as a sum that may wrap does not.
 fn widened_index(e: &Expr, known: &Ranges) -> Expr {
-    const UNIQUE: Interval = Interval { lo: i32::MIN as i128, hi: u32::MAX as i128 };
+    widened_below(e, known, i128::from(u32::MAX))
+}
+
+/// The same, where an index is one up to `most`.
+fn widened_below(e: &Expr, known: &Ranges, most: i128) -> Expr {
     let wide = DType::I64.with_lanes(e.dtype().lanes);
     let whole = || e.clone().cast(wide);
     if e.dtype().scalar() != DType::I32 || known.stays(e) {
@@ -289,8 +293,8 @@ fn widened_index(e: &Expr, known: &Ranges) -> Expr {
         let last = stride.as_int().filter(|by| *by >= 0);
         let last = last.and_then(|by| by.checked_mul(i64::from(e.dtype().lanes) - 1));
         return match last {
-            Some(0..=0x7fff_ffff) => Expr::ramp(
-                widened_index(base, known),
+            Some(last @ 0..=0x7fff_ffff) => Expr::ramp(
+                widened_below(base, known, most - i128::from(last)),
                 stride.clone().cast(DType::I64),
                 e.dtype().lanes,
             ),
@@ -317,7 +321,8 @@ fn widened_index(e: &Expr, known: &Ranges) -> Expr {
         }
     }
     let parts = sums.iter().map(|sum| Some(sum.to_expr()?.cast(wide)));
-    let parts = parts.collect::<Option<Vec<Expr>>>().filter(|_| all.within(UNIQUE));
+    let unique = Interval::new(i32::MIN.into(), most);
+    let parts = parts.collect::<Option<Vec<Expr>>>().filter(|_| all.within(unique));
     parts.and_then(|parts| parts.into_iter().reduce(|a, b| a + b)).unwrap_or_else(whole)
 }
 
