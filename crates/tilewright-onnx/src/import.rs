@@ -613,6 +613,14 @@ impl<'a> Importer<'a> {
     fn unknown(&self, var: &GraphVar, e: Error) -> Stop {
         let sources = self.builder.sources(var);
         let mut names: Vec<Arc<str>> = sources.iter().map(|v| v.name().clone()).collect();
+        if names.is_empty()
+            && let Some(size) = self.open_size()
+        {
+            return e
+                .note("it is computed from open sizes, and not known for all of them")
+                .help(format!("give the sizes, e.g. --dim {size}=SIZE"))
+                .into();
+        }
         if names.is_empty() {
             return e
                 .note("it is computed from constants, in more steps than an import may take")
@@ -632,6 +640,13 @@ impl<'a> Importer<'a> {
         let e =
             e.note(format!("it depends on values that are not given: {}{more}", listed.join(", ")));
         e.help(flag).into()
+    }
+
+    /// A size of the inputs that is open.
+    fn open_size(&self) -> Option<Arc<str>> {
+        let types = self.params.iter().filter_map(|param| param.ty().as_tensor());
+        let mut sizes = types.flat_map(|ty| dim::of_shape(&ty.shape).unwrap_or_default());
+        sizes.find_map(|size| size.vars().first().map(|v| v.name.clone()))
     }
 
     /// The node with its inputs.
