@@ -646,7 +646,7 @@ impl<'a> Importer<'a> {
     fn open_size(&self) -> Option<Arc<str>> {
         let types = self.params.iter().filter_map(|param| param.ty().as_tensor());
         let mut sizes = types.flat_map(|ty| dim::of_shape(&ty.shape).unwrap_or_default());
-        sizes.find_map(|size| size.vars().first().map(|v| v.name.clone()))
+        sizes.find_map(|size| size.vars().first().map(|v| v.name().clone()))
     }
 
     /// The node with its inputs.
