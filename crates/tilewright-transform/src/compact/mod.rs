@@ -42,7 +42,7 @@ use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
-use tilewright_polyhedral::{Domain, Engine, Set, budget};
+use tilewright_polyhedral::{Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 
@@ -51,12 +51,6 @@ use self::relations::{Compared, ComparedIndex, IndexTerms, Relations, domain};
 
 /// The most cells that an axis of open extent gets whatever the sizes are.
 const MOST_CELLS: i64 = 1 << 14;
-
-/// What the axes of one buffer may ask of sets, where it may become registers.
-const LOCAL: u64 = budget::PER_FUNCTION / 4;
-
-/// The same of another buffer.
-const OTHER: u64 = budget::PER_FUNCTION / 16;
 
 /// `compact_buffer` by name.
 pub const PASS: Pass = Pass {
@@ -520,12 +514,6 @@ impl Compact<'_> {
 
     /// The part of each axis that a statement uses, `None` for all of it; and what is not known.
     fn sides(&mut self, local: &Local, s: &Stmt) -> (Vec<Option<Side>>, Vec<String>) {
-        // Memory that is no registers is none the slower for a few cells more.
-        let limit = if &*local.buffer.scope == "local" { LOCAL } else { OTHER };
-        budget::share(limit, || self.sides_within(local, s))
-    }
-
-    fn sides_within(&mut self, local: &Local, s: &Stmt) -> (Vec<Option<Side>>, Vec<String>) {
         let footprint = Footprint::collect(s, &local.buffer);
         self.learn_inner(&footprint);
         let cells = footprint.reads.into_iter().chain(footprint.writes).collect();

@@ -32,7 +32,6 @@ pub mod vectorize;
 mod warp_registers;
 
 use tilewright_ir::{Attr, Error, Param, Remarks, Result, TensorFunc};
-use tilewright_polyhedral::budget;
 
 use crate::border::use_border;
 use crate::pass::{Flag, Pass, Run};
@@ -48,10 +47,6 @@ pub const UNCHECKED: Flag = Flag {
     summary: "no assertions where an access is not proved to be in range",
     default: false,
 };
-
-/// What all that a schedule leaves to be derived may ask of sets. The rest is for checks of accesses: an assertion that
-/// is not needed costs more than memory that is larger than it must be.
-const DERIVED: u64 = budget::PER_FUNCTION / 4 * 3;
 
 /// The attribute of a lowered function that says which memory of sums is in no registers, and why: a list of texts.
 pub const IN_MEMORY: &str = "tilewright.in_memory";
@@ -77,7 +72,7 @@ pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
 fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<TensorFunc> {
     let mut remarks = Remarks::new();
     let mut lowered = with_products_as_sizes(func, |f| {
-        let derived = budget::share(DERIVED, || derived(f, &mut remarks))?;
+        let derived = derived(f, &mut remarks)?;
         let checked = if unchecked { derived } else { bounds::check_bounds(&derived)? };
         use_border(&flat(&checked)?, &mut remarks)
     })?;
