@@ -47,13 +47,14 @@ pub(crate) enum Congruence {
     /// These results could not be shown equal; and how often both graphs together store an element, at least, as
     /// far as sizes are known; and the first call of the second graph that equals none of the first.
     Open { results: Vec<usize>, stores: u64, unlike: Option<String> },
-    /// Asked in doubt, the caller found that they differ.
-    Apart,
+    /// The caller has shown that they differ ([`Refute`]).
+    Refuted,
 }
 
-/// What is asked once, where the first group equals none of the first graph, with how often both graphs together store
-/// an element: whether they are known to differ. Groups behind one that is wrong are all unlike, and each takes time.
-pub(crate) type Doubt<'d> = dyn FnMut(u64) -> bool + 'd;
+/// Whether the graphs are shown to differ by other means, given how often both together store an element. It is called
+/// once, at the first call that equals none of the first graph: all that read a wrong one are unlike, too, and each
+/// comparison takes time.
+pub(crate) type Refute<'d> = dyn FnMut(u64) -> bool + 'd;
 
 /// Compares graph functions of two modules; `None` where one of them is no graph function, or they
 /// have different interfaces.
@@ -61,7 +62,7 @@ pub(crate) fn compare(
     a: (&Module, &str),
     b: (&Module, &str),
     options: &VerifyOptions,
-    doubt: &mut Doubt<'_>,
+    refute: &mut Refute<'_>,
 ) -> Result<Option<Congruence>> {
     let reals = options.reals;
     let (Some(first), Some(second)) = (Graph::new(a.0, a.1, reals), Graph::new(b.0, b.1, reals))
@@ -74,8 +75,8 @@ pub(crate) fn compare(
     let mut classes = Classes::new(options);
     classes.first(&first);
     let stores = first.stores().saturating_add(second.stores());
-    if classes.second(&first, &second, &mut || doubt(stores))? {
-        return Ok(Some(Congruence::Apart));
+    if classes.second(&first, &second, &mut || refute(stores))? {
+        return Ok(Some(Congruence::Refuted));
     }
     let (of_a, of_b) = (&classes.of[0], &classes.of[1]);
     let pairs = first.results.iter().zip(&second.results).enumerate();
@@ -222,7 +223,7 @@ impl<'o> Classes<'o> {
     }
 
     /// Classes for the second graph: those of the first one, as far as values are equal; whether they are known to
-    /// differ, see [`Doubt`].
+    /// differ, see [`Refute`].
     fn second(
         &mut self,
         first: &Graph<'_>,

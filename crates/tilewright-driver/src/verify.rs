@@ -241,7 +241,7 @@ impl Pair {
         let run = || seen.get_or_init(|| self.run(given)).as_ref();
         let mut differ = |stores| stores > EARLY && matches!(run(), Some(Seen::Apart { .. }));
         let open = match congruence::compare(sides[0], sides[1], options, &mut differ)? {
-            Some(Congruence::Apart) => {
+            Some(Congruence::Refuted) => {
                 self.say(run(), findings);
                 return Ok(Answer::Differ);
             }

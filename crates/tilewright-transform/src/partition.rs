@@ -105,16 +105,16 @@ pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> R
 }
 
 /// Takes apart the loops of open extents and the long ones of a function without blocks at the conditions in them, so
-/// that most iterations have none. Loops that somebody has given a kind or an annotation are left as they were made, with all
-/// others of their function.
+/// that most iterations have none. A function with a loop that is not serial or has an annotation was scheduled, and stays
+/// as it is.
 pub(crate) fn partition_unscheduled(func: &TensorFunc) -> TensorFunc {
-    let mut is_made = false;
+    let mut is_scheduled = false;
     func.body.for_each(|s| {
         if let StmtKind::For { kind, annotations, .. } = s.kind() {
-            is_made |= *kind != ForKind::Serial || !annotations.is_empty();
+            is_scheduled |= *kind != ForKind::Serial || !annotations.is_empty();
         }
     });
-    if is_made {
+    if is_scheduled {
         return func.clone();
     }
     let how = Partition { unscheduled: true, ..Partition::default() };

@@ -24,6 +24,7 @@ mod expand;
 mod guard;
 mod interval;
 mod linear;
+mod wide;
 
 use crate::equal::same_expr;
 use crate::extent::holds;
@@ -34,6 +35,7 @@ pub use affine::{Affine, is_flat};
 pub use expand::multiply_out;
 pub use interval::{Interval, Ranges};
 pub use linear::{LIMIT, Linear, divided, gcd};
+pub use wide::in_64_bits;
 
 /// The linear form of an integer expression, with divisions taken apart by intervals; `None` for
 /// other types and large coefficients.

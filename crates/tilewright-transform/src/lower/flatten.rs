@@ -13,11 +13,11 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::index::{Interval, Linear, Ranges};
+use tilewright_ir::index::{Ranges, in_64_bits};
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
-    Attr, Block, Buffer, DType, Error, Expr, ExprKind, Fold, Result, Stmt, StmtKind, Tensor,
-    TensorFunc, Var, extent, tensor,
+    Attr, Block, Buffer, DType, Error, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc, Var,
+    extent, tensor,
 };
 
 use crate::pass::{Number, Pass, Run};
@@ -249,7 +249,7 @@ impl Flatten {
             }
             for (i, s) in indices[group].iter().zip(&strides) {
                 let of_axis = match &self.ranges {
-                    Some(known) if wide => widened_index(i, known),
+                    Some(known) if wide => in_64_bits(i, known),
                     _ => widened(i, wide, extent),
                 };
                 sum = sum + of_axis * widened(s, wide, extent);
@@ -272,58 +272,6 @@ fn widened(e: &Expr, wide: bool, extent: &Expr) -> Expr {
     } else {
         e.clone()
     }
-}
-
-/// The index of an axis in 64 bits. An access whose index is out of range is not made, so what `int32` holds is a
-/// number of `0..2^31`. Where the exact sum of the terms lies from `-2^31` to below `2^32`, no other number in there
-/// wraps to that one, and the sum in 64 bits is the same. It shows that neighbouring lanes and iterations access
-/// neighbouring elements, as a sum that may wrap does not.
-fn widened_index(e: &Expr, known: &Ranges) -> Expr {
-    widened_below(e, known, i128::from(u32::MAX))
-}
-
-/// The same, where an index is one up to `most`.
-fn widened_below(e: &Expr, known: &Ranges, most: i128) -> Expr {
-    let wide = DType::I64.with_lanes(e.dtype().lanes);
-    let whole = || e.clone().cast(wide);
-    if e.dtype().scalar() != DType::I32 || known.stays(e) {
-        return whole();
-    }
-    if let ExprKind::Ramp(base, stride) = e.kind() {
-        let last = stride.as_int().filter(|by| *by >= 0);
-        let last = last.and_then(|by| by.checked_mul(i64::from(e.dtype().lanes) - 1));
-        return match last {
-            Some(last @ 0..=0x7fff_ffff) => Expr::ramp(
-                widened_below(base, known, most - i128::from(last)),
-                stride.clone().cast(DType::I64),
-                e.dtype().lanes,
-            ),
-            _ => whole(),
-        };
-    }
-    let Some(sum) = Linear::from_expr(e) else { return whole() };
-    let terms = sum.terms.iter().map(|(atom, by)| Linear::atom(atom.clone()).times(*by));
-    let constant = Some(Linear::constant(sum.constant, sum.dtype));
-    // Sums of terms that `int32` holds.
-    let mut sums: Vec<Linear> = Vec::new();
-    let mut all = Interval::point(0);
-    for term in terms.chain([constant]) {
-        let Some((term, values)) = term.and_then(|t| Some((t.clone(), t.values(known)?))) else {
-            return whole();
-        };
-        let Some(next) = all.plus(values) else { return whole() };
-        all = next;
-        let with =
-            |sum: &Linear| sum.clone().plus(&term, 1).filter(|sum| sum.fits(known).is_some());
-        match sums.iter_mut().find_map(|sum| Some((with(sum)?, sum))) {
-            Some((next, sum)) => *sum = next,
-            None => sums.push(term),
-        }
-    }
-    let parts = sums.iter().map(|sum| Some(sum.to_expr()?.cast(wide)));
-    let unique = Interval::new(i32::MIN.into(), most);
-    let parts = parts.collect::<Option<Vec<Expr>>>().filter(|_| all.within(unique));
-    parts.and_then(|parts| parts.into_iter().reduce(|a, b| a + b)).unwrap_or_else(whole)
 }
 
 impl Fold for Flatten {
