@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::dim::range::SizeRange;
+use crate::index::gcd;
 
 use super::form::{Atom, Form, Term, without};
 use super::{Dim, table};
@@ -71,16 +72,38 @@ impl Form {
             return false;
         };
         *steps = left;
-        let rest = self.outweighed();
+        let tight = self.tightened();
+        let rest = tight.outweighed();
         if !is_negative(&rest) || rest.bounds().is_some_and(|(low, _)| low >= 0) {
             return true;
         }
-        let Some(atom) = rest.compound() else { return false };
+        // What a positive term outweighs may be less than what it is known to be at least.
+        rest.prove_by_parts(steps) || rest != tight && tight.prove_by_parts(steps)
+    }
+
+    /// A form that is negative for the same values: `8 * n - 4` is where `n - 1` is.
+    fn tightened(&self) -> Form {
+        let common = self.0.iter().filter(|t| !t.0.is_empty()).fold(0, |g, t| gcd(g, t.1));
+        if common <= 1 {
+            return self.clone();
+        }
+        Form(self.0.iter().map(|(atoms, c)| (atoms.clone(), c.div_euclid(common))).collect())
+            .plus(&Form::default(), 1)
+    }
+
+    /// The same with a bound in the place of its deepest quotient, larger or smaller one.
+    fn prove_by_parts(&self, steps: &mut usize) -> bool {
+        let Some(atom) = self.compound() else { return false };
         match &atom {
             Atom::Var(_) => false,
-            Atom::Div(a, by) => rest.without_quotient(&atom, &a.form(), &by.form()).prove(steps),
-            Atom::Max(a, b) => rest.chosen(&atom, &a.form(), &b.form(), true, steps),
-            Atom::Min(a, b) => rest.chosen(&atom, &a.form(), &b.form(), false, steps),
+            // A multiple of a whole number is negative only from the divisor on.
+            Atom::Div(a, by) => {
+                let (a, by) = (a.form(), by.form());
+                let least = self.without_quotient(&atom, &a, &by);
+                least.plus(&by, 1).plus(&Form::number(1), -1).prove(steps)
+            }
+            Atom::Max(a, b) => self.chosen(&atom, &a.form(), &b.form(), true, steps),
+            Atom::Min(a, b) => self.chosen(&atom, &a.form(), &b.form(), false, steps),
         }
     }
 
@@ -221,6 +244,7 @@ impl Atom {
 
 #[cfg(test)]
 mod tests {
+    use crate::dim::Integer;
     use crate::dtype::DType;
     use crate::expr::Var;
 
@@ -236,6 +260,29 @@ mod tests {
         assert_eq!((q * 2usize + 1usize).min(n + 1), n + 1);
         let other = Dim::open(&Var::index("q"));
         assert!(!(other * 2usize).at_least(n));
+    }
+
+    #[test]
+    fn the_larger_one_of_several_is_not_spent_on_a_number() {
+        let n = Dim::open(&Var::index("n"));
+        let part = (n * 7usize).floordiv(8usize) * 2usize + 1usize;
+        let count = Integer::from(part.max((n * 2usize).max(part))).minus(part).expect("small");
+        assert_eq!(count.is_less(0), Some(false));
+        assert_eq!(count.equals(-1), Some(false));
+        assert_eq!(count.is_less(1), Some(false));
+        assert_eq!(count.is_less(2), None);
+    }
+
+    #[test]
+    fn what_is_rounded_up_is_at_least_one_multiple() {
+        let n = Dim::open(&Var::index("n"));
+        // (n + 7) // 8 * 8, as exporters write it.
+        let short = Integer::from((n * 7usize).floordiv(8usize) * 8usize);
+        let rounded = Integer::from(n * 8usize).minus(short).expect("small");
+        assert_eq!(rounded.is_less(8), Some(false));
+        assert_eq!(rounded.is_less(9), None);
+        let chunks = Integer::from(n * 2usize).minus((n * 7usize).floordiv(8usize) * 2usize);
+        assert_eq!(chunks.expect("small").is_less(2), Some(false));
     }
 
     #[test]
