@@ -218,10 +218,8 @@ fn collapse(func: &TensorFunc, apart: &Apart) -> Option<(TensorFunc, Vec<Groups>
     let cut = of_params.flat_map(|(b, axes)| {
         axes.iter().filter_map(|axis| Some((b.clone(), axis.checked_sub(1)?)))
     });
-    let joints = Joints::collect(&stages, cut.collect());
-    let groups: Option<HashMap<Buffer, Groups>> =
-        all.iter().map(|b| Some(((*b).clone(), joints.groups(b)?))).collect();
-    let groups = groups.filter(|all| all.values().flatten().any(|n| *n > 1))?;
+    let groups = Joints { cut: cut.collect() }.all_groups(&stages, &all)?;
+    let groups = Some(groups).filter(|all| all.values().flatten().any(|n| *n > 1))?;
     let of_params = func.buffers().map(|b| groups[b].clone()).collect();
     let mut fold = Collapse { groups: &groups, buffers: HashMap::new(), vars: HashMap::new() };
     let stmts = stages.iter().map(|s| fold.stage(s)).collect::<Option<Vec<Stmt>>>()?;
@@ -276,15 +274,24 @@ struct Joints {
 }
 
 impl Joints {
-    /// Those of some stages, beside what is cut: neighbours are one where every access in every stage walks them as
-    /// one.
-    fn collect(stages: &[Stage], cut: HashSet<(Buffer, usize)>) -> Joints {
-        let mut joints = Joints { cut };
+    /// The groups of the axes of some buffers: neighbours are one where every access in every stage walks them as
+    /// one, and no access walks them in a buffer where their extents are known.
+    fn all_groups(
+        mut self,
+        stages: &[Stage],
+        buffers: &[&Buffer],
+    ) -> Option<HashMap<Buffer, Groups>> {
         loop {
-            let before = joints.cut.len();
-            stages.iter().for_each(|s| joints.cut_by(s));
-            if joints.cut.len() == before {
-                return joints;
+            let before = self.cut.len();
+            stages.iter().for_each(|s| self.cut_by(s));
+            let groups = buffers.iter().map(|b| Some(((*b).clone(), self.groups(b)?)));
+            let groups: HashMap<Buffer, Groups> = groups.collect::<Option<_>>()?;
+            for (buffer, groups) in &groups {
+                let apart = (1..buffer.shape.len()).filter(|d| is_first(groups, *d));
+                self.cut.extend(apart.map(|d| (buffer.clone(), d - 1)));
+            }
+            if self.cut.len() == before {
+                return Some(groups);
             }
         }
     }
@@ -358,6 +365,15 @@ impl Joints {
         }
         Some(groups)
     }
+}
+
+/// Whether an axis is the first one of its group.
+fn is_first(groups: &[usize], axis: usize) -> bool {
+    let mut firsts = groups.iter().scan(0, |end, n| {
+        *end += n;
+        Some(*end - n)
+    });
+    firsts.any(|first| first == axis)
 }
 
 fn unify(of: &mut HashMap<Var, Option<Var>>, v: &Var, other: Option<&Var>) {
