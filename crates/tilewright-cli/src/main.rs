@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 /// Compiling allocates small values of short life all the time, on several threads.
+#[cfg(not(target_family = "wasm"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
