@@ -577,6 +577,27 @@ mod tests {
     }
 
     #[test]
+    fn quotients_are_of_the_smaller_part() {
+        let (n, m) = (open("h"), open("w"));
+        let (none, up) = (Integer::from(0), Integer::from(n.ceildiv(16)));
+        // How exporters round up, and what they pad by.
+        let down = none.minus(n).and_then(|minus| minus.floordiv(16));
+        assert_eq!(down.and_then(|down| none.minus(down)), Some(up));
+        let pad = (n * 15).modulo(Dim::from(16));
+        assert_eq!(n + pad, n.ceildiv(16) * 16);
+        // `(-n) % 16 // 3` is what it is of a small number.
+        for at in [1, 15, 16, 17, 40] {
+            let third = (n * 15).modulo(Dim::from(16)).floordiv(3);
+            assert_eq!(third.value(&|_| Some(at)), Some((16 - at % 16) % 16 / 3), "{at}");
+            let scaled = (n * 7 + m * 9 + 3).floordiv(11);
+            assert_eq!(scaled.value(&|_| Some(at)), Some((16 * at + 3) / 11), "{at}");
+        }
+        assert_eq!((n * 3).floordiv(4).to_string(), "h * 3 // 4");
+        assert_eq!(((n * 15 + 2).floordiv(16) + 3).to_string(), "(h * 15 + 2) // 16 + 3");
+        assert_eq!(Dim::from_expr(&(n * 3).floordiv(4).wide()), Some((n * 3).floordiv(4)));
+    }
+
+    #[test]
     fn a_size_demands_what_its_parts_need() {
         let (n, m) = (open("n"), open("m"));
         let steps = (n - 5).floordiv(m - 1);
