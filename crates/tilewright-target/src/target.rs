@@ -25,8 +25,6 @@ pub struct Vectors {
     pub broadcasts: bool,
     /// Whether lanes of 4 and 8 bytes can be left out where vectors are loaded and stored.
     pub masks: bool,
-    /// Whether registers of their own hold such masks, so that it costs little to leave out lanes.
-    pub mask_registers: bool,
 }
 
 impl Vectors {
@@ -54,9 +52,8 @@ impl Vectors {
             Arch::X86_64 | Arch::Nvidia | Arch::Other => (&[16], 16),
         };
         let broadcasts = features.has("avx512f");
-        let mask_registers = features.has("avx512f") || features.sve_bits().is_some();
-        let masks = mask_registers || features.has("avx2");
-        Vectors { bytes, registers, broadcasts, masks, mask_registers }
+        let masks = broadcasts || features.has("avx2") || features.sve_bits().is_some();
+        Vectors { bytes, registers, broadcasts, masks }
     }
 }
 

@@ -246,15 +246,6 @@ impl Reduction<'_> {
         let budget = self.target.vectors.registers as i64 * 3 / 4;
 
         let per_row = match (u, &overlap) {
-            // Where lanes are left out for nothing, one vector of many rows is a tile, whole or not: rows share what
-            // they read.
-            (_, Some(_))
-                if self.axes[v].extent.known().is_none()
-                    && self.masks()
-                    && self.target.vectors.mask_registers =>
-            {
-                1
-            }
             // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
             (_, Some(_)) if self.axes[v].extent.known().is_none() => 2,
             (None, None) if self.axes[v].extent.known().is_none() => 4,
@@ -272,9 +263,9 @@ impl Reduction<'_> {
                 // What is read, weights and masks need some as well.
                 let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
-                // Of an open number tiles of half as many rows follow, and of half of that.
+                // The rows that are left over of an open number are alone.
                 if self.axes[u].extent.known().is_none() {
-                    1 << most.ilog2()
+                    most.min(4)
                 } else {
                     balanced(self.len(u), most)
                 }

@@ -41,19 +41,18 @@ impl Piece {
     }
 }
 
-/// Tiles of a width along an open axis of vectors, then those of a `rest`, of which one is not full. Many whole ones
-/// among these have loops of their own; where a tile is one vector, all are made as the last one is.
-fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, rest: i64) -> Vec<Piece> {
-    if width == lanes && rest == lanes {
-        return vec![Piece { count: extent.ceildiv(lanes.dim()), size: lanes, masked: true }];
-    }
+/// Tiles of a width along an open axis of vectors, then narrower ones, of which one is not full: of two vectors, so
+/// that an operation does not wait for the one before, or of one where vectors may be `alone`, as rows have that
+/// already, or the next tiles begin while one runs. Many whole ones among these have loops of their own.
+fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, alone: bool) -> Vec<Piece> {
     let mut all = vec![whole_piece(extent, width)];
-    let mut left = extent.modulo(width.dim());
-    if width > 2 * lanes && width > rest {
-        all.push(whole_piece(left, rest));
-        left = extent.modulo(rest.dim());
+    let mut rest = extent.modulo(width.dim());
+    let size = if alone { lanes } else { (2 * lanes).min(width) };
+    if width > 2 * lanes {
+        all.push(whole_piece(rest, size));
+        rest = extent.modulo(size.dim());
     }
-    all.push(Piece { count: left.ceildiv(rest.dim()), size: rest, masked: true });
+    all.push(Piece { count: rest.ceildiv(size.dim()), size, masked: true });
     all.retain(|p| p.count != 0);
     all
 }
@@ -140,20 +139,6 @@ impl Reduction<'_> {
         known && self.count(self.reduce()) <= UNROLLED
     }
 
-    /// The size of the tile of vectors that is not full, where whole ones have so many values: one vector where rows
-    /// have several operations under way already, or the next tiles begin while one runs. Else there are more, so that
-    /// an operation does not wait for the one before: as many as in a whole one where it costs nothing to leave out
-    /// lanes.
-    fn rest_of_vectors(&self, tiling: &Tiling, width: i64) -> i64 {
-        if tiling.overlap.is_some() || tiling.rows > 1 || self.is_short() {
-            tiling.lanes
-        } else if self.target.vectors.mask_registers {
-            width
-        } else {
-            (2 * tiling.lanes).min(width)
-        }
-    }
-
     /// Makes tiles inside of some loops.
     pub(super) fn tiles(
         &self,
@@ -175,6 +160,8 @@ impl Reduction<'_> {
             let (size, smaller) = match level {
                 Level::Axis(_) => continue,
                 Level::Vectors => (tiling.width, halves(tiling.width).collect()),
+                // Rows of windows share what they read: there are few that are left, and much code.
+                Level::Rows if tiling.overlap.is_some() => (tiling.rows, vec![1]),
                 Level::Rows => (tiling.rows, divisors(tiling.rows)),
             };
             let given = around.rows.filter(|(axis, _)| *axis == k);
@@ -182,7 +169,8 @@ impl Reduction<'_> {
             let size = extent.number().map_or(size, |n| size.min(n));
             let pieces = match level {
                 Level::Vectors if extent.known().is_none() && self.masks() => {
-                    vectors_and_rest(extent, size, tiling.lanes, self.rest_of_vectors(tiling, size))
+                    let alone = tiling.overlap.is_some() || tiling.rows > 1 || self.is_short();
+                    vectors_and_rest(extent, size, tiling.lanes, alone)
                 }
                 _ => pieces(extent, size, &smaller),
             };
