@@ -3,9 +3,9 @@
 //! Values lie in registers and go when nothing reads them any more. Each piece has plans and arenas of
 //! its own, as any executable has, so that iterations of the same sizes allocate nothing but results.
 
-use crate::plan::program::{Block, Operation, Program, Register, Slot, What};
 use std::sync::Arc;
 
+use crate::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::list::{self, Item};
 use tilewright_ir::{Dim, Error, Result, Tensor, Var};
 
