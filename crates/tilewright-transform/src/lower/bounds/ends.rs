@@ -1,9 +1,9 @@
 //! Assertions that a loop would repeat, as assertions of the iteration that decides.
 //!
 //! What a comparison of sums and quotients leaves room for grows or falls with a loop variable, where neither side
-//! leaves its type: where it holds at one end of the loop, it holds in all of its iterations. One in which the variable does not occur is decided by any
-//! of them. So such an assertion needs no loop in front of the loop that it was moved out of, which would run as
-//! often as the loop itself.
+//! leaves its type: where it holds at one end of the loop, it holds in all of its iterations. One in which the
+//! variable does not occur is decided by any of them. So such an assertion needs no loop in front of the loop that
+//! it was moved out of, which would run as often as the loop itself.
 
 use tilewright_ir::condition::parts;
 use tilewright_ir::index::{Linear, divided};
