@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::control::WHY;
 use tilewright_ir::{
-    Attr, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
+    Attr, Attrs, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
 };
 use tilewright_runtime::plan::Reason;
 use tilewright_runtime::plan::program::{Block, Operation, Program, Register, Slot, What};
