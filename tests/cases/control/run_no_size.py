@@ -35,3 +35,5 @@ class Module:
         s = R.match_cast(R.tensor_to_shape(c), R.Shape([k]), why="`Range` takes sizes from it")
         y = R.call_tir(cls.ones, (), out_sinfo=R.Tensor((k,), "int32"))
         return y
+# error: `s`: -9 is no size
+# note: `Range` takes sizes from it
