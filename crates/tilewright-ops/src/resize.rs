@@ -234,21 +234,36 @@ impl Resize {
         }
     }
 
-    /// [`Resize::along`] of an axis of an open extent: nearest neighbours by a whole factor in closed
-    /// form, else tables that the function computes.
+    /// [`Resize::along`] of an axis of an open extent: nearest neighbours by a whole factor, or by half, a quarter
+    /// and so on, in closed form, else tables that the function computes.
     fn along_open(&self, axis: usize) -> Result<Along> {
         let (extent, size, scale) = (self.x.shape[axis], self.sizes[axis], self.scales[axis]);
-        let whole = self.crop.is_none() && scale.fract() == 0.0 && (1.0..=64.0).contains(&scale);
-        let nearest = matches!(self.mode, Interpolation::Nearest(_));
-        let corners = self.coordinates == Coordinates::AlignCorners;
-        if whole && size == extent * scale as usize && nearest && !corners {
+        let plain = self.crop.is_none()
+            && matches!(self.mode, Interpolation::Nearest(_))
+            && self.coordinates != Coordinates::AlignCorners;
+        // How many cells an element becomes, or how many elements a cell: then coordinates are exact.
+        let more = Some(scale).filter(|s| s.fract() == 0.0 && (1.0..=64.0).contains(s));
+        let fewer = Some(scale.recip()).filter(|s| [2.0, 4.0, 8.0, 16.0, 32.0, 64.0].contains(s));
+        // Of fewer cells others lie where the extent says.
+        let same = matches!(self.coordinates, Coordinates::HalfPixel | Coordinates::Asymmetric);
+        let fewer = fewer.filter(|_| same);
+        let lengths = match (more, fewer) {
+            (Some(by), _) if size == extent * by as usize => {
+                Some((8, 8 * by as usize, (1, by as i64)))
+            }
+            (None, Some(by)) if size == extent.floordiv(by as usize) => {
+                Some((8 * by as usize, 8, (by as i64, 1)))
+            }
+            _ => None,
+        };
+        if let Some((elements, cells, slope)) = lengths.filter(|_| plain) {
             // The same elements, by the same formula, for all extents that are long enough: the
-            // pattern repeats after one element, and only the ends are different.
-            let like = Operand { shape: vec![Dim::from(8)], dtype: self.x.dtype };
-            let sizes = vec![Dim::from(8 * scale as usize)];
+            // pattern repeats after one element or cell, and only the ends are different.
+            let like = Operand { shape: vec![Dim::from(elements)], dtype: self.x.dtype };
+            let sizes = vec![Dim::from(cells)];
             let along = Resize { x: like, sizes, scales: vec![scale], ..self.clone() }.along(0)?;
-            if let Along::Affine { a: 1, c, .. } = along
-                && c == scale as i64
+            if let Along::Affine { a, c, .. } = along
+                && (a, c) == slope
             {
                 return Ok(along);
             }

@@ -3,6 +3,8 @@
 //! Values lie in registers and go when nothing reads them any more. Each piece has plans and arenas of
 //! its own, as any executable has, so that iterations of the same sizes allocate nothing but results.
 
+use std::sync::Arc;
+
 use crate::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::list::{self, Item};
 use tilewright_ir::{Dim, Error, Result, Tensor, Var};
@@ -149,22 +151,19 @@ impl Run<'_> {
                     )));
                 }
                 self.bring(brings, &sizes);
-                self.fits(name, shape, &sizes).map_err(|e| match why {
-                    Some(why) => e.note(&**why),
-                    None => e,
-                })?;
+                self.fits(name, shape, &sizes).map_err(|e| with_reason(e, why))?;
             }
-            What::Sizes { of, name, shape, brings } => {
+            What::Sizes { of, name, shape, brings, why } => {
                 let tensor = self.registers[*of].clone().tensor()?;
-                let sizes: Vec<usize> =
-                    (0..tensor.len()).map(|k| size_at(k, &tensor, name)).collect::<Result<_>>()?;
+                let sizes = (0..tensor.len()).map(|k| size_at(k, &tensor, name));
+                let sizes = sizes.collect::<Result<Vec<usize>>>();
+                let sizes = sizes.map_err(|e| with_reason(e, why))?;
                 if sizes.len() != shape.len() {
-                    return Err(Error::execution(format!(
-                        "`{name}` is {sizes:?}, but {shape:?} is declared"
-                    )));
+                    let e = format!("`{name}` is {sizes:?}, but {shape:?} is declared");
+                    return Err(with_reason(Error::execution(e), why));
                 }
                 self.bring(brings, &sizes);
-                self.fits(name, shape, &sizes)?;
+                self.fits(name, shape, &sizes).map_err(|e| with_reason(e, why))?;
             }
             What::List { op, attrs, args, to } => {
                 let args = self.take(args, free);
@@ -252,6 +251,13 @@ impl Run<'_> {
                 .note(format!("`{d}` is {needed} here, not {n}")))
             }
         }
+    }
+}
+
+fn with_reason(e: Error, why: &Option<Arc<str>>) -> Error {
+    match why {
+        Some(why) => e.note(&**why),
+        None => e,
     }
 }
 

@@ -22,11 +22,12 @@ class Module:
         n = T.int32()
         A = T.match_buffer(a, (n,), "float32")
         size: T.int32 = T.min(n * 2, 16)
-        for i in range(size):
-            assert i // 2 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", i // 2), T.Cast("int64", n))
+        size_1: T.int32 = (T.min(n * 2, 16) - 1) // 2
+        size_2: T.int64 = T.Cast("int64", (T.min(n * 2, 16) - 1) // 2)
+        if size > 0:
+            assert size_1 < n, ("`A[{}]` is out of range: axis 0 has extent {}", size_2, T.Cast("int64", n))
         for i in range(size):
             B[i] = A[i // 2]
-        for i in range(5):
-            assert i < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", i), T.Cast("int64", n))
+        assert 4 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", 4), T.Cast("int64", n))
         for i in range(5):
             B[i] = A[i]

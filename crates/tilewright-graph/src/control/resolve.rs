@@ -49,6 +49,7 @@ pub enum Kind {
         of: GraphExpr,
         name: Arc<str>,
         shape: Vec<Expr>,
+        attrs: Attrs,
     },
     List {
         op: ListOp,
@@ -212,7 +213,8 @@ impl Resolver<'_> {
                         if **op == *TENSOR_TO_SHAPE && args.len() == 1 =>
                     {
                         let of = self.value(&args[0])?;
-                        self.push(Kind::Sizes { of, name: var.name().clone(), shape });
+                        let (name, attrs) = (var.name().clone(), attrs.clone());
+                        self.push(Kind::Sizes { of, name, shape, attrs });
                         // Nothing but its sizes is ever read.
                         Ok(GraphExpr::Tuple(Vec::new()))
                     }

@@ -44,8 +44,9 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
             let value = GraphExpr::Call { op: MATCH_CAST.into(), args: vec![of], attrs };
             to.push(Binding { var, value, span });
         }
-        Kind::Sizes { of, name, shape } => {
-            let value = call_of(MATCH_CAST, vec![call_of(TENSOR_TO_SHAPE, vec![of])]);
+        Kind::Sizes { of, name, shape, attrs } => {
+            let args = vec![call_of(TENSOR_TO_SHAPE, vec![of])];
+            let value = GraphExpr::Call { op: MATCH_CAST.into(), args, attrs };
             to.push(Binding { var: GraphVar::new(name, GraphType::Shape(shape)), value, span });
         }
         Kind::List { op, attrs, args, to: var } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::control::WHY;
 use tilewright_ir::{
-    Attr, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
+    Attr, Attrs, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
 };
 use tilewright_runtime::plan::Reason;
 use tilewright_runtime::plan::program::{Block, Operation, Program, Register, Slot, What};
@@ -164,16 +164,13 @@ impl Emitter {
             Kind::Cast { of, to, attrs } => {
                 let (from, out) = (self.operand(of, block)?, self.register(to));
                 push(block, What::Copy(from, out));
-                let why = match attrs.get(WHY) {
-                    Some(Attr::Str(why)) => Some(why.clone()),
-                    _ => None,
-                };
-                self.bind(to, why, block)?;
+                self.bind(to, reason(attrs), block)?;
             }
-            Kind::Sizes { of, name, shape } => {
+            Kind::Sizes { of, name, shape, attrs } => {
                 let of = self.operand(of, block)?;
                 let (shape, brings) = self.brought(name, shape)?;
-                push(block, What::Sizes { of, name: name.clone(), shape, brings });
+                let (name, why) = (name.clone(), reason(attrs));
+                push(block, What::Sizes { of, name, shape, brings, why });
             }
             Kind::List { op, attrs, args, to } => {
                 let args = self.operands(args, block)?;
@@ -250,6 +247,14 @@ impl Emitter {
             }
         }
         Ok((dims, brings))
+    }
+}
+
+/// Why a value must be as its type says, where that is known.
+fn reason(attrs: &Attrs) -> Option<Arc<str>> {
+    match attrs.get(WHY) {
+        Some(Attr::Str(why)) => Some(why.clone()),
+        _ => None,
     }
 }
 

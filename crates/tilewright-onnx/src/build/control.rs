@@ -127,7 +127,8 @@ impl Builder {
         if let (Some(list), Some(body)) = (list.var(), self.bodies.last()) {
             self.sizes_by_list.insert(list.id(), (body.number, sizes.clone()));
         }
-        self.control(Control::Sizes { of, var });
+        let why = Attr::Str(format!("{} takes sizes from it", self.node).into());
+        self.control(Control::Sizes { of, var, attrs: Attrs::from([(WHY.into(), why)]) });
         Ok(sizes)
     }
 

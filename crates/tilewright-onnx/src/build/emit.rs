@@ -186,9 +186,9 @@ impl<'b> Emit<'b> {
 
     fn control(&mut self, control: &Control, bindings: &mut Vec<Binding>) -> Result<()> {
         match control {
-            Control::Sizes { of, var } => {
+            Control::Sizes { of, var, attrs } => {
                 let shape = graph_call(TENSOR_TO_SHAPE, vec![expr(of)?], Attrs::new());
-                bindings.push(bind(var, graph_call(MATCH_CAST, vec![shape], Attrs::new())));
+                bindings.push(bind(var, graph_call(MATCH_CAST, vec![shape], attrs.clone())));
             }
             Control::Call { op, attrs, args, out } => {
                 let args = args.iter().map(expr).collect::<Result<_>>()?;

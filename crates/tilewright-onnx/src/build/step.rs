@@ -61,6 +61,7 @@ pub(super) enum Control {
     Sizes {
         of: Imported,
         var: GraphVar,
+        attrs: Attrs,
     },
     /// An operator of the graph: one on lists, or what says more of a type.
     Call {

@@ -4,7 +4,8 @@
 use crate::common::*;
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_interp::run_module;
-use tilewright_ir::{DType, GraphType, Module, Result, Tensor, dim, well_formed};
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{DType, Function, GraphType, Module, Result, Tensor, dim, well_formed};
 use tilewright_onnx::ImportOptions;
 use tilewright_onnx::proto::{AttributeProto, DataType, TensorProto};
 
@@ -341,6 +342,26 @@ fn resizes_of_open_images() {
                 )
                 .output("y");
             agrees(&m, &HW[1..]);
+        }
+    }
+    // By a half and a quarter, to each neighbour: where coordinates alone decide, there are no tables.
+    for way in ways.into_iter().chain(["half_pixel_symmetric"]) {
+        for nearest in ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"] {
+            let how = [text("coordinate_transformation_mode", way), text("nearest_mode", nearest)];
+            let m = image()
+                .floats("scales", &[4], &[1.0, 1.0, 0.5, 0.25])
+                .node_with("Resize", &["x", "", "scales"], &["y"], how)
+                .output("y");
+            let sizes: [&[_]; 3] =
+                [&[("H", 2), ("W", 4)], &[("H", 9), ("W", 11)], &[("H", 16), ("W", 37)]];
+            let open = agrees(&m, &sizes);
+            let written = open.functions.values().flat_map(|f| match f {
+                Function::Tensor(f) => accessed(&f.body).1,
+                Function::Graph(_) => Vec::new(),
+            });
+            let tables = written.filter(|b| b.name.starts_with("index_")).count();
+            let closed = ["half_pixel", "asymmetric"].contains(&way);
+            assert_eq!(tables, if closed { 0 } else { 2 }, "{way} {nearest}");
         }
     }
     // Of an open batch, to the size of another image, and to one that is known.

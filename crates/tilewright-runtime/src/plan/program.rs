@@ -97,6 +97,8 @@ pub enum What {
         shape: Vec<Dim>,
         /// Elements that give sizes their values.
         brings: Vec<(usize, Slot)>,
+        /// Why they must be so, where that is known.
+        why: Option<Arc<str>>,
     },
     /// An operator on lists and optionals.
     List {

@@ -10,9 +10,8 @@
 //! which are all evaluated when the function runs, never `T.assume`, which is not.
 //!
 //! **Places of assertions.** An assertion that is not in a loop costs next to nothing, and a loop
-//! with one inside is not vectorised. So an assertion moves out of a loop, into a loop of its own
-//! in front of it where it depends on the loop variable, if nothing in the loop writes what it
-//! reads. When it fails, outputs hold anything, so that the order of assertions and stores is free;
+//! with one inside is not vectorised. So an assertion moves out of a loop, if nothing in the loop writes what it
+//! reads: to the iteration that decides (`ends`), or into a loop of its own where that is not known. When it fails, outputs hold anything, so that the order of assertions and stores is free;
 //! what an assertion reads is still behind those that keep it in range.
 //!
 //! **Widths.** Code generation takes sums of `int32` in an index in 64 bits. An index that may wrap
@@ -20,6 +19,7 @@
 //!
 //! Memory that a call of a C function touches is beyond this.
 
+mod ends;
 mod hoist;
 mod known;
 
@@ -451,7 +451,8 @@ impl Checker<'_> {
                 let entry = ScopeEntry::Loop(var.clone(), range.clone());
                 let body = self.under(entry, |c| c.stmt(body));
                 let inside = std::mem::take(&mut self.pending);
-                let (body, out) = hoist::out_of_loop(var, &range, kind, body, inside);
+                let (body, out) =
+                    hoist::out_of_loop((var, &range, kind), &self.known, body, inside);
                 before.extend(out);
                 self.pending = before;
                 s.with_loop(range, body)

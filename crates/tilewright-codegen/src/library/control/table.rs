@@ -137,8 +137,9 @@ impl Writer<'_> {
                 line.number(site).pairs(brings).number(shape.len());
                 shape.iter().try_for_each(|d| self.size(*d, line))?;
             }
-            What::Sizes { of, name, shape, brings } => {
-                let site = self.messages.result(format!("`{name}` is no shape {shape:?}"));
+            What::Sizes { of, name, shape, brings, why } => {
+                let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                let site = self.messages.result(format!("`{name}` is no shape {shape:?}{why}"));
                 line.name("SIZES").number(*of).number(shape.len()).number(site);
                 line.pairs(brings).number(shape.len());
                 shape.iter().try_for_each(|d| self.size(*d, line))?;

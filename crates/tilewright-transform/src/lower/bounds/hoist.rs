@@ -10,6 +10,9 @@ use std::collections::HashSet;
 use tilewright_ir::visit::{Subst, accessed};
 use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, Var};
 
+use super::ends::at_ends;
+use super::known::PlaceFacts;
+
 /// An assertion before the statement that needs it.
 pub(super) struct Check {
     stmt: Stmt,
@@ -68,11 +71,11 @@ fn part(checks: Vec<Check>, may_leave: impl Fn(&Check) -> bool) -> (Vec<Check>, 
     (stay, leave)
 }
 
-/// Out of a loop: the body, and what goes in front of the loop.
+/// Out of a loop: the body, and what goes in front of the loop, which is a loop only where an iteration in the
+/// middle may decide ([`at_ends`]).
 pub(super) fn out_of_loop(
-    var: &Var,
-    range: &Range,
-    kind: &ForKind,
+    (var, range, kind): (&Var, &Range, &ForKind),
+    known: &PlaceFacts,
     body: Stmt,
     checks: Vec<Check>,
 ) -> (Stmt, Vec<Check>) {
@@ -86,20 +89,25 @@ pub(super) fn out_of_loop(
     let mut out = Vec::new();
     let mut run: Vec<Stmt> = Vec::new();
     for check in leave {
-        if check.stmt.any_expr(|e| e.as_var() == Some(var)) {
-            run.push(check.stmt);
-            continue;
-        }
+        let ends = if check.stmt.any_expr(|e| e.as_var() == Some(var)) {
+            let Some(made) = at_ends(&check.stmt, var, range, known) else {
+                run.push(check.stmt);
+                continue;
+            };
+            made.into_iter().map(Check::new).collect()
+        } else {
+            vec![check]
+        };
         add_run(&mut run, &mut out, var, range, &kind);
         let some = Expr::binary(
             tilewright_ir::BinOp::Gt,
             range.extent.clone(),
             Expr::int(0, range.extent.dtype()),
         );
-        out.push(match range.extent.as_int() {
+        out.extend(ends.into_iter().map(|check| match range.extent.as_int() {
             Some(1..) => check,
-            _ => check.under(|s| Stmt::guard(some, s)),
-        });
+            _ => check.under(|s| Stmt::guard(some.clone(), s)),
+        }));
     }
     add_run(&mut run, &mut out, var, range, &kind);
     (flush(stay, body), out)

@@ -166,7 +166,7 @@ impl PlaceFacts {
     }
 
     /// The linear form of an expression that does not leave its type.
-    fn exact(&self, e: &Expr) -> Option<Linear> {
+    pub fn exact(&self, e: &Expr) -> Option<Linear> {
         let x = small(e).then(|| linear(e, &self.ranges))??;
         self.fits(&x).then_some(x)
     }
