@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use tilewright_graph::fold::interpret;
 use tilewright_graph::rewrite::{GraphFold, fold_blocks, fold_children};
-use tilewright_ir::{GraphExpr, GraphFunc, Module, Result, Tensor, TensorFunc};
+use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
+use tilewright_ir::{Error, GraphExpr, GraphFunc, Module, Result, Tensor, TensorFunc};
+use tilewright_runtime::{Executable, parallel};
 
 use super::options::{LayoutPolicy, Options};
 use super::session::compile;
@@ -16,15 +18,62 @@ const SMALL: usize = 1 << 18;
 /// Runs a function on constants: natively where that pays. Those that lie in a file are most often needed once: their
 /// pages are let go of.
 pub(super) fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
-    let made = if args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL {
-        interpret(func, args)
-    } else {
-        let mut module = Module::new();
-        module.insert("main", func.clone());
-        compile(&module, &Options::new().layout(LayoutPolicy::AsWritten))?.run(args)
-    };
+    let made = if is_small(args) { interpret(func, args) } else { compiled(func)?.run(args) };
     args.iter().for_each(Tensor::release);
     made
+}
+
+/// Runs functions on constants as [`evaluate`] does. Layers repeat their functions: equal ones are compiled once, and
+/// different ones at the same time.
+///
+/// # Errors
+/// Those of [`compile`] and of the runs, the one of the first function that has one.
+pub(super) fn evaluate_all(jobs: &[(&TensorFunc, Vec<Tensor>)]) -> Result<Vec<Vec<Tensor>>> {
+    let options = Equality { names: false, ..Equality::default() };
+    let mut different: Vec<(u64, &TensorFunc)> = Vec::new();
+    // Of each job the place of its code.
+    let places: Vec<Option<usize>> = jobs
+        .iter()
+        .map(|(func, args)| {
+            if is_small(args) {
+                return None;
+            }
+            let hash = fingerprint(func);
+            let is_same = |known: &(u64, &TensorFunc)| {
+                known.0 == hash && tensor_funcs(known.1, func, &options).is_ok()
+            };
+            let known = different.iter().position(is_same);
+            Some(known.unwrap_or_else(|| {
+                different.push((hash, func));
+                different.len() - 1
+            }))
+        })
+        .collect();
+    let code = parallel::map(different.len(), |k| compiled(different[k].1));
+    // What is small is run by one core a job, and native code by all.
+    let mut small = parallel::map(jobs.len(), |k| {
+        places[k].is_none().then(|| interpret(jobs[k].0, &jobs[k].1))
+    });
+    let runs = jobs.iter().zip(&places).zip(&mut small).map(|(((_, args), place), small)| {
+        let made = match place.and_then(|place| code.get(place)) {
+            Some(Ok(code)) => code.run(args),
+            Some(Err(error)) => Err(error.clone()),
+            None => small.take().unwrap_or_else(|| Err(Error::internal("a job that was not run"))),
+        };
+        args.iter().for_each(Tensor::release);
+        made
+    });
+    runs.collect()
+}
+
+fn is_small(args: &[Tensor]) -> bool {
+    args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL
+}
+
+fn compiled(func: &TensorFunc) -> Result<Executable> {
+    let mut module = Module::new();
+    module.insert("main", func.clone());
+    compile(&module, &Options::new().layout(LayoutPolicy::AsWritten))
 }
 
 /// The module with constants of its own in the place of bytes of the model's file.
@@ -53,5 +102,65 @@ impl GraphFold for CopyMapped {
         let GraphExpr::Const(t) = e else { return fold_children(self, e) };
         let key = (t.bytes().as_ptr(), t.shape().to_vec());
         Ok(GraphExpr::Const(self.done.entry(key).or_insert_with(|| t.copied_from_file()).clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::{BinOp, Buffer, DType, Expr, Param, Stmt, Var};
+
+    use super::*;
+
+    /// `for i in n: Y[i] = X[i] * factor`.
+    fn scaled(name: &str, n: usize, factor: f64) -> TensorFunc {
+        let (i, n) = (Var::index("i"), n as i64);
+        let (x, y) = (
+            Buffer::with_extents(name, &[n], DType::F32),
+            Buffer::with_extents("Y", &[n], DType::F32),
+        );
+        let value = Expr::binary(
+            BinOp::Mul,
+            Expr::load(&x, vec![i.expr()]),
+            Expr::float(factor, DType::F32),
+        );
+        let body =
+            Stmt::serial(&i, Expr::int(n, DType::I32), Stmt::store(&y, vec![i.expr()], value));
+        TensorFunc::new(vec![Param::tensor(&x), Param::tensor(&y)], body)
+    }
+
+    fn filled(n: usize, value: f32) -> Tensor {
+        Tensor::from_slice(&[n], &vec![value; n]).expect("a tensor")
+    }
+
+    #[test]
+    fn jobs_have_their_own_results_in_order() {
+        let large = SMALL / 4 + 3;
+        let (a, b) = (scaled("A", large, 2.0), scaled("B", large, 2.0));
+        let (c, d) = (scaled("C", large, 3.0), scaled("D", 5, 4.0));
+        let jobs = [
+            (&a, vec![filled(large, 1.0)]),
+            (&d, vec![filled(5, 1.0)]),
+            (&c, vec![filled(large, 1.0)]),
+            (&b, vec![filled(large, 5.0)]),
+            (&d, vec![filled(5, 2.0)]),
+        ];
+        let made = evaluate_all(&jobs).expect("nothing fails");
+        let found: Vec<(usize, f32)> = made
+            .iter()
+            .map(|all| {
+                let values = all[0].as_slice::<f32>().unwrap_or_default();
+                assert!(values.iter().all(|v| *v == values[0]));
+                (values.len(), values[0])
+            })
+            .collect();
+        assert_eq!(found, [(large, 2.0), (5, 4.0), (large, 3.0), (large, 10.0), (5, 8.0)]);
+    }
+
+    #[test]
+    fn the_first_job_that_fails_says_so() {
+        let large = SMALL / 4 + 3;
+        let (a, d) = (scaled("A", large, 2.0), scaled("D", 5, 4.0));
+        let wrong = [(&a, vec![filled(large, 1.0)]), (&d, vec![filled(6, 1.0)])];
+        assert!(evaluate_all(&wrong).is_err());
     }
 }

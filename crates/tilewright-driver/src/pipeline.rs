@@ -31,7 +31,7 @@ use tilewright_transform::lower::{self, IN_MEMORY};
 use tilewright_transform::pass::{Config, Pass, Run};
 use tilewright_transform::products::with_products_as_sizes;
 
-use super::constants::evaluate;
+use super::constants::{evaluate, evaluate_all};
 use super::options::{IoLayout, Options};
 use super::rules::check_after;
 use super::{assume, derivations, layout, textures, winograd};
@@ -158,7 +158,7 @@ pub static STAGES: [Row; 16] = [
         name: "precompute",
         summary: "what functions compute of constants alone is computed",
         is_wanted: |options| options.schedule,
-        run: |state| precompute(state.module, &mut evaluate),
+        run: |state| precompute(state.module, &mut evaluate_all),
     },
     Row {
         stage: PipelineStage::Textures,

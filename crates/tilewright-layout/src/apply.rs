@@ -12,7 +12,7 @@ use tilewright_runtime::parallel;
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};
-use tilewright_graph::stages::{advance, buffer};
+use tilewright_graph::stages::buffer;
 
 /// Most entries of the table of cells that take an element.
 const MAX_TABLE: usize = 1 << 16;
@@ -78,7 +78,7 @@ impl Inside {
     }
 }
 
-/// A copy row by row.
+/// A copy row by row, or by blocks of rows where cells of a row lie far apart in the source.
 struct Gather {
     extents: Vec<usize>,
     /// By how many elements the source moves along each axis.
@@ -86,6 +86,9 @@ struct Gather {
     start: i64,
     inside: Inside,
 }
+
+/// Rows of a block: as many elements as a line of the cache has.
+const BLOCK_ROWS: usize = 16;
 
 impl Gather {
     /// Fills the cells, large tensors by all cores; `None` where one would take what is outside of the
@@ -96,10 +99,33 @@ impl Gather {
         let (to, _) = to.as_chunks_mut::<N>();
         let width = self.extents.last().copied().unwrap_or(1).max(1);
         let rows = (PART_BYTES / (N * width)).max(1);
+        let even = self.even_rows();
         let filled = parallel::map_parts(to, rows * width, |before, part| {
-            self.fill(from, part, before / width, pad)
+            self.fill(from, part, before / width, even, pad)
         });
         filled.into_iter().collect()
+    }
+
+    /// How many rows follow one another whose elements the source has at one distance, and this distance: the last
+    /// axes but that of a row, as far as they count as one. Cells of such rows all take an element, or none does.
+    fn even_rows(&self) -> (usize, i64) {
+        let (mut count, mut distance) = (1, 0);
+        if self.inside.steps.last().is_some_and(|step| *step != 0) {
+            return (count, distance);
+        }
+        let axes = self.extents.iter().zip(&self.steps).zip(&self.inside.steps);
+        for ((extent, step), table) in axes.rev().skip(1).filter(|((n, _), _)| **n != 1) {
+            if count == 1 {
+                distance = *step;
+            }
+            let is_next =
+                i64::try_from(count).is_ok_and(|n| distance.checked_mul(n) == Some(*step));
+            if *table != 0 || !is_next {
+                break;
+            }
+            count *= extent;
+        }
+        (count, distance)
     }
 
     /// Fills whole rows, of which the first has a number; `None` as for [`Gather::run`].
@@ -108,6 +134,7 @@ impl Gather {
         from: &[[u8; N]],
         to: &mut [[u8; N]],
         first: usize,
+        (even, distance): (usize, i64),
         pad: [u8; N],
     ) -> Option<()> {
         let (width, outer) = match self.extents.split_last() {
@@ -116,19 +143,19 @@ impl Gather {
         };
         let along = self.steps.last().copied().unwrap_or(0);
         let in_table = self.inside.steps.last().copied().unwrap_or(0);
-        let mut at = index_of(first, outer);
-        for row in to.chunks_exact_mut(width) {
+        let (mut rest, mut row) = (to, first);
+        while rest.len() >= width {
             let mut source = self.start;
             let mut entry = 0;
+            let at = index_of(row, outer);
             for ((i, step), table) in at.iter().zip(&self.steps).zip(&self.inside.steps) {
                 source += step * i64::try_from(*i).ok()?;
                 entry += table * i;
             }
-            if in_table == 0 && along == 1 && self.inside.table[entry] {
-                let begin = usize::try_from(source).ok()?;
-                row.copy_from_slice(from.get(begin..begin + width)?);
-            } else {
-                for cell in row {
+            let count = (even - row % even).min(rest.len() / width);
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(count * width);
+            if in_table != 0 {
+                for cell in part {
                     *cell = if self.inside.table[entry] {
                         *from.get(usize::try_from(source).ok()?)?
                     } else {
@@ -137,9 +164,125 @@ impl Gather {
                     source += along;
                     entry += in_table;
                 }
+            } else if !self.inside.table[entry] {
+                part.fill(pad);
+            } else if along == 1 {
+                for cells in part.chunks_exact_mut(width) {
+                    let begin = usize::try_from(source).ok()?;
+                    cells.copy_from_slice(from.get(begin..begin.checked_add(width)?)?);
+                    source += distance;
+                }
+            } else {
+                for block in part.chunks_mut(BLOCK_ROWS * width) {
+                    copy_block(from, block, width, source, (along, distance))?;
+                    source += distance * BLOCK_ROWS as i64;
+                }
             }
-            advance(&mut at, outer);
+            (rest, row) = (after, row + count);
         }
         Some(())
+    }
+}
+
+/// Fills some rows of a width by columns, with the steps of the source along a row and from row to row: what lies side
+/// by side in the source is read at once.
+fn copy_block<const N: usize>(
+    from: &[[u8; N]],
+    to: &mut [[u8; N]],
+    width: usize,
+    mut source: i64,
+    (along, distance): (i64, i64),
+) -> Option<()> {
+    let rows = to.len() / width;
+    for column in 0..width {
+        let cells = to[column..].iter_mut().step_by(width);
+        if distance == 1 {
+            let begin = usize::try_from(source).ok()?;
+            let read = from.get(begin..begin.checked_add(rows)?)?;
+            cells.zip(read).for_each(|(cell, value)| *cell = *value);
+        } else {
+            let mut at = source;
+            for cell in cells {
+                *cell = *from.get(usize::try_from(at).ok()?)?;
+                at += distance;
+            }
+        }
+        source += along;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gather, Inside, PART_BYTES, index_of};
+
+    /// What each cell takes, one by one.
+    fn cells(gather: &Gather, from: &[u8]) -> Vec<u8> {
+        let count: usize = gather.extents.iter().product();
+        let cell = |k: usize| {
+            let at = index_of(k, &gather.extents);
+            let entry: usize = at.iter().zip(&gather.inside.steps).map(|(i, s)| i * s).sum();
+            let moved = at.iter().zip(&gather.steps).map(|(i, s)| *i as i64 * s).sum::<i64>();
+            let element = &from[4 * usize::try_from(gather.start + moved).unwrap_or(0)..][..4];
+            if gather.inside.table[entry] { element } else { &[7, 0, 0, 0] }
+        };
+        (0..count).flat_map(cell).copied().collect()
+    }
+
+    fn check(extents: &[usize], steps: &[i64], start: i64, inside: Inside) -> Option<()> {
+        let gather = Gather { extents: extents.to_vec(), steps: steps.to_vec(), start, inside };
+        let reach = extents.iter().zip(steps).map(|(n, s)| (*n as i64 - 1) * s.max(&0));
+        let elements = start + reach.sum::<i64>() + 1;
+        let from: Vec<u8> = (0..elements as u32).flat_map(|k| (1000 + k).to_le_bytes()).collect();
+        let mut to = vec![0; 4 * extents.iter().product::<usize>()];
+        gather.run::<4>(&from, &mut to, &7u64.to_le_bytes())?;
+        assert!(to == cells(&gather, &from), "{extents:?} by {steps:?}");
+        Some(())
+    }
+
+    fn everywhere(rank: usize) -> Inside {
+        Inside { steps: vec![0; rank], table: vec![true] }
+    }
+
+    #[test]
+    fn rows_are_filled_as_cells_are_one_by_one() {
+        // Channels of weights in blocks: three axes that count as one, and two of which one is left alone.
+        let all = [
+            (vec![3, 5, 3, 3, 16], vec![720, 9, 3, 1, 45]),
+            (vec![3, 3, 3, 5, 16], vec![720, 3, 1, 9, 45]),
+            (vec![2, 7, 1, 19, 6], vec![1000, 19, 5, 1, 140]),
+            (vec![40, 33], vec![1, 40]),
+            (vec![40, 33], vec![33, 1]),
+            (vec![9], vec![2]),
+            (vec![], vec![]),
+        ];
+        for (extents, steps) in all {
+            check(&extents, &steps, 2, everywhere(extents.len())).expect("all cells have a source");
+        }
+        // More than one part, whose ends are within even rows.
+        let rows = PART_BYTES / 4 / 16;
+        check(&[3 * rows / 35, 35, 16], &[35, 1, 3 * rows as i64], 0, everywhere(3))
+            .expect("large");
+        // Backwards.
+        check(&[4, 18, 3], &[-54, -3, -1], 215, everywhere(3)).expect("from the end");
+    }
+
+    #[test]
+    fn cells_without_a_source_are_padded() {
+        let rows = Inside { steps: vec![0, 1, 0], table: vec![true, true, false] };
+        check(&[4, 3, 5], &[15, 5, 1], 0, rows).expect("rows");
+        let blocks = Inside { steps: vec![1, 0, 0], table: vec![true, false] };
+        check(&[2, 20, 5], &[100, 1, 20], 0, blocks).expect("blocks");
+        let within = Inside { steps: vec![0, 0, 1], table: vec![true, true, false] };
+        check(&[4, 20, 3], &[60, 1, 20], 0, within).expect("cells of a row");
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_source_is_refused() {
+        let gather =
+            Gather { extents: vec![20, 4], steps: vec![1, 20], start: 1, inside: everywhere(2) };
+        assert!(gather.run::<4>(&[0; 320], &mut [0; 320], &[0; 8]).is_none());
+        let back = Gather { steps: vec![1, -20], start: 59, ..gather };
+        assert!(back.run::<4>(&[0; 320], &mut [0; 320], &[0; 8]).is_none());
     }
 }

@@ -4,6 +4,7 @@
 //! Weights are packed so: a conversion of a constant is a constant in another layout. Running it is
 //! moving its elements (`apply`), whatever code the function has.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -13,7 +14,6 @@ use tilewright_transform::pass::{Number, Pass, Run};
 
 use super::apply::apply;
 use super::conversion::Conversion;
-use super::recognise::Recognised;
 
 /// How much larger folded constants may be.
 const GROWTH: Number = Number {
@@ -58,11 +58,11 @@ pub fn fold_conversions(
     evaluate: &mut Evaluate<'_>,
     why: &mut Remarks,
 ) -> Result<Module> {
-    let mut recognised = Recognised::default();
+    let seen = RefCell::new(Seen::default());
     fold::fold_calls(
         module,
-        &mut |name, f| of(name) && recognised.func(name, f).is_some(),
-        &mut moving_directly(evaluate),
+        &mut |name, f| of(name) && seen.borrow_mut().conversion(f).is_some(),
+        &mut |f, args| seen.borrow_mut().run(f, args, evaluate),
         why,
     )
 }
@@ -71,16 +71,32 @@ pub fn fold_conversions(
 pub fn moving_directly<'a>(
     evaluate: &'a mut Evaluate<'_>,
 ) -> impl FnMut(&TensorFunc, &[Tensor]) -> Result<Vec<Tensor>> + 'a {
-    // By the body, which is kept so that no other one has its address.
-    let mut seen: HashMap<usize, (Stmt, Option<Rc<Conversion>>)> = HashMap::new();
-    move |f, args| {
-        if let [arg] = args {
-            let (_, conversion) = seen
-                .entry(f.body.address())
-                .or_insert_with(|| (f.body.clone(), Conversion::recognise(f).map(Rc::new)));
-            if let Some(moved) = conversion.as_ref().and_then(|c| apply(c, arg)) {
-                return Ok(vec![moved]);
-            }
+    let mut seen = Seen::default();
+    move |f, args| seen.run(f, args, evaluate)
+}
+
+/// The functions that have been looked at, by the body, which is kept so that no other one has its address.
+#[derive(Default)]
+struct Seen(HashMap<usize, (Stmt, Option<Rc<Conversion>>)>);
+
+impl Seen {
+    /// The conversion that a function is.
+    fn conversion(&mut self, f: &TensorFunc) -> Option<&Rc<Conversion>> {
+        let new = || (f.body.clone(), Conversion::recognise(f).map(Rc::new));
+        self.0.entry(f.body.address()).or_insert_with(new).1.as_ref()
+    }
+
+    /// Runs a conversion by moving elements, and any other function by `evaluate`.
+    fn run(
+        &mut self,
+        f: &TensorFunc,
+        args: &[Tensor],
+        evaluate: &mut Evaluate<'_>,
+    ) -> Result<Vec<Tensor>> {
+        if let [arg] = args
+            && let Some(moved) = self.conversion(f).and_then(|c| apply(c, arg))
+        {
+            return Ok(vec![moved]);
         }
         evaluate(f, args)
     }

@@ -20,7 +20,6 @@ use tilewright_ir::{
     Attr, Binding, Buffer, GraphExpr, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc,
 };
 
-use tilewright_graph::fold::Evaluate;
 use tilewright_graph::functions::rewritten;
 use tilewright_graph::marks::numbers;
 use tilewright_graph::normal::{Constants, each_binding};
@@ -34,21 +33,28 @@ struct Split {
     made: Vec<(TensorFunc, Vec<usize>)>,
 }
 
+/// Runs functions on constants, all of them at once: the tensors that each writes, in order.
+pub type EvaluateAll<'a> =
+    dyn FnMut(&[(&TensorFunc, Vec<Tensor>)]) -> Result<Vec<Vec<Tensor>>> + 'a;
+
+/// What one of the functions of a split is run on: the name of what was split, which function it is, and where the
+/// constants lie.
+type Key = (Arc<str>, usize, Vec<*const u8>);
+
 /// Runs the marked stages of constants in a module whose functions say which arguments are constants
 /// ([`mark_free`](super::free::mark_free)).
 ///
 /// # Errors
 /// Those of [`normalize`](tilewright_graph::normal::normalize), and of `evaluate`.
-pub fn precompute(module: &Module, evaluate: &mut Evaluate<'_>) -> Result<Module> {
+pub fn precompute(module: &Module, evaluate: &mut EvaluateAll<'_>) -> Result<Module> {
     let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::new();
-    let mut done: HashMap<(Arc<str>, usize, Vec<*const u8>), Tensor> = HashMap::new();
+    let mut done: HashMap<Key, Tensor> = HashMap::new();
     rewritten(module, |functions, normal| {
         let constants = Constants::collect(normal);
-        // The call without its stages of constants; `None` where it stays.
-        let mut call = |b: &Binding| -> Result<Option<GraphExpr>> {
-            let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {
-                return Ok(None);
-            };
+        let mut jobs: Vec<(Key, Vec<Tensor>)> = Vec::new();
+        let mut seen = HashSet::new();
+        for b in normal.bindings() {
+            let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
             if !splits.contains_key(func) {
                 let split = functions.get(func).cloned().and_then(|f| take_apart(&f));
                 let split = split.map(|(rest, split)| {
@@ -57,36 +63,57 @@ pub fn precompute(module: &Module, evaluate: &mut Evaluate<'_>) -> Result<Module
                 });
                 splits.insert(func.clone(), split);
             }
-            let Some(Some(split)) = splits.get(func) else { return Ok(None) };
-            let mut all = Vec::new();
-            for (k, (make, of)) in split.made.iter().enumerate() {
-                let Some(given) = of
-                    .iter()
-                    .map(|k| constants.get(args.get(*k)?).cloned())
-                    .collect::<Option<Vec<_>>>()
-                else {
-                    return Ok(None);
-                };
-                let memory = given.iter().map(|t| t.bytes().as_ptr()).collect();
-                let key = (func.clone(), k, memory);
-                let made = match done.get(&key) {
-                    Some(known) => Some(known.clone()),
-                    None => evaluate(make, &given)?.into_iter().next(),
-                };
-                let Some(made) = made else { return Ok(None) };
-                done.insert(key, made.clone());
-                all.push(GraphExpr::Const(made));
-            }
+            let wanted = splits.get(func).and_then(Option::as_ref);
+            let wanted = wanted.and_then(|split| split.given(func, args, &constants));
+            let new = wanted.into_iter().flatten();
+            jobs.extend(new.filter(|(key, _)| !done.contains_key(key) && seen.insert(key.clone())));
+        }
+        let functions: Vec<(&TensorFunc, Vec<Tensor>)> = jobs
+            .iter()
+            .filter_map(|((func, k, _), given)| {
+                Some((&splits.get(func)?.as_ref()?.made.get(*k)?.0, given.clone()))
+            })
+            .collect();
+        let results = evaluate(&functions)?;
+        let made = jobs.iter().zip(results);
+        done.extend(
+            made.filter_map(|((key, _), all)| Some((key.clone(), all.into_iter().next()?))),
+        );
+        // The call without its stages of constants; `None` where it stays.
+        let call = |b: &Binding| -> Option<GraphExpr> {
+            let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else { return None };
+            let split = splits.get(func)?.as_ref()?;
+            let given = split.given(func, args, &constants)?;
+            let made = given.iter().map(|(key, _)| Some(GraphExpr::Const(done.get(key)?.clone())));
+            let mut all = made.collect::<Option<Vec<GraphExpr>>>()?;
             all.extend(split.kept.iter().filter_map(|k| args.get(*k).cloned()));
             let (func, outs, scalars) = (split.rest.clone(), outs.clone(), scalars.clone());
-            Ok(Some(GraphExpr::CallTir { func, args: all, outs, scalars }))
+            Some(GraphExpr::CallTir { func, args: all, outs, scalars })
         };
         each_binding(normal, |b, out| {
-            let value = call(b)?.unwrap_or_else(|| b.value.clone());
+            let value = call(b).unwrap_or_else(|| b.value.clone());
             out.push(Binding { value, ..b.clone() });
             Ok(())
         })
     })
+}
+
+impl Split {
+    /// What each function that makes arguments is given in a call of what was split; `None` where that is no constant.
+    fn given(
+        &self,
+        func: &Arc<str>,
+        args: &[GraphExpr],
+        constants: &Constants,
+    ) -> Option<Vec<(Key, Vec<Tensor>)>> {
+        let each = self.made.iter().enumerate().map(|(k, (_, of))| {
+            let given = of.iter().map(|k| constants.get(args.get(*k)?).cloned());
+            let given = given.collect::<Option<Vec<Tensor>>>()?;
+            let memory = given.iter().map(|t| t.bytes().as_ptr()).collect();
+            Some(((func.clone(), k, memory), given))
+        });
+        each.collect()
+    }
 }
 
 /// Whether a stage is marked.
