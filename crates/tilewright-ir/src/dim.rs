@@ -577,24 +577,28 @@ mod tests {
     }
 
     #[test]
-    fn quotients_are_of_the_smaller_part() {
-        let (n, m) = (open("h"), open("w"));
+    fn what_is_rounded_down_below_zero_is_rounded_up() {
+        let n = open("n");
         let (none, up) = (Integer::from(0), Integer::from(n.ceildiv(16)));
         // How exporters round up, and what they pad by.
-        let down = none.minus(n).and_then(|minus| minus.floordiv(16));
-        assert_eq!(down.and_then(|down| none.minus(down)), Some(up));
-        let pad = (n * 15).modulo(Dim::from(16));
+        let minus = none.minus(n).expect("small");
+        let down = minus.floordiv(16).expect("by a number");
+        assert_eq!(none.minus(down), Some(up));
+        let pad = minus.minus(down.times(16).expect("small")).and_then(|pad| pad.dim());
+        let pad = pad.expect("a size");
         assert_eq!(n + pad, n.ceildiv(16) * 16);
-        // `(-n) % 16 // 3` is what it is of a small number.
+        assert!(pad.at_least(0));
+        // What it is of a small number is not taken apart.
+        let third = pad.floordiv(3);
+        assert_eq!(third.to_string(), "(n * -1 + (n + 15) // 16 * 16) // 3");
         for at in [1, 15, 16, 17, 40] {
-            let third = (n * 15).modulo(Dim::from(16)).floordiv(3);
+            assert_eq!(pad.value(&|_| Some(at)), Some((16 - at % 16) % 16), "{at}");
             assert_eq!(third.value(&|_| Some(at)), Some((16 - at % 16) % 16 / 3), "{at}");
-            let scaled = (n * 7 + m * 9 + 3).floordiv(11);
-            assert_eq!(scaled.value(&|_| Some(at)), Some((16 * at + 3) / 11), "{at}");
         }
-        assert_eq!((n * 3).floordiv(4).to_string(), "h * 3 // 4");
-        assert_eq!(((n * 15 + 2).floordiv(16) + 3).to_string(), "(h * 15 + 2) // 16 + 3");
-        assert_eq!(Dim::from_expr(&(n * 3).floordiv(4).wide()), Some((n * 3).floordiv(4)));
+        assert_eq!((n * 55).floordiv(28).to_string(), "n + n * 27 // 28");
+        // The same by two remainders.
+        let short = Integer::from(16).minus(n.modulo(Dim::from(16))).and_then(|d| d.dim());
+        assert_eq!(short.expect("a size").modulo(Dim::from(16)), pad);
     }
 
     #[test]

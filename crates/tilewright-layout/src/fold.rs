@@ -4,16 +4,12 @@
 //! Weights are packed so: a conversion of a constant is a constant in another layout. Running it is
 //! moving its elements (`apply`), whatever code the function has.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use tilewright_graph::fold::{self, DEFAULT_GROWTH, Evaluate, interpret};
-use tilewright_ir::{Module, Remarks, Result, Stmt, Tensor, TensorFunc};
+use tilewright_ir::{Module, Remarks, Result, Tensor, TensorFunc};
 use tilewright_transform::pass::{Number, Pass, Run};
 
 use super::apply::apply;
-use super::conversion::Conversion;
+use super::recognise::conversion;
 
 /// How much larger folded constants may be.
 const GROWTH: Number = Number {
@@ -58,11 +54,10 @@ pub fn fold_conversions(
     evaluate: &mut Evaluate<'_>,
     why: &mut Remarks,
 ) -> Result<Module> {
-    let seen = RefCell::new(Seen::default());
     fold::fold_calls(
         module,
-        &mut |name, f| of(name) && seen.borrow_mut().conversion(f).is_some(),
-        &mut |f, args| seen.borrow_mut().run(f, args, evaluate),
+        &mut |name, f| of(name) && conversion(f).is_some(),
+        &mut |f, args| run(f, args, evaluate),
         why,
     )
 }
@@ -71,33 +66,15 @@ pub fn fold_conversions(
 pub fn moving_directly<'a>(
     evaluate: &'a mut Evaluate<'_>,
 ) -> impl FnMut(&TensorFunc, &[Tensor]) -> Result<Vec<Tensor>> + 'a {
-    let mut seen = Seen::default();
-    move |f, args| seen.run(f, args, evaluate)
+    |f, args| run(f, args, evaluate)
 }
 
-/// The functions that have been looked at, by the body, which is kept so that no other one has its address.
-#[derive(Default)]
-struct Seen(HashMap<usize, (Stmt, Option<Rc<Conversion>>)>);
-
-impl Seen {
-    /// The conversion that a function is.
-    fn conversion(&mut self, f: &TensorFunc) -> Option<&Rc<Conversion>> {
-        let new = || (f.body.clone(), Conversion::recognise(f).map(Rc::new));
-        self.0.entry(f.body.address()).or_insert_with(new).1.as_ref()
+/// Runs a conversion by moving elements, and any other function by `evaluate`.
+fn run(f: &TensorFunc, args: &[Tensor], evaluate: &mut Evaluate<'_>) -> Result<Vec<Tensor>> {
+    if let [arg] = args
+        && let Some(moved) = conversion(f).and_then(|c| apply(&c, arg))
+    {
+        return Ok(vec![moved]);
     }
-
-    /// Runs a conversion by moving elements, and any other function by `evaluate`.
-    fn run(
-        &mut self,
-        f: &TensorFunc,
-        args: &[Tensor],
-        evaluate: &mut Evaluate<'_>,
-    ) -> Result<Vec<Tensor>> {
-        if let [arg] = args
-            && let Some(moved) = self.conversion(f).and_then(|c| apply(c, arg))
-        {
-            return Ok(vec![moved]);
-        }
-        evaluate(f, args)
-    }
+    evaluate(f, args)
 }

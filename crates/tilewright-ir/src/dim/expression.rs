@@ -110,20 +110,6 @@ impl Form {
                 _ => rest.build(var, dtype) + of,
             };
         }
-        if let Some((of, by, others)) = self.large_quotient() {
-            let quotient = of.in_order(var, dtype).floordiv(by.build(var, dtype));
-            return match others {
-                0 => quotient,
-                1.. => quotient + number(others),
-                _ => quotient - number(-others),
-            };
-        }
-        self.in_order(var, dtype)
-    }
-
-    /// Its terms in order.
-    fn in_order(&self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
-        let number = |n: i128| Expr::int(n as i64, dtype);
         let (mut sum, mut constant): (Option<Expr>, i128) = (None, 0);
         for (atoms, c) in &self.0 {
             let Some((first, rest)) = atoms.split_first() else {

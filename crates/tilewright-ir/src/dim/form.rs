@@ -2,9 +2,8 @@
 //!
 //! What is equal by the rules of polynomials is one form. Quotients that round down are brought into one
 //! form too: whole multiples of the divisor stand before the quotient, common factors are gone, and a
-//! quotient of a quotient is one (`(n // 2 + 1) // 2` is `(n + 2) // 4`). Of what is divided the smaller
-//! part stays: `15 * n // 16` is `n - (n + 15) // 16`, so that `-(-n // 16)` is what rounds `n / 16` up. A
-//! remainder is what a quotient leaves. Larger and smaller ones are taken of what two sums do not have in common, so that `max(n - 3, 0)`
+//! quotient of a quotient is one (`(n // 2 + 1) // 2` is `(n + 2) // 4`), and nothing is divided that is the
+//! opposite of a size: `-(-n // 16)` is `(n + 15) // 16`. A remainder is what a quotient leaves. Larger and smaller ones are taken of what two sums do not have in common, so that `max(n - 3, 0)`
 //! and `max(n, 3) - 3` are one form, in which nothing is taken away inside.
 
 use crate::expr::Var;
@@ -103,14 +102,15 @@ impl Form {
         self.0.iter().max_by_key(|(atoms, _)| (atoms.len(), atoms))
     }
 
-    /// The terms that a product divides, divided by it (coefficients rounded down), and what is left.
-    fn multiples(&self, (divisor, d): &Term) -> (Form, Form) {
+    /// The terms that a product divides, divided by it (with this quotient of coefficients), and what is left.
+    fn multiples(&self, (divisor, d): &Term, quotient_of: fn(i128, i128) -> i128) -> (Form, Form) {
         let (mut quotient, mut rest) = (Form::default(), Form::default());
         for (atoms, c) in &self.0 {
             match without(atoms, divisor) {
                 Some(left) => {
-                    quotient = quotient.plus(&Form(vec![(left, c.div_euclid(*d))]), 1);
-                    rest = rest.plus(&Form(vec![(atoms.clone(), c.rem_euclid(*d))]), 1);
+                    let times = quotient_of(*c, *d);
+                    quotient = quotient.plus(&Form(vec![(left, times)]), 1);
+                    rest = rest.plus(&Form(vec![(atoms.clone(), c - times * d)]), 1);
                 }
                 None => rest = rest.plus(&Form(vec![(atoms.clone(), *c)]), 1),
             }
@@ -130,49 +130,25 @@ impl Form {
         if self.is_remainder() {
             return self.quotient(by);
         }
-        let (whole, rest) = self.multiples(term);
+        let (whole, rest) = self.multiples(term, |c, d| c / d);
+        if rest.is_opposite() {
+            let up = by.plus(&rest, -1).plus(&Form::number(1), -1);
+            return whole.plus(&up.floordiv(by), -1);
+        }
+        let (whole, rest) = self.multiples(term, i128::div_euclid);
         // What is left of other terms than those of the divisor may be negative; they stay together.
         if rest.0.iter().any(|t| t.1 < 0) {
             return self.quotient(by);
         }
         let (rest, by) = rest.reduced(term);
-        if let Some((once, short)) = rest.complement(&by) {
-            return whole.plus(&once, 1).plus(&short.reduced_quotient(&by), -1);
-        }
-        whole.plus(&rest.reduced_quotient(&by), 1)
+        let quotient = rest.inner_quotient(&by).unwrap_or_else(|| rest.quotient(&by));
+        whole.plus(&quotient, 1)
     }
 
-    /// The quotient of terms that are less than the divisor and have no factor in common with it.
-    fn reduced_quotient(&self, by: &Form) -> Form {
-        self.inner_quotient(by).unwrap_or_else(|| self.quotient(by))
-    }
-
-    /// What has a smaller quotient by a number, where all terms are more than half of that: `a // by` is `once - c // by`
-    /// for the terms once and what they lack to be multiples.
-    fn complement(&self, by: &Form) -> Option<(Form, Form)> {
-        let by = by.as_number()?;
+    /// Whether all its open terms are subtracted.
+    fn is_opposite(&self) -> bool {
         let mut open = self.0.iter().filter(|t| !t.0.is_empty()).peekable();
-        let is_large = open.peek().is_some() && open.all(|t| t.1 > by / 2 && t.1 < by);
-        let short = by - 1 - self.coefficient(&[]);
-        (is_large && short >= 0).then(|| {
-            let open = |c: &dyn Fn(i128) -> i128| {
-                self.mapped(|t| Some((t.0.clone(), c(t.1))).filter(|_| !t.0.is_empty()))
-            };
-            (open(&|_| 1), open(&|c| by - c).plus(&Form::number(short), 1))
-        })
-    }
-
-    /// The same the other way, as people write it: `n - (n + 3) // 4 + 2` is the quotient of `3 * n` by 4, and 2.
-    pub(super) fn large_quotient(&self) -> Option<(Form, Dim, i128)> {
-        self.0.iter().find_map(|(atoms, c)| {
-            let [Atom::Div(a, b)] = atoms.as_slice() else { return None };
-            let (a, by) = (a.form(), Form::number(i128::try_from(b.known()?).ok()?));
-            let once = a.mapped(|t| Some((t.0.clone(), 1)).filter(|_| !t.0.is_empty()));
-            let others = self.plus(&once, -1).plus(&Form(vec![(atoms.clone(), 1)]), 1);
-            let others = others.as_number().filter(|_| *c == -1)?;
-            let most = once.times(&by).plus(&a, -1).plus(&by, 1).plus(&Form::number(1), -1);
-            (most.complement(&by)?.1 == *a).then_some((most, *b, others))
-        })
+        open.peek().is_some() && open.all(|t| t.1 < 0)
     }
 
     /// Whether it is `x - k * (x // k)` for some form and number, or what that lacks to be `k - 1`.
