@@ -11,7 +11,8 @@
 //!
 //! **Places of assertions.** An assertion that is not in a loop costs next to nothing, and a loop
 //! with one inside is not vectorised. So an assertion moves out of a loop, if nothing in the loop writes what it
-//! reads: to the iteration that decides (`ends`), or into a loop of its own where that is not known. When it fails, outputs hold anything, so that the order of assertions and stores is free;
+//! reads: to the iteration that decides (`ends`), or into a loop of its own in front where that is not known. When
+//! it fails, outputs hold anything, so that the order of assertions and stores is free;
 //! what an assertion reads is still behind those that keep it in range.
 //!
 //! **Widths.** Code generation takes sums of `int32` in an index in 64 bits. An index that may wrap
