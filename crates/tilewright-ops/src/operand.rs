@@ -123,26 +123,34 @@ pub(crate) fn normalize_axes(op: &str, axes: &[i64], rank: usize) -> Result<Vec<
 /// The shape that shapes broadcast to, after the rules of numpy: aligned at the last axis, and an
 /// extent of one stretches. An error names the operator.
 ///
-/// An open size fits itself and one; it is taken to be at least one, so another one stretches to
-/// it. Two different open sizes do not fit.
+/// An open size fits itself and one. It also fits a size that is one wherever it has elements itself, as
+/// `min(1, n)` is for `n`: what is cut off at the end of an axis that may be empty. Two other open sizes do
+/// not fit.
 pub fn broadcast_shapes<S: AsRef<[Dim]>>(op: &str, shapes: &[S]) -> Result<Vec<Dim>> {
     let rank = shapes.iter().map(|s| s.as_ref().len()).max().unwrap_or(0);
     let mut out = vec![Dim::from(1); rank];
     for s in shapes.iter().map(AsRef::as_ref) {
         for (o, &d) in out.iter_mut().skip(rank - s.len()).zip(s) {
             match *o {
-                one if one == 1 => *o = d,
-                other if other == d || d == 1 => {}
+                other if other == d || stretches(d, other) => {}
+                one if stretches(one, d) => *o = d,
                 other => {
                     let all: Vec<&[Dim]> = shapes.iter().map(AsRef::as_ref).collect();
                     let error =
                         Error::input(format!("{op}: the shapes {all:?} do not broadcast together"));
-                    return Err(unequal(error, [(other, d)]));
+                    // What is at most one must be one, rather than as much as the other one.
+                    let single = [other, d].into_iter().find(|s| Dim::from(1).at_least(*s));
+                    return Err(unequal(error, [single.map_or((other, d), |s| (s, Dim::from(1)))]));
                 }
             }
         }
     }
     Ok(out)
+}
+
+/// Whether an extent stretches to another one at all sizes: it is one, or both are zero.
+fn stretches(one: Dim, to: Dim) -> bool {
+    one == 1 || one.known().is_none() && Dim::from(1).at_least(one) && one.at_least(to.min(1))
 }
 
 /// Two sizes that would have to be equal: the cause of an error ([`Error::cause`]).
@@ -348,6 +356,8 @@ pub(crate) fn snake(op: impl fmt::Debug) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tilewright_ir::Var;
+
     use super::*;
 
     #[test]
@@ -357,6 +367,18 @@ mod tests {
         assert_eq!(broadcast_of(&[&[0], &[1]]), Ok(vec![0]));
         let refused = "add: the shapes [[2, 3], [3, 3]] do not broadcast together";
         assert_eq!(broadcast_of(&[&[2, 3], &[3, 3]]), Err(refused.to_owned()));
+    }
+
+    #[test]
+    fn what_is_one_where_it_has_elements_stretches() {
+        let [n, m] = ["n", "m"].map(|name| Dim::open(&Var::new(name, DType::I64)));
+        let rows = n.floordiv(8);
+        let last = [rows.min(1), m];
+        assert_eq!(broadcast_shapes("add", &[&[rows, m][..], &last]).ok(), Some(vec![rows, m]));
+        assert_eq!(broadcast_shapes("add", &[&last[..], &[rows, m]]).ok(), Some(vec![rows, m]));
+        // `m` may have elements where `n // 8` is zero: then the last row must be there.
+        let e = broadcast_shapes("add", &[&[m, m][..], &last]).expect_err("not at all sizes");
+        assert_eq!(e.cause(), Some(&Unequal(rows.min(1), Dim::from(1))));
     }
 
     fn broadcast_of(s: &[&[usize]]) -> Result<Vec<usize>, String> {

@@ -70,6 +70,25 @@ impl Form {
     }
 }
 
+impl Form {
+    /// A form that is negative for the same values, without a quotient by a number that is its only open part.
+    fn without_rounding(self) -> Form {
+        let number = self.coefficient(&[]);
+        let mut open = self.0.iter().filter(|t| !t.0.is_empty());
+        let (Some((atoms, c)), None) = (open.next(), open.next()) else { return self };
+        let [Atom::Div(x, by)] = atoms.as_slice() else { return self };
+        let Some(by) = by.known().and_then(|by| i128::try_from(by).ok()) else { return self };
+        // The quotient is at least a number, or at most one.
+        let least = |n: i128| x.form().plus(&Form::number(n.saturating_mul(by)), -1);
+        if *c > 0 {
+            least(-number.div_euclid(*c)).without_rounding()
+        } else {
+            let beyond = least(number.div_euclid(-c).saturating_add(1));
+            Form::number(-1).plus(&beyond, -1).without_rounding()
+        }
+    }
+}
+
 /// The range in which two sizes are equal that differ by which of two others is larger.
 fn within(a: Dim, b: Dim) -> Option<Fact> {
     let mut pairs = Vec::new();
@@ -84,7 +103,7 @@ fn within(a: Dim, b: Dim) -> Option<Fact> {
         let apart = small.form().plus(&large.form(), -1);
         other.exact_quotient(&apart)?.as_number().filter(|n| *n != 0)?;
         // `large - small` is at least zero.
-        let room = Form::default().plus(&apart, -1);
+        let room = Form::default().plus(&apart, -1).without_rounding();
         let number = room.coefficient(&[]);
         let open: Vec<_> = room.0.iter().filter(|t| !t.0.is_empty()).collect();
         let [(atoms, c)] = open.as_slice() else { return None };
@@ -187,6 +206,14 @@ mod tests {
             Some(Fact::Within(v.clone(), 3, MAX_CELLS))
         );
         assert_eq!(fact_of(n.min(512), m.min(512)), None);
+        assert_eq!(
+            fact_of((n + 3).floordiv(8).min(2), Dim::from(2)),
+            Some(Fact::Within(v.clone(), 13, MAX_CELLS))
+        );
+        assert_eq!(
+            fact_of(n.floordiv(4).floordiv(2).min(5), n.floordiv(8)),
+            Some(Fact::Within(v.clone(), 1, 47))
+        );
         // Halved, rounded up, and doubled again.
         assert_eq!(fact_of(n.ceildiv(2) * 2, n), Some(Fact::Multiple(v.clone(), 2)));
         assert_eq!(fact_of(n.ceildiv(8) * 8 * m, n * m), Some(Fact::Multiple(v.clone(), 8)));

@@ -5,6 +5,7 @@ mod common;
 mod control;
 mod digits;
 mod fuzz;
+mod images;
 mod import;
 mod microsoft;
 mod narrow;
