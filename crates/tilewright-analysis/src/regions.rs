@@ -23,7 +23,22 @@ use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_expr_placed, w
 
 /// What a block reads and what it writes, from its accesses.
 pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
+    infer_within(block, &[])
+}
+
+/// [`infer`] of a block inside of these statements, outermost first: what the variables of their loops and
+/// blocks can be says which indices do not wrap, so that `(i * 16 + x) // 16` is `i`.
+pub fn infer_within(block: &Block, around: &[Stmt]) -> (Vec<Region>, Vec<Region>) {
     let mut outer = Ranges::default();
+    for s in around {
+        match s.kind() {
+            StmtKind::For { var, range, .. } => outer.bind_loop(var, range),
+            StmtKind::Block { block, .. } => {
+                block.iters.iter().for_each(|i| outer.bind_loop(&i.var, &i.domain));
+            }
+            _ => {}
+        }
+    }
     for iter in &block.iters {
         outer.bind_loop(&iter.var, &iter.domain);
     }

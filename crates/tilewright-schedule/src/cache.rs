@@ -341,7 +341,8 @@ fn cache_read(
     };
     // What was written; failing that, what the scope reads; failing that, what is read.
     let before = writers.iter().flatten();
-    let written = join(before.filter_map(|s| hull(s, &buffer, true)).collect());
+    let hull_of = |s: &Stmt, write: bool| hull(s, &buffer, write, &place.around);
+    let written = join(before.filter_map(|s| hull_of(s, true)).collect());
     let of_scope = || match (scope.and_then(as_block), &writers) {
         (Some(s), None) if !s.is_plain_root() && !s.iters.is_empty() => {
             let (reads, _) = declared_or_inferred(s);
@@ -355,7 +356,7 @@ fn cache_read(
         .or_else(|| of_scope().filter(&holds))
         .or_else(|| {
             writers.as_ref().map(drop).or((!consumers.is_empty()).then_some(()))?;
-            join(touched.iter().filter_map(|s| hull(s, &buffer, false)).collect()).filter(&holds)
+            join(touched.iter().filter_map(|s| hull_of(s, false)).collect()).filter(&holds)
         })
         .unwrap_or(whole);
     let copy = Copying::new(&region, storage_scope, place.in_scope_directly(), &known);
@@ -578,7 +579,7 @@ fn cache_write(
     let b = &cursor.block;
     let known = known_around(&place.around);
     // Only what the block itself writes counts: the others in the element are hidden by `found`.
-    let region = hull(&element, &buffer, true)
+    let region = hull(&element, &buffer, true, &place.around)
         .ok_or_else(|| Error::internal("the block writes nothing of its buffer"))?;
     let (fitted, _) = fit(&region, &known);
     let footprint = Footprint::collect(&element, &buffer);
@@ -699,7 +700,8 @@ fn cache_inplace(
     }
     let known = known_around(&at.around);
     // All that is copied back was filled before, so that nothing else changes.
-    let both = [false, true].into_iter().filter_map(|write| hull(&at.stmt, &buffer, write));
+    let both =
+        [false, true].into_iter().filter_map(|write| hull(&at.stmt, &buffer, write, &at.around));
     let both = join(both.collect())
         .ok_or_else(|| Error::internal("the block touches nothing of its buffer"))?;
     let copy = Copying::new(&both, storage_scope, place_at(true, &at).in_scope_directly(), &known);

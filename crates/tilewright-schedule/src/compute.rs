@@ -311,8 +311,8 @@ fn compute_at(
     let (_, _, inner) = the_loop(&target.stmt)?;
     let around = target.with_own();
     let known = known_around(&around);
-    let region =
-        hull(inner, buffer, false).ok_or_else(|| Error::internal("the readers read nothing"))?;
+    let region = hull(inner, buffer, false, &around)
+        .ok_or_else(|| Error::internal("the readers read nothing"))?;
     let (region, bounds) = fit(&region, &known);
     if bounds.is_empty()
         && !footprint::within(&Footprint::collect(inner, buffer).reads, &region, &known)

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::regions::infer;
+use tilewright_analysis::regions::{infer, infer_within};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
@@ -350,9 +350,10 @@ pub(crate) fn cell_block(
 
 /// The box that a statement reads, or writes, of a buffer; the whole buffer where it cannot be
 /// said in terms of what is defined outside. Along an axis where memory decides, it is the whole
-/// axis: the statement may change that memory, or read it under a condition only.
-pub(crate) fn hull(s: &Stmt, buffer: &Buffer, write: bool) -> Option<Region> {
-    let (reads, writes) = infer(&Block::new("", s.clone()));
+/// axis: the statement may change that memory, or read it under a condition only. `around` are the statements
+/// around it, outermost first.
+pub(crate) fn hull(s: &Stmt, buffer: &Buffer, write: bool, around: &[Stmt]) -> Option<Region> {
+    let (reads, writes) = infer_within(&Block::new("", s.clone()), around);
     let list = if write { writes } else { reads };
     let mut found = list.into_iter().find(|r| r.buffer == *buffer)?;
     for (range, extent) in found.ranges.iter_mut().zip(&buffer.shape) {

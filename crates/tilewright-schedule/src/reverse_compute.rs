@@ -109,6 +109,8 @@ struct Moving<'a> {
     gone: Stmt,
     /// Those loops, outermost first.
     old: Vec<(Var, Range)>,
+    /// How many statements are around both.
+    common: usize,
     /// What is known around both.
     known: Vec<Expr>,
     /// Buffers that the block reads and the body of the loop writes.
@@ -183,6 +185,7 @@ impl<'a> Moving<'a> {
             between: list[to_at + 1..from_at].to_vec(),
             gone,
             old: loop_ranges(own_loops),
+            common,
             known: known_around(&own.around[..common]),
             produced,
             engine: Engine::new(),
@@ -198,10 +201,9 @@ impl<'a> Moving<'a> {
     fn written(&self) -> Vec<Region> {
         let inner = as_loop(self.target).map(|(.., inner)| inner);
         let known = [self.known.clone(), known_around(&self.path)].concat();
-        self.produced
-            .iter()
-            .filter_map(|x| inner.and_then(|inner| hull(inner, x, true)).map(|r| fit(&r, &known).0))
-            .collect()
+        let around = [&self.own.around[..self.common], &self.path].concat();
+        let hull_of = |x: &Buffer| hull(inner?, x, true, &around);
+        self.produced.iter().filter_map(|x| Some(fit(&hull_of(x)?, &known).0)).collect()
     }
 
     /// The values of an iteration variable that read a box: where an index is the variable and a
