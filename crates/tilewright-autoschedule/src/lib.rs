@@ -175,7 +175,8 @@ pub fn contractions(
 pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<TensorFunc> {
     let name: Arc<str> = "f".into();
     // Primitives find blocks by their names.
-    let mut sch = alone(&name, &unique_blocks(func));
+    let widened = if target.groups.is_none() { halves::widen_once(func, target) } else { None };
+    let mut sch = alone(&name, &unique_blocks(widened.as_ref().unwrap_or(func)));
     if let Some(remarks) = by_threads(&mut sch, &name, target) {
         why.extend(remarks);
         return Ok((**sch.func(&name)?).clone());

@@ -53,7 +53,8 @@ fn soft(x: &Operand, axes: &[usize], log: bool) -> Result<TensorFunc> {
     require_float(name, x.dtype)?;
     let t = x.placeholder("x");
     let (shape, work) = (t.shape(), working(x.dtype));
-    let top = fold(format!("{name}_max"), shape, axes, false, Reducer::Max, |i| t.at(i));
+    // Machines without arithmetic on halves find the largest of wider numbers sooner.
+    let top = fold(format!("{name}_max"), shape, axes, false, Reducer::Max, |i| t.at(i).cast(work));
     let out = if log {
         let sum = fold(format!("{name}_sum"), shape, axes, false, Reducer::Sum, |i| {
             call(Intrin::Exp, below_top(i, &t, work, &top, axes))
@@ -74,7 +75,7 @@ fn soft(x: &Operand, axes: &[usize], log: bool) -> Result<TensorFunc> {
 }
 
 fn below_top(i: &[Expr], t: &Tensor, work: DType, top: &Tensor, axes: &[usize]) -> Expr {
-    t.at(i).cast(work) - top.at(kept_index(i, axes, false)).cast(work)
+    t.at(i).cast(work) - top.at(kept_index(i, axes, false))
 }
 
 /// One at the first largest element along an axis, zero elsewhere. Parameters: `x`, the result.

@@ -42,9 +42,19 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
     if func.attrs.contains_key(NEEDS_ELEMENTS) {
         let written = accessed(&func.body).1;
         let read = func.buffers().filter(|b| !written.contains(b)).flat_map(|b| &b.shape);
-        all.extend(read.flat_map(factors).map(|v| v.expr().greater_equal(1)));
+        all.extend(read.filter(|e| e.as_int().is_none()).flat_map(some_elements));
     }
     all
+}
+
+/// What is known of an extent that is not zero: that of its factors, and where it is more than their product, that of
+/// the extent.
+fn some_elements(extent: &Expr) -> Vec<Expr> {
+    let Some(size) = Dim::from_expr(extent) else { return Vec::new() };
+    let factors = factors(size);
+    let all = size.vars().iter().all(|v| factors.contains(v));
+    let own = (!all).then(|| extent.clone().greater_equal(1));
+    factors.iter().map(|v| v.expr().greater_equal(1)).chain(own).collect()
 }
 
 /// What is between a size and the multiples of it that say which quotient of other sizes it is; `None` where it is
@@ -60,8 +70,7 @@ fn is_quotient(v: &Var, sizes: &[Var]) -> Option<Expr> {
 }
 
 /// The sizes that an extent is a multiple of: where it is not zero, they are not either.
-fn factors(extent: &Expr) -> Vec<Var> {
-    let Some(extent) = Dim::from_expr(extent) else { return Vec::new() };
+fn factors(extent: Dim) -> Vec<Var> {
     let mut sizes = extent.vars();
     sizes.retain(|v| extent.substitute(&|x| (x == v).then(|| Dim::from(0))) == 0);
     sizes

@@ -8,7 +8,7 @@ use tilewright_ir::{
 
 use super::form::same;
 use super::form::{BlockedProduct, Kind};
-use super::tiles::{Tiles, size};
+use super::tiles::{Part, Tiles, size};
 use crate::canonical::pre;
 
 /// The statements and buffers of a function under construction.
@@ -363,27 +363,70 @@ impl TiledFunction {
             let name = format!("taken_apart_{p}");
             let apart = self.taken_apart(form, tiles, name, DType::F32, make, packed);
             let row = part.row();
-            let axes = [
+            let product = |row: &Expr, [t, v, l, b, c, s]: [&Expr; 6]| {
+                let i = c.clone() * tiles.chunk + s.clone();
+                let x = other_or_copy(form, copied.as_ref(), row, b, i);
+                x * apart.load([t, b, c, s, v, l].map(Clone::clone))
+            };
+            let outer = [
                 along("r", part.tiles),
                 along("m", size(part.rows)),
                 along("t", size(tiles.outer)),
                 along("v", size(tiles.vectors)),
                 along("l", size(tiles.lanes)),
-                reduced("b", blocks),
-                reduced("c", tiles.chunks),
-                reduced("s", tiles.chunk),
             ];
-            let stage = TiledFunction::stage(&format!("sums_{p}"), &axes, &out, |at| {
-                let [r, m, t, v, l, b, c, s] = at else { return (Vec::new(), Expr::i32(0)) };
-                let row = row(r, m);
-                let i = c.clone() * tiles.chunk + s.clone();
-                let x = other_or_copy(form, copied.as_ref(), &row, b, i);
-                let w = apart.load([t, b, c, s, v, l].map(Clone::clone));
-                (vec![row, t.clone(), v.clone(), l.clone()], x * w)
-            });
+            let name = format!("sums_{p}");
+            let stage = if part.panels {
+                let partial =
+                    self.sums_of_panels(format!("panels_{p}"), part, tiles, blocks, |at| {
+                        let [r, m, o, t, v, l, b, c, s] = at else { return Expr::i32(0) };
+                        let b = o.clone() * tiles.panel + b.clone();
+                        product(&row(r, m), [t, v, l, &b, c, s])
+                    });
+                let panels = reduced("o", blocks / tiles.panel);
+                let axes: Vec<Along> = outer.into_iter().chain([panels]).collect();
+                TiledFunction::stage(&name, &axes, &out, |at| {
+                    let [r, m, t, v, l, o] = at else { return (Vec::new(), Expr::i32(0)) };
+                    let sum = partial.load([r, m, o, t, v, l].map(Clone::clone));
+                    (vec![row(r, m), t.clone(), v.clone(), l.clone()], sum)
+                })
+            } else {
+                let inner =
+                    [reduced("b", blocks), reduced("c", tiles.chunks), reduced("s", tiles.chunk)];
+                let axes: Vec<Along> = outer.into_iter().chain(inner).collect();
+                TiledFunction::stage(&name, &axes, &out, |at| {
+                    let [r, m, t, v, l, b, c, s] = at else { return (Vec::new(), Expr::i32(0)) };
+                    let row = row(r, m);
+                    let product = product(&row, [t, v, l, b, c, s]);
+                    (vec![row, t.clone(), v.clone(), l.clone()], product)
+                })
+            };
             self.stmts.push(stage.stmt.clone());
         }
         out
+    }
+
+    /// The sums over each panel of so many blocks, of the tiles of a part.
+    fn sums_of_panels(
+        &mut self,
+        name: String,
+        part: &Part,
+        tiles: &Tiles,
+        blocks: i64,
+        value: impl FnOnce(&[Expr]) -> Expr,
+    ) -> Buffer {
+        let axes = [
+            along("r", part.tiles),
+            along("m", size(part.rows)),
+            along("o", size(blocks / tiles.panel)),
+            along("t", size(tiles.outer)),
+            along("v", size(tiles.vectors)),
+            along("l", size(tiles.lanes)),
+            reduced("b", tiles.panel),
+            reduced("c", tiles.chunks),
+            reduced("s", tiles.chunk),
+        ];
+        self.computed(name, &axes, DType::F32, value)
     }
 
     /// The sums of all rows, with whole tiles of columns.

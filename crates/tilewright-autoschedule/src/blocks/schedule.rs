@@ -16,6 +16,20 @@
 //!     store the sums                                        reverse_compute_at
 //! ```
 //!
+//! Where tiles of rows share a panel of weights that are numbers, it is taken apart before them:
+//!
+//! ```text
+//! for tiles of columns:                                     reorder, parallel
+//!     sums = 0                                              decompose_reduction
+//!     for panels:
+//!         take the weights of the panel apart               compute_at, unroll, vectorize
+//!         for tiles of rows:
+//!             panel sums = 0                                compute_at, decompose_reduction
+//!             for blocks of the panel, chunks of a block:
+//!                 panel sums += x * w                       unroll, vectorize
+//!             sums += panel sums                            unroll, vectorize
+//! ```
+//!
 //! The loops over tiles of columns of all parts become one (`merge_loops`), so that weights are read once.
 
 use std::sync::Arc;
@@ -33,6 +47,8 @@ struct Part<'a> {
     sums: &'a Stage,
     /// The sums of blocks, where they are integers.
     dots: Option<&'a Stage>,
+    /// The sums of panels, where tiles of rows share these.
+    panels: Option<&'a Stage>,
     /// What takes the weights apart; whole bytes are read where they lie.
     apart: Option<&'a Stage>,
 }
@@ -71,14 +87,15 @@ fn part<'a>(func: &TensorFunc, stages: &'a [Stage], sums: &'a Stage) -> Option<P
     if !is_tile(sums) || sums.buffer.dtype() != DType::F32 {
         return None;
     }
-    let dots = maker(func, stages, sums, TILE + 1).filter(|s| {
-        s.is_reduction() && s.buffer.dtype() == DType::I32 && reads(sums, &s.buffer).len() == 1
-    });
-    let reader = dots.unwrap_or(sums);
+    let inner = maker(func, stages, sums, TILE + 1)
+        .filter(|s| s.is_reduction() && reads(sums, &s.buffer).len() == 1);
+    let [dots, panels] =
+        [DType::I32, DType::F32].map(|dtype| inner.filter(|s| s.buffer.dtype() == dtype));
+    let reader = inner.unwrap_or(sums);
     // A tile, its block, chunk, step, vector and lane, and the element of a group.
     let rank = if dots.is_some() { TILE + 2 } else { TILE + 1 };
     let apart = maker(func, stages, reader, rank).filter(|s| !s.is_reduction());
-    (dots.is_some() || apart.is_some()).then_some(Part { sums, dots, apart })
+    (dots.is_some() || apart.is_some()).then_some(Part { sums, dots, panels, apart })
 }
 
 /// The schedule of the products with weights in blocks of a function; `None` where there are none, or a
@@ -151,6 +168,12 @@ impl Part<'_> {
         let loops = sch.get_loops(&sums)?;
         let (spatial, reduced) = loops.split_at(TILE);
         let [r, m, t, v, l] = spatial else { return Err(Error::internal("axes of a tile")) };
+        if let Some(panels) = self.panels {
+            let [panel] = reduced else { return Err(Error::internal("axes of panels")) };
+            sch.reorder(&[t, panel, r, m, v, l].map(Clone::clone))?;
+            self.of_panels(sch, panels, &sums, panel, r)?;
+            return Ok(t.clone());
+        }
         let order = [&[t.clone(), r.clone()], reduced, &[m.clone(), v.clone(), l.clone()]].concat();
         sch.reorder(&order)?;
         let copy = sch.cache_write(&sums, 0usize, "local", &[])?;
@@ -171,6 +194,36 @@ impl Part<'_> {
         sch.unroll(&loops[0])?;
         sch.annotate(block, "pragma_no_unroll", Attr::Int(1))?;
         Ok(t.clone())
+    }
+
+    /// The sums of tiles of rows that share panels of weights.
+    fn of_panels(
+        &self,
+        sch: &mut Schedule,
+        panels: &Stage,
+        sums: &BlockRef,
+        panel: &LoopRef,
+        rows: &LoopRef,
+    ) -> Result<()> {
+        let panels = sch.get_block(panels.name(), &sums.func)?;
+        sch.compute_at(&panels, rows, true, Position::default())?;
+        sch.set_scope(&panels, 0usize, "local")?;
+        let loops = inner(sch, &panels, 9)?;
+        let [r, m, o, t, v, l, b, c, s] = &loops[..] else {
+            return Err(Error::internal("axes of sums of panels"));
+        };
+        sch.reorder(&[r, o, t, b, c, s, m, v, l].map(Clone::clone))?;
+        sch.unroll(s)?;
+        sch.annotate(b, "pragma_no_unroll", Attr::Int(1))?;
+        let init = sch.decompose_reduction(&panels, b)?;
+        let panels = sch.latest(panels);
+        on_vectors(sch, &init)?;
+        on_vectors(sch, &panels)?;
+        self.unpack_weights(sch, &sums.func, panel, 1)?;
+        let init = sch.decompose_reduction(sums, panel)?;
+        let sums = sch.latest(sums.clone());
+        on_vectors(sch, &init)?;
+        on_vectors(sch, &sums)
     }
 
     /// The sums of blocks, and the weights for them.

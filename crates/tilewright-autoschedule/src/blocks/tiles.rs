@@ -18,6 +18,9 @@ const WASTE: i64 = 5;
 /// Rows of a tile from which on what it leaves over of an open number has tiles of its own.
 const MANY: i64 = 8;
 
+/// How many panels of weights the second cache could hold.
+const PANELS: i64 = 16;
+
 /// How the axes of a product are taken apart.
 pub(super) struct Tiles {
     /// The instruction that multiplies, and the type that it takes weights as; none for numbers.
@@ -34,6 +37,8 @@ pub(super) struct Tiles {
     pub(super) chunk: i64,
     pub(super) chunks: i64,
     pub(super) per_byte: i64,
+    /// Blocks of a panel: weights that are taken apart once for several tiles of rows.
+    pub(super) panel: i64,
 }
 
 /// Rows of the operand that tiles share, from a first one: tiles of so many.
@@ -41,6 +46,8 @@ pub(super) struct Part {
     pub(super) first: Dim,
     pub(super) tiles: Dim,
     pub(super) rows: i64,
+    /// Whether its tiles share panels of weights.
+    pub(super) panels: bool,
 }
 
 impl Tiles {
@@ -69,6 +76,11 @@ impl Tiles {
         let fits = round_up(columns, 2 * lanes) * 100 <= columns * (100 + WASTE);
         let vectors = if several && fits { 2 } else { 1 };
         let outer = round_up(columns, vectors * lanes) / (vectors * lanes);
+        // A panel stays in the second cache beside the rows that are multiplied by it.
+        let of_block = block * vectors * lanes * DType::F32.bytes() as i64;
+        let most = target.caches.l2 as i64 / PANELS / of_block;
+        let blocks = form.block.extent;
+        let panel = (1..=most.clamp(1, blocks)).rev().find(|n| blocks % n == 0)?;
         Some(Tiles {
             dot,
             group,
@@ -79,6 +91,7 @@ impl Tiles {
             chunk,
             chunks: block / chunk,
             per_byte,
+            panel,
         })
     }
 
@@ -117,26 +130,33 @@ impl Tiles {
 
     /// The parts that so many rows are taken apart into.
     pub(super) fn parts(&self, rows: Dim) -> Vec<Part> {
+        let panels = self.dot.is_none();
+        let part = |first, tiles, rows: i64| Part { first, tiles, rows, panels: false };
         let Some(known) = rows.number() else {
             // Tiles of many rows leave over so many that weights would be taken apart often for single ones.
             let few = if self.rows > MANY { self.rows / 3 } else { 1 };
-            let [many, few] = [self.rows, few].map(count_of);
+            let [many, few_at_once] = [self.rows, few].map(count_of);
             let from = |width: usize| rows.floordiv(width) * Dim::from(width);
-            let part =
-                |first: Dim, tiles: Dim, rows: usize| Part { first, tiles, rows: rows as i64 };
-            let mut all = vec![part(0.into(), rows.floordiv(many), many)];
-            all.extend((few > 1).then(|| part(from(many), rows.modulo(many).floordiv(few), few)));
-            let last = if few > 1 { few } else { many };
+            // A panel would also be taken apart where there is no tile of many rows.
+            let mut all = vec![part(0.into(), rows.floordiv(many), self.rows)];
+            let left = rows.modulo(many).floordiv(few_at_once);
+            all.extend((few > 1).then(|| part(from(many), left, few)));
+            let last = if few > 1 { few_at_once } else { many };
             all.push(part(from(last), rows.modulo(last), 1));
             return all;
         };
-        let (tiles, left) = (known / self.rows, known % self.rows);
-        let first = Dim::from(count_of(tiles * self.rows));
-        let whole =
-            Part { first: Dim::from(0), tiles: Dim::from(count_of(tiles)), rows: self.rows };
-        let rest = Part { first, tiles: Dim::from(1), rows: left };
+        // Tiles of numbers are of about as many rows each.
+        let width = match (known, known.div_euclid(self.rows) + known.rem_euclid(self.rows).min(1))
+        {
+            (1.., count @ 1..) if panels => (known + count - 1).div_euclid(count),
+            _ => self.rows,
+        };
+        let (tiles, left) = (known / width, known % width);
+        let first = Dim::from(count_of(tiles * width));
+        let whole = part(Dim::from(0), Dim::from(count_of(tiles)), width);
+        let rest = part(first, Dim::from(1), left);
         let mut all = Vec::new();
-        all.extend((tiles > 0).then_some(whole));
+        all.extend((tiles > 0).then_some(Part { panels: panels && tiles > 1, ..whole }));
         all.extend((left > 0).then_some(rest));
         all
     }

@@ -220,7 +220,9 @@ fn products_of_bfloat16() {
 /// Halves of two inputs, of an input and weights, and of convolutions, are widened once or in registers.
 #[test]
 fn products_of_halves() {
-    for (m, k, n) in [(13, 70, 50), (1, 64, 64), (5, 33, 31), (64, 4, 65), (9, 384, 96)] {
+    for (m, k, n) in
+        [(13, 70, 50), (1, 64, 64), (5, 33, 31), (64, 4, 65), (9, 384, 96), (151, 20, 43)]
+    {
         let (a, b) = (Operand::new(&[m, k], DType::F16), Operand::new(&[k, n], DType::F16));
         let func = matmul(&a, &b).expect("a product");
         let what = format!("{a} times {b}");
@@ -228,8 +230,8 @@ fn products_of_halves() {
         check(&what, &func, &[1]);
         check(&what, &func, &[0, 1]);
     }
-    for (channels, results, groups) in [(12, 20, 1), (8, 8, 8)] {
-        let data = Operand::new(&[1, channels, 9, 9], DType::F16);
+    for (channels, results, groups, size) in [(12, 20, 1, 9), (8, 8, 8, 9), (12, 20, 1, 23)] {
+        let data = Operand::new(&[1, channels, size, size], DType::F16);
         let weights = Operand::new(&[results, channels / groups, 3, 3], DType::F16);
         let pads = || vec![1; 2];
         let params =
@@ -333,6 +335,24 @@ fn weights_of_a_few_bits_are_multiplied_as_numbers() {
     for (rows, w) in block_weights() {
         let func = product(&Operand::f32(&[rows, w.k]), &w).expect("a product");
         check(&format!("{rows} rows, {w:?}"), &func, &[0]);
+    }
+}
+
+/// Several tiles of rows share panels of weights, of all blocks and, of long rows, of some of them.
+#[test]
+fn tiles_of_rows_share_weights_that_are_taken_apart() {
+    for (rows, k, block) in [(25, 172, 32), (61, 100, 16), (26, 33 * 512, 512)] {
+        let w = Weights { n: 19, k, bits: 4, block, scale: DType::F32, zero: Zero::Packed(3) };
+        let func = product(&Operand::f32(&[rows, k]), &w).expect("a product");
+        check(&format!("{rows} rows, {w:?}"), &func, &[0]);
+        let (module, _) = module(func, &[0], &mut Random::new(1));
+        let func = mark_free(&module);
+        let func = func.tensor("f").expect("the product");
+        for target in machines() {
+            let made = expand(func, &target).expect("tiles");
+            let (allocs, _) = made.root_parts();
+            assert!(allocs.iter().any(|b| b.name.starts_with("panels")), "{}", target.cpu);
+        }
     }
 }
 

@@ -167,11 +167,14 @@ fn operators(dtype: DType, open: bool) -> Vec<(&'static str, TensorFunc)> {
     let batch = [of(&[Dim::from(2), rows, 32.into()]), of(&[Dim::from(2), 32.into(), 48.into()])];
     let open_columns = of(&[Dim::from(2), 32.into(), size("m", 48)]);
     let wide = of(&[Dim::from(192), 624.into()]);
+    let keys = size("past", 5) + rows;
+    let mixed = [of(&[Dim::from(2), rows, keys]), of(&[Dim::from(2), keys, 48.into()])];
     vec![
         ("product", matmul(&of(&[rows, 32.into()]), &weight).expect("a product")),
         ("product of inputs", matmul(&batch[0], &batch[1]).expect("a product")),
         ("product of inputs, open columns", matmul(&batch[0], &open_columns).expect("a product")),
         ("wide product", matmul(&of(&[rows, 192.into()]), &wide).expect("a product")),
+        ("product over two sizes", matmul(&mixed[0], &mixed[1]).expect("a product")),
         ("one pixel", conv(32, 48, 1, 1, 1, 1)),
         ("window", conv(16, 32, 1, 3, 1, 1)),
         ("stride 2", conv(16, 32, 1, 3, 2, 1)),

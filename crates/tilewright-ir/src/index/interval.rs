@@ -213,7 +213,8 @@ impl Ranges {
     fn extent(&self, e: &Expr) -> Option<Interval> {
         let ExprKind::Binary(..) = e.kind() else { return None };
         let known = self.0.borrow();
-        known.extents.iter().find(|(extent, _)| same_expr(extent, e)).map(|(_, values)| *values)
+        let same = known.extents.iter().filter(|(extent, _)| same_expr(extent, e));
+        same.map(|(_, values)| *values).reduce(Interval::meet)
     }
 
     /// Says that a variable is a size: not negative, and where its range says more, in that.

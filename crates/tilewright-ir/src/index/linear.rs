@@ -297,15 +297,18 @@ impl Ranges {
     pub fn bind_sizes(&mut self, func: &TensorFunc) {
         func.sizes().iter().for_each(|v| self.bind_size(v));
         self.bind_cells(&func.buffers().map(|b| &b.shape[..]).collect::<Vec<_>>());
-        let extents = func.buffers().flat_map(|b| &b.shape);
-        for e in extents.filter(|e| e.as_int().is_none() && e.as_var().is_none()) {
-            self.bind_extent(e, Interval { lo: 0, hi: MAX_CELLS as i128 });
-            self.bind_terms(e);
-        }
         let needs_elements = func.attrs.contains_key(NEEDS_ELEMENTS);
         let written = if needs_elements { accessed(&func.body).1 } else { Vec::new() };
+        let least_of = |b| i128::from(needs_elements && !written.contains(b));
         for b in func.buffers() {
-            let least = i128::from(needs_elements && !written.contains(b));
+            let sums = b.shape.iter().filter(|e| e.as_int().is_none() && e.as_var().is_none());
+            for e in sums {
+                self.bind_extent(e, Interval { lo: least_of(b), hi: MAX_CELLS as i128 });
+                self.bind_terms(e);
+            }
+        }
+        for b in func.buffers() {
+            let least = least_of(b);
             for (v, by) in
                 b.shape.iter().filter(|e| e.as_int().is_none()).filter_map(Linear::shifted)
             {
