@@ -27,6 +27,9 @@ use tilewright_target::{Target, TensorInstruction};
 
 use crate::halves::is_half;
 
+/// What an open axis has at least, for decisions: the side of an image of the last layers.
+const SHORT: i64 = 15;
+
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
 #[derive(Clone, Debug)]
@@ -333,6 +336,20 @@ impl Contraction {
         self.alone(1 - columns_of).into_iter().max_by_key(|k| self.axes[*k].extent)
     }
 
+    /// The same at smaller open sizes, for decisions: an image that is a quarter and a sixteenth as wide and high,
+    /// as those of later layers are. Short axes stay; none where all do.
+    pub fn smaller(&self) -> Vec<Contraction> {
+        let at = |part: i64| {
+            let mut c = self.clone();
+            for axis in c.axes.iter_mut().filter(|a| a.is_open()) {
+                axis.extent = (axis.extent / part).max(SHORT).min(axis.extent);
+            }
+            c
+        };
+        let long = self.axes.iter().any(|a| a.is_open() && a.extent > SHORT);
+        if long { vec![at(4), at(16)] } else { Vec::new() }
+    }
+
     /// How many iteration variables its block has.
     pub fn rank(&self) -> usize {
         self.axes.iter().map(|a| a.iters.len()).sum()
@@ -345,8 +362,14 @@ impl Contraction {
 
     /// Bytes that an operand has in all, for decisions.
     pub fn size(&self, operand: usize) -> i64 {
-        let shape = dim::of_shape(&self.operands[operand].buffer.shape).unwrap_or_default();
-        (dim::product(shape) * self.operands[operand].buffer.dtype().bytes()).estimate()
+        let Operand { buffer, steps, .. } = &self.operands[operand];
+        let shape = dim::of_shape(&buffer.shape).unwrap_or_default();
+        let usual = (dim::product(shape) * buffer.dtype().bytes()).estimate();
+        let moving = self.axes.iter().zip(steps).filter(|(a, step)| a.is_open() && **step != 0);
+        moving.fold(usual, |bytes, (a, _)| match a.dim.estimate() {
+            all if all > a.extent => (bytes as f64 / all as f64 * a.extent as f64) as i64,
+            _ => bytes,
+        })
     }
 }
 

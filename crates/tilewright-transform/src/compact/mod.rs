@@ -392,7 +392,7 @@ impl Compact<'_> {
         let cells = Footprint::collect(body, &local.buffer);
         self.learn_inner(&cells);
         self.are_disjoint(&cells.writes, &cells.reads, Some(var))
-            || reads_own_writes(body, &local.buffer, &self.known()).is_ok()
+            || { let t = std::time::Instant::now(); let a = reads_own_writes(body, &local.buffer, &self.known()).is_ok(); if std::env::var("TWX").is_ok() { eprintln!("OWN {a} {:?}", t.elapsed()); } a }
     }
 
     /// Whether a statement may read what an earlier one wrote.
@@ -404,7 +404,7 @@ impl Compact<'_> {
         let cells = Footprint::collect(after, &local.buffer);
         self.learn_inner(&cells);
         !self.are_disjoint(&writes, &cells.reads, None)
-            && reads_own_writes(after, &local.buffer, &self.known()).is_err()
+            && { let t = std::time::Instant::now(); let a = reads_own_writes(after, &local.buffer, &self.known()).is_err(); if std::env::var("TWX").is_ok() { eprintln!("OWNERR {a} {:?}", t.elapsed()); } a }
     }
 
     /// Takes down the values of loops inside.
@@ -420,10 +420,14 @@ impl Compact<'_> {
         let sets = Relations::new(self.known(), looped);
         let [writes, reads] = [writes, reads]
             .map(|all| all.iter().map(|c| self.compared(c, var)).collect::<Vec<_>>());
+        let meet = |w: &Compared| reads.iter().any(|r| self.plainly_meet(w, r));
+        if var.is_none() && writes.iter().any(meet) {
+            return false;
+        }
         writes.iter().all(|w| {
             reads.iter().all(|r| {
                 let mut axes = w.axes.iter().zip(&r.axes);
-                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || sets.are_disjoint(w, r)
+                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || { let t = std::time::Instant::now(); let a = sets.are_disjoint(w, r); if std::env::var("TWX").is_ok() { eprintln!("DISJ {a} {:?} var={:?}\n  w {:?} if {:?} in {:?}\n  r {:?} if {:?} in {:?}", t.elapsed(), var.map(|v| v.name().to_string()), w.cells.indices.iter().map(|e| e.to_string()).collect::<Vec<_>>(), w.cells.guards.iter().map(|e| e.to_string()).collect::<Vec<_>>(), w.cells.vars.iter().map(|(v, r)| format!("{}:{}+{}", v.name(), r.min, r.extent)).collect::<Vec<_>>(), r.cells.indices.iter().map(|e| e.to_string()).collect::<Vec<_>>(), r.cells.guards.iter().map(|e| e.to_string()).collect::<Vec<_>>(), r.cells.vars.iter().map(|(v, r)| format!("{}:{}+{}", v.name(), r.min, r.extent)).collect::<Vec<_>>()); } a }
             })
         })
     }
@@ -433,6 +437,20 @@ impl Compact<'_> {
         let terms = cells.indices.iter().map(|e| self.parts(e, &cells.vars, var));
         let axes = terms.map(|terms| ComparedIndex { terms, ends: OnceCell::new() }).collect();
         Compared { cells, axes, points: OnceCell::new() }
+    }
+
+    /// Whether all cells of one access are among those of another one, as far as intervals say and a guard does not
+    /// keep it from them: then nothing tells them apart, and the sets need not be asked.
+    fn plainly_meet(&self, one: &Compared, other: &Compared) -> bool {
+        let is_among = |(a, b): (&ComparedIndex, &ComparedIndex)| {
+            let (Some(a), Some(b)) = (&a.terms, &b.terms) else { return false };
+            let offset = a.outer.clone().plus(&b.outer, -1).and_then(|o| o.span(&self.ranges));
+            let cells = offset.zip(a.inner).and_then(|(offset, inner)| inner.plus(offset));
+            let all = b.inner.filter(|_| b.reached && is_dense(b, other.cells));
+            cells.zip(all).is_some_and(|(cells, all)| cells.within(all))
+        };
+        let plain = one.cells.guards.is_empty() || other.cells.guards.is_empty();
+        plain && one.axes.iter().zip(&other.axes).all(|(a, b)| is_among((a, b)) || is_among((b, a)))
     }
 
     /// Whether an index of one access differs from that of another one, by intervals: at any
@@ -678,7 +696,8 @@ impl Compact<'_> {
         }
         let extent = extent.clone().cast(at.dtype());
         let inside = at.clone().greater_equal(0).and(at.clone().less(&extent));
-        if points.each[k].proves(&inside) {
+        let t = std::time::Instant::now(); let a = points.each[k].proves(&inside); if std::env::var("TWX").is_ok() { let c = &accesses.cells[k]; eprintln!("INSIDE {a} {:?} {inside} if {:?} in {:?}", t.elapsed(), c.guards.iter().map(|e| e.to_string()).collect::<Vec<_>>(), c.vars.iter().map(|(v, r)| format!("{}:{}+{}", v.name(), r.min, r.extent)).collect::<Vec<_>>()); }
+        if a {
             Ok(())
         } else {
             Err(format!("the index `{at}` is not known to be in range"))
@@ -698,6 +717,9 @@ impl Compact<'_> {
 
     /// The used part of an axis; or why it is not known.
     fn by_sets(&self, extent: &Expr, axis: usize, accesses: &Accesses) -> Result<Side, String> {
+        let t = std::time::Instant::now(); let a = self.by_sets_(extent, axis, accesses); if std::env::var("TWX").is_ok() { eprintln!("SETS {:?} {extent} axis {axis}: {:?}", t.elapsed(), a.as_ref().map(|s| format!("{} {}", s.min, s.extent))); } a
+    }
+    fn by_sets_(&self, extent: &Expr, axis: usize, accesses: &Accesses) -> Result<Side, String> {
         let cells = &accesses.cells;
         if extent.as_int().is_none() && cells.iter().any(|c| self.is_open(c, axis)) {
             return Err("its extent has no constant bound".to_owned());
@@ -744,6 +766,20 @@ impl Compact<'_> {
         holds.retain(|cond| cond.effects().constant());
         engine.domain_of(&loops, &holds)
     }
+}
+
+/// Whether what differs inside of a statement takes all values between the least and the greatest one.
+fn is_dense(index: &IndexTerms, cells: &Cells) -> bool {
+    let inner = index.all.terms.iter().filter_map(|(atom, by)| {
+        let (_, range) = cells.vars.iter().find(|(v, _)| atom.as_var() == Some(v))?;
+        Some((by.abs(), i128::from(range.extent.as_int()?)))
+    });
+    let mut steps: Vec<(i128, i128)> = inner.collect();
+    steps.sort_unstable();
+    let reach = steps.into_iter().try_fold(1i128, |reach, (by, count)| {
+        (by <= reach).then(|| reach.saturating_add(by.saturating_mul(count - 1)))
+    });
+    reach.is_some()
 }
 
 fn allocated(buffer: Buffer, body: Stmt, local: &Local) -> Stmt {
