@@ -47,7 +47,9 @@ use tilewright_polyhedral::{Domain, Engine, Set};
 use crate::pass::{Pass, Run};
 
 use self::moved::{Moved, Side};
-use self::relations::{Compared, ComparedIndex, IndexTerms, Relations, domain};
+use self::relations::{
+    Compared, ComparedIndex, IndexTerms, Relations, domain, is_dense, is_told_by_digits,
+};
 
 /// The most cells that an axis of open extent gets whatever the sizes are.
 const MOST_CELLS: i64 = 1 << 14;
@@ -392,7 +394,7 @@ impl Compact<'_> {
         let cells = Footprint::collect(body, &local.buffer);
         self.learn_inner(&cells);
         self.are_disjoint(&cells.writes, &cells.reads, Some(var))
-            || { let t = std::time::Instant::now(); let a = reads_own_writes(body, &local.buffer, &self.known()).is_ok(); if std::env::var("TWX").is_ok() { eprintln!("OWN {a} {:?}", t.elapsed()); } a }
+            || reads_own_writes(body, &local.buffer, &self.known()).is_ok()
     }
 
     /// Whether a statement may read what an earlier one wrote.
@@ -404,7 +406,7 @@ impl Compact<'_> {
         let cells = Footprint::collect(after, &local.buffer);
         self.learn_inner(&cells);
         !self.are_disjoint(&writes, &cells.reads, None)
-            && { let t = std::time::Instant::now(); let a = reads_own_writes(after, &local.buffer, &self.known()).is_err(); if std::env::var("TWX").is_ok() { eprintln!("OWNERR {a} {:?}", t.elapsed()); } a }
+            && reads_own_writes(after, &local.buffer, &self.known()).is_err()
     }
 
     /// Takes down the values of loops inside.
@@ -427,7 +429,9 @@ impl Compact<'_> {
         writes.iter().all(|w| {
             reads.iter().all(|r| {
                 let mut axes = w.axes.iter().zip(&r.axes);
-                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || { let t = std::time::Instant::now(); let a = sets.are_disjoint(w, r); if std::env::var("TWX").is_ok() { eprintln!("DISJ {a} {:?} var={:?}\n  w {:?} if {:?} in {:?}\n  r {:?} if {:?} in {:?}", t.elapsed(), var.map(|v| v.name().to_string()), w.cells.indices.iter().map(|e| e.to_string()).collect::<Vec<_>>(), w.cells.guards.iter().map(|e| e.to_string()).collect::<Vec<_>>(), w.cells.vars.iter().map(|(v, r)| format!("{}:{}+{}", v.name(), r.min, r.extent)).collect::<Vec<_>>(), r.cells.indices.iter().map(|e| e.to_string()).collect::<Vec<_>>(), r.cells.guards.iter().map(|e| e.to_string()).collect::<Vec<_>>(), r.cells.vars.iter().map(|(v, r)| format!("{}:{}+{}", v.name(), r.min, r.extent)).collect::<Vec<_>>()); } a }
+                var.is_some_and(|v| is_told_by_digits(w.cells, r.cells, v))
+                    || axes.any(|(i, k)| self.differ((i, w), (k, r), var))
+                    || sets.are_disjoint(w, r)
             })
         })
     }
@@ -644,17 +648,26 @@ impl Compact<'_> {
         self.growing.bind_loop(var, range);
     }
 
-    /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
-    /// grow, as far as can be seen.
+    /// Whether the loops of an access, and each of its guards, reach ever more cells of an axis as sizes grow, as far as
+    /// can be seen.
     fn is_open(&self, cells: &Cells, axis: usize) -> bool {
-        cells.guards.is_empty()
-            && self.length(cells, axis).is_some_and(|length| length.span(&self.growing).is_none())
+        let grows =
+            |length: Option<Linear>| length.is_some_and(|l| l.span(&self.growing).is_none());
+        let mut guards = cells.guards.iter().flat_map(Expr::conjuncts);
+        grows(self.length(cells, axis, None))
+            && guards.all(|guard| grows(self.length(cells, axis, Some(&guard))))
     }
 
-    /// How far apart the ends are that the loops of an access reach along an axis.
-    fn length(&self, cells: &Cells, axis: usize) -> Option<Linear> {
-        let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?;
-        let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
+    /// How far apart the ends are that the loops of an access reach along an axis, or the first one and the last one
+    /// that a guard lets it have.
+    fn length(&self, cells: &Cells, axis: usize, guard: Option<&Expr>) -> Option<Linear> {
+        let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?.all;
+        let most = match guard {
+            None => index.clone(),
+            Some(guard) => reach::under_guard(&index, guard, &self.ranges)?,
+        };
+        let (first, _) = reach::ends(&index, &cells.vars, &self.ranges)?;
+        let (_, last) = reach::ends(&most, &cells.vars, &self.ranges)?;
         last.plus(&first, -1)
     }
 
@@ -696,8 +709,7 @@ impl Compact<'_> {
         }
         let extent = extent.clone().cast(at.dtype());
         let inside = at.clone().greater_equal(0).and(at.clone().less(&extent));
-        let t = std::time::Instant::now(); let a = points.each[k].proves(&inside); if std::env::var("TWX").is_ok() { let c = &accesses.cells[k]; eprintln!("INSIDE {a} {:?} {inside} if {:?} in {:?}", t.elapsed(), c.guards.iter().map(|e| e.to_string()).collect::<Vec<_>>(), c.vars.iter().map(|(v, r)| format!("{}:{}+{}", v.name(), r.min, r.extent)).collect::<Vec<_>>()); }
-        if a {
+        if points.each[k].proves(&inside) {
             Ok(())
         } else {
             Err(format!("the index `{at}` is not known to be in range"))
@@ -717,9 +729,6 @@ impl Compact<'_> {
 
     /// The used part of an axis; or why it is not known.
     fn by_sets(&self, extent: &Expr, axis: usize, accesses: &Accesses) -> Result<Side, String> {
-        let t = std::time::Instant::now(); let a = self.by_sets_(extent, axis, accesses); if std::env::var("TWX").is_ok() { eprintln!("SETS {:?} {extent} axis {axis}: {:?}", t.elapsed(), a.as_ref().map(|s| format!("{} {}", s.min, s.extent))); } a
-    }
-    fn by_sets_(&self, extent: &Expr, axis: usize, accesses: &Accesses) -> Result<Side, String> {
         let cells = &accesses.cells;
         if extent.as_int().is_none() && cells.iter().any(|c| self.is_open(c, axis)) {
             return Err("its extent has no constant bound".to_owned());
@@ -766,20 +775,6 @@ impl Compact<'_> {
         holds.retain(|cond| cond.effects().constant());
         engine.domain_of(&loops, &holds)
     }
-}
-
-/// Whether what differs inside of a statement takes all values between the least and the greatest one.
-fn is_dense(index: &IndexTerms, cells: &Cells) -> bool {
-    let inner = index.all.terms.iter().filter_map(|(atom, by)| {
-        let (_, range) = cells.vars.iter().find(|(v, _)| atom.as_var() == Some(v))?;
-        Some((by.abs(), i128::from(range.extent.as_int()?)))
-    });
-    let mut steps: Vec<(i128, i128)> = inner.collect();
-    steps.sort_unstable();
-    let reach = steps.into_iter().try_fold(1i128, |reach, (by, count)| {
-        (by <= reach).then(|| reach.saturating_add(by.saturating_mul(count - 1)))
-    });
-    reach.is_some()
 }
 
 fn allocated(buffer: Buffer, body: Stmt, local: &Local) -> Stmt {
