@@ -74,6 +74,8 @@ pub struct Operand {
     /// Whether a stage of the function computes it, such as its padding, so that its rows may be
     /// made longer.
     pub made: bool,
+    /// Bytes that it has in all, for decisions.
+    pub size: i64,
 }
 
 /// Elements along an axis of the reduction that one instruction multiplies and adds up.
@@ -136,8 +138,10 @@ impl Operand {
             _ => !widened && buffer.dtype() == dtype,
         };
         let steps = steps(buffer, indices, axes)?;
+        let shape = dim::of_shape(&buffer.shape).unwrap_or_default();
+        let size = (dim::product(shape) * buffer.dtype().bytes()).estimate();
         let (buffer, indices) = (buffer.clone(), indices.clone());
-        fits.then_some(Operand { buffer, indices, steps, free: false, made: false })
+        fits.then_some(Operand { buffer, indices, steps, free: false, made: false, size })
     }
 }
 
@@ -341,8 +345,12 @@ impl Contraction {
     pub fn smaller(&self) -> Vec<Contraction> {
         let at = |part: i64| {
             let mut c = self.clone();
-            for axis in c.axes.iter_mut().filter(|a| a.is_open()) {
+            for (k, axis) in c.axes.iter_mut().enumerate().filter(|(_, a)| a.is_open()) {
+                let usual = axis.extent as f64;
                 axis.extent = (axis.extent / part).max(SHORT).min(axis.extent);
+                for o in c.operands.iter_mut().filter(|o| o.steps[k] != 0) {
+                    o.size = (o.size as f64 / usual * axis.extent as f64) as i64;
+                }
             }
             c
         };
@@ -362,14 +370,7 @@ impl Contraction {
 
     /// Bytes that an operand has in all, for decisions.
     pub fn size(&self, operand: usize) -> i64 {
-        let Operand { buffer, steps, .. } = &self.operands[operand];
-        let shape = dim::of_shape(&buffer.shape).unwrap_or_default();
-        let usual = (dim::product(shape) * buffer.dtype().bytes()).estimate();
-        let moving = self.axes.iter().zip(steps).filter(|(a, step)| a.is_open() && **step != 0);
-        moving.fold(usual, |bytes, (a, _)| match a.dim.estimate() {
-            all if all > a.extent => (bytes as f64 / all as f64 * a.extent as f64) as i64,
-            _ => bytes,
-        })
+        self.operands[operand].size
     }
 }
 
