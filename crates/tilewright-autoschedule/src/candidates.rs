@@ -15,7 +15,7 @@ use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::parts::round_up;
-use crate::tile::{FEWEST, Source, Tile, price};
+use crate::tile::{FEWEST, Source, Tile, mean, price};
 
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
 /// again, copying it costs more than reading it as it lies.
@@ -35,7 +35,7 @@ pub(crate) fn candidates(c: Contraction, target: &Target) -> Vec<(Contraction, T
         all.extend(best(&c, target).into_iter().map(|tile| (c.clone(), tile)));
     }
     // Of two equal ones the first.
-    all.sort_by(|a, b| a.1.price.total_cmp(&b.1.price));
+    all.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     all
 }
 
@@ -130,7 +130,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
 }
 
 fn tile_key(t: &Tile, c: &Contraction) -> (f64, i64) {
-    (t.price, row_step(c, t))
+    (t.mean, row_step(c, t))
 }
 
 fn axes_of_one(operand: usize, c: &Contraction) -> Vec<usize> {
@@ -242,6 +242,7 @@ fn tiles(
             source,
             along: None,
             price: 0.0,
+            mean: 0.0,
         };
         let apart = padded || tile.exact(c);
         if !divides
@@ -270,8 +271,10 @@ fn tiles(
             let along = reduction_axis(c, &tile, lanes).filter(|_| whole);
             for along in [None].into_iter().chain(along.map(Some)) {
                 tile.along = along;
-                let Some((work, pack)) = price(c, smaller, target, &tile) else { continue };
+                let Some((work, pack)) = price(c, target, &tile) else { continue };
                 tile.price = work + pack;
+                let Some(all) = mean((c, tile.price), smaller, target, &tile) else { continue };
+                tile.mean = all;
                 if pack <= tile.price * PACKING {
                     all.push(tile);
                 }

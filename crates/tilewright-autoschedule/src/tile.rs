@@ -99,6 +99,8 @@ pub struct Tile {
     pub along: Option<usize>,
     /// The estimated cycles of the whole contraction.
     pub price: f64,
+    /// The same in the mean of its sizes and smaller ones, by which tiles are compared with one another.
+    pub mean: f64,
 }
 
 impl Tile {
@@ -238,7 +240,7 @@ fn shares_sets((step, apart, count): (i64, i64, i64)) -> bool {
 /// The estimated cycles of a contraction in a tile that was chosen for it, at the costs of a target.
 pub(crate) fn cycles(c: &Contraction, target: &Target, t: &Tile) -> f64 {
     // A tile that was made has a price, whatever the constants.
-    let (work, pack) = price(c, &c.smaller(), target, t).unwrap_or((t.price, 0.0));
+    let (work, pack) = price(c, target, t).unwrap_or((t.price, 0.0));
     work + pack
 }
 
@@ -251,28 +253,27 @@ pub(crate) fn rows_at_once(rows: i64, columns: i64, registers: i64) -> Option<i6
     Some((rows as u64).div_ceil(parts) as i64)
 }
 
-/// The estimated cycles of a contraction in these tiles, and of what is packed in a run, in the mean of its sizes and
-/// smaller ones; `None` where registers do not hold the columns that are left over.
-pub(crate) fn price(
-    c: &Contraction,
+/// The estimated cycles of a contraction in these tiles, in the mean of `price` at its sizes and of what as much work
+/// costs at smaller ones.
+pub(crate) fn mean(
+    (c, price): (&Contraction, f64),
     smaller: &[Contraction],
     target: &Target,
     t: &Tile,
-) -> Option<(f64, f64)> {
-    let (mut work, mut pack) = at_sizes(c, target, t)?;
+) -> Option<f64> {
+    let mut sum = price;
     for part in smaller {
         let times: f64 =
             c.axes.iter().zip(&part.axes).map(|(a, b)| a.extent as f64 / b.extent as f64).product();
-        let (own, copied) = at_sizes(part, target, t)?;
-        work += own * times;
-        pack += copied * times;
+        let (work, pack) = self::price(part, target, t)?;
+        sum += (work + pack) * times;
     }
-    let count = (1 + smaller.len()) as f64;
-    Some((work / count, pack / count))
+    Some(sum / (1 + smaller.len()) as f64)
 }
 
-/// The same at the sizes of a contraction.
-fn at_sizes(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
+/// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where
+/// registers do not hold the columns that are left over.
+pub(crate) fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
     let price = Pricing::new(c, target, t);
     let spatial = c.axes_where(IterKind::Spatial, |k| k != t.vector_axis && Some(k) != t.row_axis);
     let (longer, packed) = (price.longer(), price.packed());

@@ -179,8 +179,8 @@ fn terms(func: &TensorFunc) -> Vec<Size> {
     terms.into_iter().map(Size::product).collect()
 }
 
-/// The quotients, larger and smaller ones in extents, of which all that share an open size with them are quotients:
-/// `(n + 3) // 4` beside `(n + 1) // 2` is `(q + 1) // 2`.
+/// The quotients, larger and smaller ones in extents, of which all that share an open size with them are quotients by
+/// two or more: `(n + 3) // 4` beside `(n + 1) // 2` is `(q + 1) // 2`.
 fn parts(func: &TensorFunc) -> Vec<Size> {
     let mut parts = quotients(&extents(func));
     let all = parts.clone();
@@ -189,7 +189,7 @@ fn parts(func: &TensorFunc) -> Vec<Size> {
         all.iter().all(|other| {
             let coarser = other.quotient.and_then(|(of, by)| part.divides(of, by));
             other.value == part.value
-                || coarser.is_some()
+                || coarser.is_some_and(|(_, m)| m > 1)
                 || !other.value.vars().iter().any(|v| vars.contains(v))
         })
     });
@@ -209,11 +209,8 @@ fn quotients<'a>(extents: impl IntoIterator<Item = &'a Expr>) -> Vec<Size> {
             };
             let is_quotient = matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv, ..));
             let by = b.as_int().filter(|by| is_quotient && *by > 0);
-            // Of a quotient of quotients, what it is a quotient of.
-            let of = value.quotient().and_then(|(of, by)| Some((of.into(), by.try_into().ok()?)));
             if parts.iter().all(|part| part.value != value) {
-                let quotient = by.and_then(|by| of.or(Integer::from_expr(a).zip(Some(by))));
-                parts.push(Size::new(value, quotient));
+                parts.push(Size::new(value, Integer::from_expr(a).zip(by)));
             }
             false
         });
