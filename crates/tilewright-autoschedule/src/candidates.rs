@@ -273,8 +273,9 @@ fn tiles(
                 tile.along = along;
                 let Some((work, pack)) = price(c, target, &tile) else { continue };
                 tile.price = work + pack;
-                let Some(all) = mean((c, tile.price), smaller, target, &tile) else { continue };
-                tile.mean = all;
+                let own = mean((c, tile.price), smaller, target, &tile);
+                let Some(own) = own else { continue };
+                tile.mean = own;
                 if pack <= tile.price * PACKING {
                     all.push(tile);
                 }
