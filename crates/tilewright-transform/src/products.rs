@@ -180,7 +180,7 @@ fn terms(func: &TensorFunc) -> Vec<Size> {
 }
 
 /// The quotients, larger and smaller ones in extents, of which all that share an open size with them are quotients by
-/// two or more: `(n + 3) // 4` beside `(n + 1) // 2` is `(q + 1) // 2`.
+/// two or more, with a number added: `(n + 3) // 4` beside `(n + 1) // 2` is `(q + 1) // 2`.
 fn parts(func: &TensorFunc) -> Vec<Size> {
     let mut parts = quotients(&extents(func));
     let all = parts.clone();
@@ -189,7 +189,7 @@ fn parts(func: &TensorFunc) -> Vec<Size> {
         all.iter().all(|other| {
             let coarser = other.quotient.and_then(|(of, by)| part.divides(of, by));
             other.value == part.value
-                || coarser.is_some_and(|(_, m)| m > 1)
+                || coarser.is_some_and(|(more, m)| m > 1 && more.number().is_some())
                 || !other.value.vars().iter().any(|v| vars.contains(v))
         })
     });
