@@ -315,6 +315,9 @@ impl Fold for Products<'_> {
             if let ExprKind::Binary(BinOp::FloorDiv, a, b) = e.kind()
                 && let Some(by @ 1..) = b.as_int()
                 && let Some(quotient) = size.coarser(a, by)
+                // It gets shorter, or says less of what sizes are made of: so there is an end.
+                && (quotient.size() < e.size()
+                    || !size.value.vars().iter().any(|v| quotient.mentions(v)))
             {
                 return self.expr(&quotient);
             }
