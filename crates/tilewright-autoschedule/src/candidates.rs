@@ -3,7 +3,7 @@
 //! A tile of rows and columns that registers hold has a price ([`crate::tile`]). Of all tiles whose loops are made in
 //! one way the cheapest counts; where a primitive refuses it, the best one of another way is made.
 //!
-//! Open sizes are taken to be of a usual size, which says nothing about a run. So tiles along an open axis
+//! Open sizes are taken to be of usual sizes, which say nothing about a run. So tiles along an open axis
 //! are narrow, and only where no other axis gives vectors; they are read where they lie where the machine leaves out
 //! lanes behind the last value; and rows are not those of an open axis, as a
 //! batch often is, where others lie closer together.
@@ -15,7 +15,7 @@ use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::parts::round_up;
-use crate::tile::{FEWEST, Source, Tile, price};
+use crate::tile::{FEWEST, Source, Tile, mean, price};
 
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
 /// again, copying it costs more than reading it as it lies.
@@ -35,7 +35,7 @@ pub(crate) fn candidates(c: Contraction, target: &Target) -> Vec<(Contraction, T
         all.extend(best(&c, target).into_iter().map(|tile| (c.clone(), tile)));
     }
     // Of two equal ones the first.
-    all.sort_by(|a, b| a.1.price.total_cmp(&b.1.price));
+    all.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     all
 }
 
@@ -75,6 +75,7 @@ impl Way {
 fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
     let all: Vec<usize> = (0..c.axes.len()).collect();
     let steps = c.count(&c.axes_where(IterKind::Reduce, |_| true));
+    let smaller = c.smaller();
     let mut found: Vec<(Way, Tile)> = Vec::new();
     if steps < WORK.0 || c.count(&all) < WORK.1 {
         return Vec::new();
@@ -109,7 +110,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
                 if rows.is_empty() { vec![None] } else { rows.into_iter().map(Some).collect() };
             for source in sources(c, target, vector, v) {
                 for &r in &rows {
-                    for tile in tiles(c, target, vector, v, r, source) {
+                    for tile in tiles((c, &smaller), target, vector, v, r, source) {
                         let way = Way::new(c, &tile);
                         match found.iter_mut().find(|(other, _)| *other == way) {
                             Some((_, best)) if tile_key(&tile, c) < tile_key(best, c) => {
@@ -129,7 +130,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
 }
 
 fn tile_key(t: &Tile, c: &Contraction) -> (f64, i64) {
-    (t.price, row_step(c, t))
+    (t.mean, row_step(c, t))
 }
 
 fn axes_of_one(operand: usize, c: &Contraction) -> Vec<usize> {
@@ -197,9 +198,9 @@ fn sources(c: &Contraction, target: &Target, operand: usize, v: usize) -> Vec<So
     all
 }
 
-/// Tiles of all sizes that the registers hold.
+/// Tiles of all sizes that the registers hold, of a contraction that may also have smaller sizes.
 fn tiles(
-    c: &Contraction,
+    (c, smaller): (&Contraction, &[Contraction]),
     target: &Target,
     vector: usize,
     v: usize,
@@ -241,6 +242,7 @@ fn tiles(
             source,
             along: None,
             price: 0.0,
+            mean: 0.0,
         };
         let apart = padded || tile.exact(c);
         if !divides
@@ -271,6 +273,9 @@ fn tiles(
                 tile.along = along;
                 let Some((work, pack)) = price(c, target, &tile) else { continue };
                 tile.price = work + pack;
+                let own = mean((c, tile.price), smaller, target, &tile);
+                let Some(own) = own else { continue };
+                tile.mean = own;
                 if pack <= tile.price * PACKING {
                     all.push(tile);
                 }

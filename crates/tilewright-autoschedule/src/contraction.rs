@@ -27,6 +27,9 @@ use tilewright_target::{Target, TensorInstruction};
 
 use crate::halves::is_half;
 
+/// What an open axis has at least, for decisions: the side of an image of the last layers.
+const SHORT: i64 = 15;
+
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
 #[derive(Clone, Debug)]
@@ -71,6 +74,8 @@ pub struct Operand {
     /// Whether a stage of the function computes it, such as its padding, so that its rows may be
     /// made longer.
     pub made: bool,
+    /// Bytes that it has in all, for decisions.
+    pub size: i64,
 }
 
 /// Elements along an axis of the reduction that one instruction multiplies and adds up.
@@ -133,8 +138,10 @@ impl Operand {
             _ => !widened && buffer.dtype() == dtype,
         };
         let steps = steps(buffer, indices, axes)?;
+        let shape = dim::of_shape(&buffer.shape).unwrap_or_default();
+        let size = (dim::product(shape) * buffer.dtype().bytes()).estimate();
         let (buffer, indices) = (buffer.clone(), indices.clone());
-        fits.then_some(Operand { buffer, indices, steps, free: false, made: false })
+        fits.then_some(Operand { buffer, indices, steps, free: false, made: false, size })
     }
 }
 
@@ -333,6 +340,24 @@ impl Contraction {
         self.alone(1 - columns_of).into_iter().max_by_key(|k| self.axes[*k].extent)
     }
 
+    /// The same at smaller open sizes, for decisions: an image that is a quarter and a sixteenth as wide and high,
+    /// as those of later layers are. Short axes stay; none where all do.
+    pub fn smaller(&self) -> Vec<Contraction> {
+        let at = |part: i64| {
+            let mut c = self.clone();
+            for (k, axis) in c.axes.iter_mut().enumerate().filter(|(_, a)| a.is_open()) {
+                let usual = axis.extent as f64;
+                axis.extent = (axis.extent / part).max(SHORT).min(axis.extent);
+                for o in c.operands.iter_mut().filter(|o| o.steps[k] != 0) {
+                    o.size = (o.size as f64 / usual * axis.extent as f64) as i64;
+                }
+            }
+            c
+        };
+        let long = self.axes.iter().any(|a| a.is_open() && a.extent > SHORT);
+        if long { vec![at(4), at(16)] } else { Vec::new() }
+    }
+
     /// How many iteration variables its block has.
     pub fn rank(&self) -> usize {
         self.axes.iter().map(|a| a.iters.len()).sum()
@@ -345,8 +370,7 @@ impl Contraction {
 
     /// Bytes that an operand has in all, for decisions.
     pub fn size(&self, operand: usize) -> i64 {
-        let shape = dim::of_shape(&self.operands[operand].buffer.shape).unwrap_or_default();
-        (dim::product(shape) * self.operands[operand].buffer.dtype().bytes()).estimate()
+        self.operands[operand].size
     }
 }
 

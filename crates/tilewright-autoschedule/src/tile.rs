@@ -99,6 +99,8 @@ pub struct Tile {
     pub along: Option<usize>,
     /// The estimated cycles of the whole contraction.
     pub price: f64,
+    /// The same in the mean of its sizes and smaller ones, by which tiles are compared with one another.
+    pub mean: f64,
 }
 
 impl Tile {
@@ -249,6 +251,24 @@ pub(crate) fn rows_at_once(rows: i64, columns: i64, registers: i64) -> Option<i6
     let most = (registers - columns - 1) / columns;
     let parts = (most > 0).then(|| (rows as u64).div_ceil(most as u64))?;
     Some((rows as u64).div_ceil(parts) as i64)
+}
+
+/// The estimated cycles of a contraction in these tiles, in the mean of `price` at its sizes and of what as much work
+/// costs at smaller ones.
+pub(crate) fn mean(
+    (c, price): (&Contraction, f64),
+    smaller: &[Contraction],
+    target: &Target,
+    t: &Tile,
+) -> Option<f64> {
+    let mut sum = price;
+    for part in smaller {
+        let times: f64 =
+            c.axes.iter().zip(&part.axes).map(|(a, b)| a.extent as f64 / b.extent as f64).product();
+        let (work, pack) = self::price(part, target, t)?;
+        sum += (work + pack) * times;
+    }
+    Some(sum / (1 + smaller.len()) as f64)
 }
 
 /// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where

@@ -344,10 +344,14 @@ impl Dim {
     }
 
     /// A number for decisions about speed, and nothing else: the size where all open ones are 240,
-    /// which many small numbers divide, or what of their range is next to that.
+    /// which many small numbers divide, or what of their range is next to that. A variable that stands for
+    /// another size is as large as that.
     pub fn estimate(self) -> i64 {
-        self.value(&|v| Some(240.clamp(v.range().least(), v.range().most())))
-            .map_or(i64::MAX, |n| n as i64)
+        self.value(&|v| {
+            let usual = v.stands_for().and_then(|d| usize::try_from(d.estimate()).ok());
+            Some(usual.unwrap_or(240).clamp(v.range().least(), v.range().most()))
+        })
+        .map_or(i64::MAX, |n| n as i64)
     }
 
     /// The size, inside of a tensor function, that a size of a graph is: its open ones are the

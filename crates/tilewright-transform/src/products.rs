@@ -127,18 +127,21 @@ impl Size {
 
     /// A quotient by a multiple of the own divisor: `(x + q * r) // (q * m)` is `(x // q + r) // m`.
     fn coarser(&self, a: &Expr, by: i64) -> Option<Expr> {
+        let (more, m) = self.divides(Integer::from_expr(a)?, by)?;
+        let more = if a.dtype() == DType::I32 { more.expr() } else { more.long().cast(a.dtype()) };
+        let own = self.var.expr().cast(a.dtype());
+        Some((own + more).floordiv(Expr::int(m, a.dtype())))
+    }
+
+    /// The `r` and `m` of such a quotient.
+    fn divides(&self, a: Integer, by: i64) -> Option<(Integer, i64)> {
         let (of, q) = self.quotient?;
         if q < 2 || by % q != 0 {
             return None;
         }
-        let apart = Integer::from_expr(a)?.minus(of)?;
+        let apart = a.minus(of)?;
         let more = apart.truncdiv(q)?;
-        if more.times(q)? != apart {
-            return None;
-        }
-        let more = if a.dtype() == DType::I32 { more.expr() } else { more.long().cast(a.dtype()) };
-        let own = self.var.expr().cast(a.dtype());
-        Some((own + more).floordiv(Expr::int(by / q, a.dtype())))
+        (more.times(q)? == apart).then_some((more, by / q))
     }
 }
 
@@ -176,14 +179,18 @@ fn terms(func: &TensorFunc) -> Vec<Size> {
     terms.into_iter().map(Size::product).collect()
 }
 
-/// The quotients, larger and smaller ones in extents that share no open size.
+/// The quotients, larger and smaller ones in extents, of which all that share an open size with them are quotients by
+/// two or more, with a number added: `(n + 3) // 4` beside `(n + 1) // 2` is `(q + 1) // 2`.
 fn parts(func: &TensorFunc) -> Vec<Size> {
     let mut parts = quotients(&extents(func));
     let all = parts.clone();
     parts.retain(|part| {
         let vars = part.value.vars();
         all.iter().all(|other| {
-            other.value == part.value || !other.value.vars().iter().any(|v| vars.contains(v))
+            let coarser = other.quotient.and_then(|(of, by)| part.divides(of, by));
+            other.value == part.value
+                || coarser.is_some_and(|(more, m)| m > 1 && more.number().is_some())
+                || !other.value.vars().iter().any(|v| vars.contains(v))
         })
     });
     parts
@@ -308,6 +315,9 @@ impl Fold for Products<'_> {
             if let ExprKind::Binary(BinOp::FloorDiv, a, b) = e.kind()
                 && let Some(by @ 1..) = b.as_int()
                 && let Some(quotient) = size.coarser(a, by)
+                // It gets shorter, or says less of what sizes are made of: so there is an end.
+                && (quotient.size() < e.size()
+                    || !size.value.vars().iter().any(|v| quotient.mentions(v)))
             {
                 return self.expr(&quotient);
             }

@@ -25,14 +25,14 @@ class Module:
         m = T.int32()
         A = T.match_buffer(a, (n,), "float32")
         B = T.match_buffer(b, (m,), "float32")
-        size: T.int32 = 7 - (m - 1) // 4
-        size_1: T.int64 = T.Cast("int64", 7 - (m - 1) // 4)
+        size: T.int32 = 8 - (m + 3) // 4
+        size_1: T.int64 = T.Cast("int64", 8 - (m + 3) // 4)
         if m > 0:
-            assert m - 1 + 4 + 2 - 0 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", m - 1 + 4 + 2 - 0), T.Cast("int64", n))
+            assert m + 5 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", m + 5), T.Cast("int64", n))
         for i, j, k in T.grid(m, 5, 3):
             B[i] = B[i] + A[i + j + 2 - k]
         if m > 0:
-            assert 7 - T.int32(0) // 4 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", 7 - T.int32(0) // 4), T.Cast("int64", n))
+            assert 7 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.int64(7), T.Cast("int64", n))
         if m > 0:
             assert size >= 0, ("`A[{}]` is out of range: axis 0 has extent {}", size_1, T.Cast("int64", n))
         for i in range(m):

@@ -19,6 +19,6 @@ class Module:
         A_1 = T.decl_buffer((40,), "float32", data=A.data)
         B_1 = T.decl_buffer((24,), "float32", data=B.data)
         for i in range(6):
-            assert at[i] >= 0 and at[i] < 10, ("`A[{}, {}]` is out of range: axis 0 has extent 10", T.Cast("int64", at[i]), T.Cast("int64", 0))
+            assert at[i] >= 0 and at[i] < 10, ("`A[{}, {}]` is out of range: axis 0 has extent 10", T.Cast("int64", at[i]), T.int64(0))
         for i, j in T.grid(6, 4):
             B_1[i * 4 + j] = A_1[T.Cast("int64", at[i]) * T.int64(4) + T.Cast("int64", j)]

@@ -28,6 +28,6 @@ class Module:
             assert size_1 < n, ("`A[{}]` is out of range: axis 0 has extent {}", size_2, T.Cast("int64", n))
         for i in range(size):
             B[i] = A[i // 2]
-        assert 4 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.Cast("int64", 4), T.Cast("int64", n))
+        assert 4 < n, ("`A[{}]` is out of range: axis 0 has extent {}", T.int64(4), T.Cast("int64", n))
         for i in range(5):
             B[i] = A[i]

@@ -28,57 +28,48 @@ class Module:
         size: T.int64 = (n + T.int64(11)) // T.int64(8)
         size_1: T.int64 = (n - T.int64(6)) // T.int64(8)
         size_2: T.int64 = (n + T.int64(9)) // T.int64(8)
-        size_3: T.int64 = (n - T.int64(6)) // T.int64(8) - T.int64(1) + T.int64(1)
-        size_4: T.int64 = (n - T.int64(6)) // T.int64(8) - T.int64(1) + T.int64(1) + (T.int64(0) - T.int64(0)) // T.int64(8)
-        size_5: T.int64 = (n + T.int64(11)) // T.int64(8) - (n + T.int64(2)) // T.int64(8)
-        size_6: T.int64 = T.int64(0) + (n + T.int64(2)) // T.int64(8)
-        size_7: T.int64 = (n + T.int64(2)) // T.int64(8) * T.int64(8)
-        size_8: T.int64 = (n + T.int64(2)) // T.int64(8)
+        size_3: T.int64 = (n + T.int64(11)) // T.int64(8) - (n + T.int64(2)) // T.int64(8)
+        size_4: T.int64 = (n + T.int64(2)) // T.int64(8)
+        size_5: T.int64 = (n + T.int64(2)) // T.int64(8) * T.int64(8)
         A_1 = T.decl_buffer(((n + T.int64(9)) // T.int64(8) * T.int64(8),), "float32", data=A.data)
         B_1 = T.decl_buffer(((n + T.int64(11)) // T.int64(8) * T.int64(8),), "float32", data=B.data)
         if T.int64(1) <= size and size_1 >= T.int64(0):
             for j in range(T.int64(8)):
                 if T.min(j - T.int64(1), T.int64(3)) > T.int64(0):
-                    assert T.int64(0) + (j - T.int64(0)) // T.int64(8) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", T.int64(0) + (j - T.int64(0)) // T.int64(8), (j - T.int64(0)) % T.int64(8), size_2)
+                    assert T.int64(0) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", T.int64(0), j, size_2)
             for j in range(T.int64(8)):
                 B_1[j] = T.float32(0.0)
                 for k in range(T.min(j - T.int64(1), T.int64(3))):
                     B_1[j] = B_1[j] + F[k] * A_1[j - k]
             if size_1 > T.int64(0):
-                assert size_3 < size, ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_3, T.int64(0), size)
+                assert size_1 < size, ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_1, T.int64(0), size)
             if size_1 > T.int64(0):
-                assert size_3 < size, ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_3, T.int64(0), size)
-            if size_1 > T.int64(0):
-                assert size_4 < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", size_4, (T.int64(0) - T.int64(0)) % T.int64(8), size_2)
-            if size_1 > T.int64(0):
-                assert size_3 < size, ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_3, T.int64(0), size)
+                assert size_1 < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", size_1, T.int64(0), size_2)
             for i, j in T.grid(size_1, T.int64(8)):
                 B_1[i * T.int64(8) + j + T.int64(8)] = T.float32(0.0)
                 for k in range(T.int64(3)):
                     B_1[i * T.int64(8) + j + T.int64(8)] = B_1[i * T.int64(8) + j + T.int64(8)] + F[k] * A_1[i * T.int64(8) + j + T.int64(8) - k]
-            if size_5 > T.int64(0):
-                assert size_6 >= T.int64(0), ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_6, T.int64(0), size)
-            for i, j in T.grid(size_5, T.int64(8)):
-                if T.int64(3) - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
-                    assert i + size_8 >= T.int64(0), ("`B[{}, {}]` is out of range: axis 0 has extent {}", i + size_8, j, size)
-                if T.int64(3) - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
-                    assert i + size_8 + (j - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0))) // T.int64(8) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + size_8 + (j - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0))) // T.int64(8), (j - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0))) % T.int64(8), size_2)
-                if T.int64(3) - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
-                    assert i + size_8 + (j - (T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) + (T.int64(3) - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) - T.int64(1)))) // T.int64(8) >= T.int64(0), ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + size_8 + (j - (T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) + (T.int64(3) - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) - T.int64(1)))) // T.int64(8), (j - (T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) + (T.int64(3) - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) - T.int64(1)))) % T.int64(8), size_2)
-                if T.int64(3) - T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
-                    assert i + size_8 >= T.int64(0), ("`B[{}, {}]` is out of range: axis 0 has extent {}", i + size_8, j, size)
-            for i, j in T.grid(size_5, T.int64(8)):
-                B_1[i * T.int64(8) + size_7 + j] = T.float32(0.0)
-                for k in range(T.max(i * T.int64(8) + size_7 + j - n - T.int64(1), T.int64(0)), T.int64(3)):
-                    B_1[i * T.int64(8) + size_7 + j] = B_1[i * T.int64(8) + size_7 + j] + F[k] * A_1[i * T.int64(8) + size_7 + j - k]
+            if size_3 > T.int64(0):
+                assert size_4 >= T.int64(0), ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_4, T.int64(0), size)
+            for i, j in T.grid(size_3, T.int64(8)):
+                if T.int64(3) - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
+                    assert i + size_4 >= T.int64(0), ("`B[{}, {}]` is out of range: axis 0 has extent {}", i + size_4, j, size)
+                if T.int64(3) - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
+                    assert i + size_4 + (j - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0))) // T.int64(8) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + size_4 + (j - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0))) // T.int64(8), (j - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0))) % T.int64(8), size_2)
+                if T.int64(3) - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
+                    assert i + size_4 + (j + T.int64(6)) // T.int64(8) - T.int64(1) >= T.int64(0), ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + size_4 + (j + T.int64(6)) // T.int64(8) - T.int64(1), (j + T.int64(6)) % T.int64(8), size_2)
+            for i, j in T.grid(size_3, T.int64(8)):
+                B_1[i * T.int64(8) + size_5 + j] = T.float32(0.0)
+                for k in range(T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)), T.int64(3)):
+                    B_1[i * T.int64(8) + size_5 + j] = B_1[i * T.int64(8) + size_5 + j] + F[k] * A_1[i * T.int64(8) + size_5 + j - k]
         else:
             for i, j in T.grid(size, T.int64(8)):
                 if T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) > T.int64(0):
-                    assert T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + (T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n - i * T.int64(8) - j + T.int64(4), T.int64(3)))) - T.int64(1)) < T.int64(3), ("`F[{}]` is out of range: axis 0 has extent 3", T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + (T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n - i * T.int64(8) - j + T.int64(4), T.int64(3)))) - T.int64(1)))
+                    assert T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) - T.int64(1) < T.int64(3), ("`F[{}]` is out of range: axis 0 has extent 3", T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) - T.int64(1))
                 if T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) > T.int64(0):
                     assert i + (j - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0))) // T.int64(8) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + (j - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0))) // T.int64(8), (j - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0))) % T.int64(8), size_2)
                 if T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) > T.int64(0):
-                    assert i + (j - (T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + (T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n - i * T.int64(8) - j + T.int64(4), T.int64(3)))) - T.int64(1)))) // T.int64(8) >= T.int64(0), ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + (j - (T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + (T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n - i * T.int64(8) - j + T.int64(4), T.int64(3)))) - T.int64(1)))) // T.int64(8), (j - (T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + (T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n - i * T.int64(8) - j + T.int64(4), T.int64(3)))) - T.int64(1)))) % T.int64(8), size_2)
+                    assert i + (j + T.int64(1) - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) - T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))) // T.int64(8) >= T.int64(0), ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + (j + T.int64(1) - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) - T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))) // T.int64(8), (j + T.int64(1) - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) - T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))) % T.int64(8), size_2)
             for i, j in T.grid(size, T.int64(8)):
                 B_1[i * T.int64(8) + j] = T.float32(0.0)
                 for k in range(T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)), T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))):

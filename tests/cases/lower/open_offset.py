@@ -36,7 +36,7 @@ class Module:
         if n > 0:
             for j_0, j_1 in T.grid(size, 16):
                 if j_0 * 16 + j_1 < w:
-                    assert 0 < h, ("`A[{}, {}]` is out of range: axis 1 has extent {}", T.Cast("int64", 0), T.int64(0), T.Cast("int64", h))
+                    assert 0 < h, ("`A[{}, {}]` is out of range: axis 1 has extent {}", T.int64(0), T.int64(0), T.Cast("int64", h))
         for i, j_0 in T.grid(n, size):
             if T.Ramp(j_0 * 16, 1, 16) < T.Broadcast(w, 16):
                 C_1[T.Broadcast(T.Cast("int64", i) * size_1, 16) + T.Cast("int64x16", T.Ramp(j_0 * 16, 1, 16)) + T.Broadcast(T.Cast("int64", h), 16)] = B_1[T.Broadcast(T.Cast("int64", i) * T.Cast("int64", w), 16) + T.Cast("int64x16", T.Ramp(j_0 * 16, 1, 16))] + T.Broadcast(A_1[T.Cast("int64", i) * T.Cast("int64", h)], 16)

@@ -40,22 +40,24 @@ class Module:
         size: T.int32 = (n + n // 2) // 8
         size_1: T.int32 = (n + n // 2 + 7) // 8 - (n + n // 2) // 8
         size_2: T.int32 = (n + n // 2) % 8
-        size_3: T.int32 = (n + n // 2) // 8 * 8
+        size_3: T.int32 = T.int32(0) * 8 + (n + n // 2) // 8 * 8
         size_4: T.int32 = (m + k) // 8
         size_5: T.int64 = T.Cast("int64", m + k)
         size_6: T.int32 = (m + k + 7) // 8 - (m + k) // 8
         size_7: T.int32 = (m + k) % 8
-        size_8: T.int32 = (m + k) // 8 * 8
+        size_8: T.int32 = T.int32(0) * 8 + (m + k) // 8 * 8
         size_9: T.int32 = m * (m + 7)
         B_1 = T.decl_buffer(((m + k) * 4,), "float32", data=B.data)
         for i0, i1 in T.grid(size, 8):
             A[i0 * 8 + i1] = T.float32(1.0)
-        for i0, i1 in T.grid(size_1, size_2):
-            A[i0 * 8 + size_3 + i1] = T.float32(1.0)
+        if size_1 > 0:
+            for i1 in range(size_2):
+                A[size_3 + i1] = T.float32(1.0)
         for i in range(4):
             for j0, j1 in T.grid(size_4, 8):
                 B_1[T.Cast("int64", i) * size_5 + T.Cast("int64", j0 * 8 + j1)] = T.float32(1.0)
-            for j0, j1 in T.grid(size_6, size_7):
-                B_1[T.Cast("int64", i) * size_5 + T.Cast("int64", j0 * 8 + size_8 + j1)] = T.float32(1.0)
+            if size_6 > 0:
+                for j1 in range(size_7):
+                    B_1[T.Cast("int64", i) * size_5 + T.Cast("int64", size_8 + j1)] = T.float32(1.0)
         for i in range(size_9):
             C[i] = T.float32(1.0)

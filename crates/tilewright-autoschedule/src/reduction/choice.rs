@@ -245,11 +245,16 @@ impl Reduction<'_> {
         // Registers: accumulators, the vectors of one step, and one broadcast.
         let budget = self.target.vectors.registers as i64 * 3 / 4;
 
+        let open = self.axes[v].extent.known().is_none();
         let per_row = match (u, &overlap) {
+            // A vector that is not full costs what a full one does, where others begin while it is computed: then
+            // one loop is enough, and none of its work is for nothing.
+            (_, Some(_)) if open && self.masks() => 1,
+            (None, None) if open && self.masks() && self.is_short() => 1,
             // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
-            (_, Some(_)) if self.axes[v].extent.known().is_none() => 2,
-            (None, None) if self.axes[v].extent.known().is_none() => 4,
-            (Some(_), None) if self.axes[v].extent.known().is_none() => 2,
+            (_, Some(_)) if open => 2,
+            (None, None) if open => 4,
+            (Some(_), None) if open => 2,
             (_, Some(_)) => balanced(vectors, 4),
             (Some(_), None) => balanced(
                 vectors,

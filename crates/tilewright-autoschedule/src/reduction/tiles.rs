@@ -43,8 +43,12 @@ impl Piece {
 
 /// Tiles of a width along an open axis of vectors, then narrower ones, of which one is not full: of two vectors, so
 /// that an operation does not wait for the one before, or of one where vectors may be `alone`, as rows have that
-/// already, or the next tiles begin while one runs. Many whole ones among these have loops of their own.
+/// already, or the next tiles begin while one runs. Many whole ones among these have loops of their own. Where the
+/// width is one vector, any of them may be the one that is not full.
 fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, alone: bool) -> Vec<Piece> {
+    if width == lanes {
+        return vec![Piece { count: extent.ceildiv(lanes.dim()), size: lanes, masked: true }];
+    }
     let mut all = vec![whole_piece(extent, width)];
     let mut rest = extent.modulo(width.dim());
     let size = if alone { lanes } else { (2 * lanes).min(width) };
@@ -134,7 +138,7 @@ impl Reduction<'_> {
     }
 
     /// Whether a result takes so few steps that others begin while it is computed.
-    fn is_short(&self) -> bool {
+    pub(super) fn is_short(&self) -> bool {
         let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
         known && self.count(self.reduce()) <= UNROLLED
     }

@@ -19,6 +19,7 @@ use tilewright_ops::reduce::{Reduction, reduce};
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::lower::bounds;
+use tilewright_transform::products::with_products_as_sizes;
 
 use crate::reductions::targets;
 
@@ -226,6 +227,31 @@ fn what_a_multiple_of_an_open_size_is_in_range_of_is_not_asked_again() {
     for (what, func) in [("rows", rows), ("an image", image)] {
         let made = scheduled(what, &func, &targets()[0]);
         assert_eq!(bounds::count(&lower(&made).expect("lowers")), 0, "{what}");
+    }
+}
+
+#[test]
+fn what_stands_for_a_size_is_as_large_in_prices() {
+    let h = size("h", true);
+    let quarter = h.floordiv(Dim::from(4));
+    let q = Dim::open(&Var::standing_for("q", DType::I32, quarter));
+    assert_eq!((h.estimate(), quarter.estimate(), q.estimate()), (240, 60, 60));
+    assert_eq!((q * q).estimate(), 3600);
+}
+
+#[test]
+fn images_that_were_halved_are_in_range_as_others_are() {
+    // What is known of `(h + 3) // 4` beside `(h + 1) // 2` is that it is half of it.
+    let half = |name| (size(name, true) + Dim::from(1)).floordiv(Dim::from(2));
+    let image = Operand::f32(&[size("b", true), 12.into(), half("h"), half("w")]);
+    let mut c = Conv::new(image, Operand::f32(&[Dim::from(12), 1.into(), 3.into(), 3.into()]));
+    (c.groups, c.strides) = (12, vec![2; 2]);
+    (c.pads_begin, c.pads_end) = (vec![1; 2], vec![1; 2]);
+    let func = conv(&c).expect("a convolution");
+    for target in &targets() {
+        let made = with_products_as_sizes(&func, |f| Ok(scheduled("an image", f, target)));
+        let lowered = lower(&made.expect("a schedule")).expect("lowers");
+        assert_eq!(bounds::count(&lowered), 0, "for {}", target.cpu);
     }
 }
 

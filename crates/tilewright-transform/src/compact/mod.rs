@@ -47,7 +47,9 @@ use tilewright_polyhedral::{Domain, Engine, Set};
 use crate::pass::{Pass, Run};
 
 use self::moved::{Moved, Side};
-use self::relations::{Compared, ComparedIndex, IndexTerms, Relations, domain};
+use self::relations::{
+    Compared, ComparedIndex, IndexTerms, Relations, domain, is_dense, is_told_by_digits,
+};
 
 /// The most cells that an axis of open extent gets whatever the sizes are.
 const MOST_CELLS: i64 = 1 << 14;
@@ -420,10 +422,16 @@ impl Compact<'_> {
         let sets = Relations::new(self.known(), looped);
         let [writes, reads] = [writes, reads]
             .map(|all| all.iter().map(|c| self.compared(c, var)).collect::<Vec<_>>());
+        let meet = |w: &Compared| reads.iter().any(|r| self.plainly_meet(w, r));
+        if var.is_none() && writes.iter().any(meet) {
+            return false;
+        }
         writes.iter().all(|w| {
             reads.iter().all(|r| {
                 let mut axes = w.axes.iter().zip(&r.axes);
-                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || sets.are_disjoint(w, r)
+                var.is_some_and(|v| is_told_by_digits(w.cells, r.cells, v))
+                    || axes.any(|(i, k)| self.differ((i, w), (k, r), var))
+                    || sets.are_disjoint(w, r)
             })
         })
     }
@@ -433,6 +441,20 @@ impl Compact<'_> {
         let terms = cells.indices.iter().map(|e| self.parts(e, &cells.vars, var));
         let axes = terms.map(|terms| ComparedIndex { terms, ends: OnceCell::new() }).collect();
         Compared { cells, axes, points: OnceCell::new() }
+    }
+
+    /// Whether all cells of one access are among those of another one, as far as intervals say and a guard does not
+    /// keep it from them: then nothing tells them apart, and the sets need not be asked.
+    fn plainly_meet(&self, one: &Compared, other: &Compared) -> bool {
+        let is_among = |(a, b): (&ComparedIndex, &ComparedIndex)| {
+            let (Some(a), Some(b)) = (&a.terms, &b.terms) else { return false };
+            let offset = a.outer.clone().plus(&b.outer, -1).and_then(|o| o.span(&self.ranges));
+            let cells = offset.zip(a.inner).and_then(|(offset, inner)| inner.plus(offset));
+            let all = b.inner.filter(|_| b.reached && is_dense(b, other.cells));
+            cells.zip(all).is_some_and(|(cells, all)| cells.within(all))
+        };
+        let plain = one.cells.guards.is_empty() || other.cells.guards.is_empty();
+        plain && one.axes.iter().zip(&other.axes).all(|(a, b)| is_among((a, b)) || is_among((b, a)))
     }
 
     /// Whether an index of one access differs from that of another one, by intervals: at any
@@ -626,17 +648,26 @@ impl Compact<'_> {
         self.growing.bind_loop(var, range);
     }
 
-    /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
-    /// grow, as far as can be seen.
+    /// Whether the loops of an access, and each of its guards, reach ever more cells of an axis as sizes grow, as far as
+    /// can be seen.
     fn is_open(&self, cells: &Cells, axis: usize) -> bool {
-        cells.guards.is_empty()
-            && self.length(cells, axis).is_some_and(|length| length.span(&self.growing).is_none())
+        let grows =
+            |length: Option<Linear>| length.is_some_and(|l| l.span(&self.growing).is_none());
+        let mut guards = cells.guards.iter().flat_map(Expr::conjuncts);
+        grows(self.length(cells, axis, None))
+            && guards.all(|guard| grows(self.length(cells, axis, Some(&guard))))
     }
 
-    /// How far apart the ends are that the loops of an access reach along an axis.
-    fn length(&self, cells: &Cells, axis: usize) -> Option<Linear> {
-        let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?;
-        let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
+    /// How far apart the ends are that the loops of an access reach along an axis, or the first one and the last one
+    /// that a guard lets it have.
+    fn length(&self, cells: &Cells, axis: usize, guard: Option<&Expr>) -> Option<Linear> {
+        let index = self.parts(cells.indices.get(axis)?, &cells.vars, None)?.all;
+        let most = match guard {
+            None => index.clone(),
+            Some(guard) => reach::under_guard(&index, guard, &self.ranges)?,
+        };
+        let (first, _) = reach::ends(&index, &cells.vars, &self.ranges)?;
+        let (_, last) = reach::ends(&most, &cells.vars, &self.ranges)?;
         last.plus(&first, -1)
     }
 

@@ -1,10 +1,12 @@
-//! Accesses of a buffer compared with one another: whether they meet, by sets of the cells that each touches.
+//! Accesses of a buffer compared with one another: whether they meet, by digits of a loop's variable, and by sets of the
+//! cells that each touches.
 
 use std::cell::OnceCell;
 
 use tilewright_analysis::footprint::Cells;
-use tilewright_ir::index::{Interval, Linear, Ranges};
-use tilewright_ir::{Expr, Range, Var};
+use tilewright_ir::condition::parts;
+use tilewright_ir::index::{Interval, Linear, Ranges, divided};
+use tilewright_ir::{BinOp, Expr, ExprKind, Range, Var};
 use tilewright_polyhedral::{AccessRelation, Domain, Engine};
 
 use super::reach;
@@ -98,4 +100,50 @@ pub(super) fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
     let mut cells = cells.clone();
     cells.guards.retain(|e| e.effects().constant());
     cells.domain(engine, known)
+}
+
+/// Whether two accesses are of one cell in one iteration at most: the quotient of the variable is an index of both,
+/// and so is its remainder, or guards leave both the same one.
+pub(super) fn is_told_by_digits(one: &Cells, other: &Cells, var: &Var) -> bool {
+    let digit = |e: &Expr, op| divided(e, op).filter(|(x, _)| x.as_var() == Some(var)).map(|d| d.1);
+    let both = |op| {
+        let pairs = one.indices.iter().zip(&other.indices);
+        pairs.filter_map(move |(a, b)| digit(a, op).filter(|m| digit(b, op) == Some(*m)))
+    };
+    both(BinOp::FloorDiv).any(|m| {
+        let left = |cells| remainder_left(cells, var, m);
+        both(BinOp::FloorMod).any(|by| by == m)
+            || left(one).is_some_and(|rest| left(other) == Some(rest))
+    })
+}
+
+/// The only remainder of a variable by a number that the guards of an access leave.
+fn remainder_left(cells: &Cells, var: &Var, by: i128) -> Option<i128> {
+    let mut left = Interval::new(0, by - 1);
+    for (part, holds) in cells.guards.iter().flat_map(|guard| parts(guard, true)) {
+        let ExprKind::Binary(op @ (BinOp::Lt | BinOp::Ge), a, b) = part.kind() else { continue };
+        let rest = divided(a, BinOp::FloorMod).filter(|(x, m)| x.as_var() == Some(var) && *m == by);
+        let (Some(_), Some(n)) = (rest, b.as_int()) else { continue };
+        let n = i128::from(n);
+        left = left.meet(if (*op == BinOp::Lt) == holds {
+            Interval::new(left.lo, n - 1)
+        } else {
+            Interval::new(n, left.hi)
+        });
+    }
+    (left.lo == left.hi).then_some(left.lo)
+}
+
+/// Whether what differs inside of a statement takes all values between the least and the greatest one.
+pub(super) fn is_dense(index: &IndexTerms, cells: &Cells) -> bool {
+    let inner = index.all.terms.iter().filter_map(|(atom, by)| {
+        let (_, range) = cells.vars.iter().find(|(v, _)| atom.as_var() == Some(v))?;
+        Some((by.abs(), i128::from(range.extent.as_int()?)))
+    });
+    let mut steps: Vec<(i128, i128)> = inner.collect();
+    steps.sort_unstable();
+    let reach = steps.into_iter().try_fold(1i128, |reach, (by, count)| {
+        (by <= reach).then(|| reach.saturating_add(by.saturating_mul(count - 1)))
+    });
+    reach.is_some()
 }

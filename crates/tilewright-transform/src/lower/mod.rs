@@ -12,8 +12,9 @@
 //! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
 //! 8. [`use_border`]: guards of reads from textures that the border makes needless.
-//! 9. `sizes::bind_sizes`: what is computed of open sizes alone is computed once.
-//! 10. `carry::carry_values`: what the iteration before wrote is kept in a register.
+//! 9. `once::loops_to_conditions`: a loop of at most one iteration is a condition.
+//! 10. `sizes::hoist_sizes`: what is computed of open sizes alone is computed once.
+//! 11. `carry::carry_values`: what the iteration before wrote is kept in a register.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
@@ -23,6 +24,7 @@ pub mod bounds;
 mod carry;
 pub mod flatten;
 mod join_phases;
+mod once;
 pub mod opaque;
 pub mod refine;
 pub mod scratch;
@@ -39,6 +41,7 @@ use crate::placeholder::{remove_assume, remove_store_undef};
 use crate::products::with_products_as_sizes;
 
 use self::carry::carry_values;
+use self::once::loops_to_conditions;
 use self::sizes::hoist_sizes;
 
 /// Whether accesses that are not proved to be in range go without an assertion.
@@ -81,7 +84,7 @@ fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<Tens
         lowered.attrs.insert(IN_MEMORY.into(), Attr::List(in_memory));
     }
     why.extend(remarks);
-    Ok(carry_values(&hoist_sizes(&lowered)))
+    Ok(carry_values(&hoist_sizes(&loops_to_conditions(&lowered))))
 }
 
 /// The buffers of open size that were to be registers and became parameters, with what was said of them. LLVM

@@ -53,7 +53,7 @@ pub(super) fn at_ends(
             StmtKind::Assert { cond: cond?, message: message.clone(), values: values.clone() };
         let own = Stmt::spanned(kind, assert.span());
         let mut at = Subst::vars([(var.clone(), end.of(range))]);
-        around.with = at.stmt(&own);
+        around.with = known.simplified(&at.stmt(&own));
         Some(around.stmt(check))
     });
     Some(made.map(|s| Subst::refresh().stmt(&s)).collect())

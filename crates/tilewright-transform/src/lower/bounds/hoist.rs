@@ -7,8 +7,9 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::visit::{Subst, accessed};
-use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, Var};
+use tilewright_ir::equal::{Equality, stmts};
+use tilewright_ir::visit::{Subst, accessed, fold_stmt_children};
+use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, Var};
 
 use super::ends::at_ends;
 use super::known::PlaceFacts;
@@ -29,6 +30,31 @@ impl Check {
 
     fn under(self, around: impl FnOnce(Stmt) -> Stmt) -> Check {
         Check::new(around(self.stmt))
+    }
+
+    /// Whether another one cannot fail behind this one: it asserts the same, whatever it would say.
+    fn decides(&self, other: &Check) -> bool {
+        let [one, other] = [self, other].map(|check| Silent.stmt(&check.stmt));
+        stmts(&one, &other, &Equality::default()).is_ok()
+    }
+}
+
+/// Takes the messages out of assertions.
+struct Silent;
+
+impl Fold for Silent {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Assert { cond, .. } => {
+                let (message, values) = ("".into(), Vec::new());
+                Stmt::new(StmtKind::Assert { cond: cond.clone(), message, values })
+            }
+            _ => fold_stmt_children(self, s),
+        }
     }
 }
 
@@ -104,10 +130,15 @@ pub(super) fn out_of_loop(
             range.extent.clone(),
             Expr::int(0, range.extent.dtype()),
         );
-        out.extend(ends.into_iter().map(|check| match range.extent.as_int() {
-            Some(1..) => check,
-            _ => check.under(|s| Stmt::guard(some.clone(), s)),
-        }));
+        for check in ends {
+            let check = match range.extent.as_int() {
+                Some(1..) => check,
+                _ => check.under(|s| Stmt::guard(some.clone(), s)),
+            };
+            if !out.iter().any(|before| before.decides(&check)) {
+                out.push(check);
+            }
+        }
     }
     add_run(&mut run, &mut out, var, range, &kind);
     (flush(stay, body), out)

@@ -15,10 +15,10 @@ use std::collections::HashMap;
 use tilewright_ir::condition::parts;
 use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear};
+use tilewright_ir::index::{Interval, Linear, Ranges, divided, is_index_type, linear, simplify};
 use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, DType, Expr, ExprKind, ForKind, Range, Stmt, StmtKind, TensorFunc, Var, Visit,
+    BinOp, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 
 use tilewright_polyhedral::scope::likely;
@@ -171,6 +171,11 @@ impl PlaceFacts {
         self.fits(&x).then_some(x)
     }
 
+    /// A statement whose expressions are as short as intervals allow.
+    pub fn simplified(&self, s: &Stmt) -> Stmt {
+        Simplified(&self.ranges).stmt(s)
+    }
+
     /// The values of an integer expression.
     pub fn values(&self, e: &Expr) -> Option<Interval> {
         (small(e) && Interval::of_type(e.dtype()).is_some()).then(|| self.ranges.interval(e))
@@ -296,6 +301,15 @@ impl PlaceFacts {
         let Some(all) = Interval::of_type(x.dtype) else { return false };
         self.least(x).is_some_and(|lo| lo >= all.lo)
             && x.clone().times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi)
+    }
+}
+
+/// Simplifies the expressions of statements.
+struct Simplified<'a>(&'a Ranges);
+
+impl Fold for Simplified<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        if small(e) { simplify(e, self.0) } else { e.clone() }
     }
 }
 
@@ -439,11 +453,18 @@ impl Search<'_> {
                     multiple_of(by, atom, &zero).plus(&y, -1).and_then(|x| x.plus(&last, 1)),
                 );
             }
-            // y % c = y - c * (y // c) is at most y where y is not negative.
+            // y % c = y - c * (y // c), which is at most y where y is not negative.
             BinOp::FloorMod => {
                 let Some(y) = self.known.exact(a) else { return };
                 if y.values(&self.known.ranges).is_some_and(|i| i.lo >= 0) {
                     out.extend(multiple_of(-1, atom, &zero).plus(&y, 1));
+                }
+                let Some(by) = b.as_int().filter(|by| *by > 0) else { return };
+                let quotient = Expr::binary(BinOp::FloorDiv, a.clone(), b.clone());
+                for sign in [1, -1] {
+                    let whole = multiple_of(sign * i128::from(by), &quotient, &zero);
+                    let rest = multiple_of(sign, atom, &zero).plus(&whole, 1);
+                    out.extend(rest.and_then(|x| x.plus(&y, -sign)));
                 }
             }
             _ => {}
