@@ -209,8 +209,11 @@ fn quotients<'a>(extents: impl IntoIterator<Item = &'a Expr>) -> Vec<Size> {
             };
             let is_quotient = matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv, ..));
             let by = b.as_int().filter(|by| is_quotient && *by > 0);
+            // Of a quotient of quotients, what it is a quotient of.
+            let of = value.quotient().and_then(|(of, by)| Some((of.into(), by.try_into().ok()?)));
             if parts.iter().all(|part| part.value != value) {
-                parts.push(Size::new(value, Integer::from_expr(a).zip(by)));
+                let quotient = by.and_then(|by| of.or(Integer::from_expr(a).zip(Some(by))));
+                parts.push(Size::new(value, quotient));
             }
             false
         });
