@@ -9,8 +9,8 @@ const LN2_LOW: f64 = std::f64::consts::LN_2 - LN2_HIGH;
 /// Adding 1.5 * 2^23 rounds to an integer, which is then in the lowest bits; here with twice the
 /// bias of exponents.
 const ROUNDER: f64 = 12_582_912.0 + 2.0 * 127.0;
-/// Below this, the exponential is nearer to zero than to the least subnormal number.
-const ZERO: f64 = -103.972_08;
+/// The exponential of this is 2^-254, of which each half has the exponent of zero. From -104 down it is zero.
+const LOWEST: f64 = -176.0;
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2, to 2^-28.2 of e^r.
 const EXP: [f64; 5] = f32s([0.49999994, 0.16666521, 0.041668266, 0.008368677, 0.0013820734]);
@@ -68,11 +68,11 @@ fn constant(x: &Val, value: f64) -> Val {
 /// e^x = 2^n e^r. The power of two is applied in two halves, so that results down to the smallest
 /// subnormal number are rounded once and those that are too large become infinite. Their exponents,
 /// with the bias, come from the bits of `n + ROUNDER` alone: what is in front of them is shifted out.
-/// Where the result is zero, one half is: a product that underflows takes some processors a hundred
-/// times as long, and what a mask leaves out of a softmax is all zeros.
+/// At the lower bound both halves are zero: a product that underflows takes some processors a hundred
+/// times as long, and what a mask leaves out of a softmax lies there.
 pub(super) fn exp(c: &mut Code<'_>, x: &Val) -> Val {
     // Beyond these bounds the result is 0 or infinite. NaN fails both comparisons and stays.
-    let (low, high) = (constant(x, -104.0), constant(x, 89.0));
+    let (low, high) = (constant(x, LOWEST), constant(x, 89.0));
     let x = c.clamp(x, &low, &high);
     let rounder = constant(&x, ROUNDER);
     let shifted = c.fma(&x, &constant(&x, std::f64::consts::LOG2_E), &rounder);
@@ -86,8 +86,6 @@ pub(super) fn exp(c: &mut Code<'_>, x: &Val) -> Val {
     let half = c.bin("ashr", &bits, &Val::int(ty, 1));
     let [whole, first] = [&bits, &half].map(|n| c.bin("shl", n, &Val::int(ty, 23)));
     let second = c.bin("sub", &whole, &first);
-    let zero = c.cmp("fcmp olt", &x, &constant(&x, ZERO));
-    let second = c.select(&zero, &Val::int(ty, 0), &second);
     let [first, second] = [first, second].map(|n| c.convert("bitcast", &n, Scalar::F32));
     // The first half has no rounding: it goes to both terms of 1 + r p.
     let r = c.bin("fmul", &r, &first);
