@@ -6,7 +6,7 @@ def many(A: T.Buffer((96, 8), "float32"), W: T.Buffer((8, 16), "float16"), C: T.
     for k, l in T.grid(8, 16):
         with T.block("pad"):
             vk, vl = T.axis.remap("SS", [k, l])
-            T.assume(vl < 15 or W[vk, vl] == T.float16(0))
+            T.assume(vl < 16 or W[vk, vl] == T.float16(0))
     for o in T.parallel(16):
         for k in range(8):
             for m in T.unroll(6):
@@ -40,7 +40,7 @@ class Module:
         for k, l in T.grid(8, 16):
             with T.block("pad"):
                 vk, vl = T.axis.remap("SS", [k, l])
-                T.assume(vl < 15 or W[vk, vl] == T.float16(0.0))
+                T.assume(vl < 16 or W[vk, vl] == T.float16(0.0))
         for o in T.parallel(16):
             for k in range(8):
                 for m in T.unroll(6):
