@@ -111,6 +111,12 @@ fn machines() -> Vec<Target> {
 /// Compares what a function computes, with constants for all inputs but some, on all machines.
 #[track_caller]
 fn check(what: &str, func: &TensorFunc, given: &[usize]) {
+    check_within(2e-6, what, func, given);
+}
+
+/// The same where sums of floats in two orders differ by no more than a part of the largest result.
+#[track_caller]
+fn check_within(part: f64, what: &str, func: &TensorFunc, given: &[usize]) {
     let (module, inputs) = module(func.clone(), given, &mut Random::new(what.len() as u64));
     let expected = interp::run_module(&module, "main", &inputs).expect("it runs");
     for target in machines() {
@@ -131,7 +137,7 @@ fn check(what: &str, func: &TensorFunc, given: &[usize]) {
                 let scale = scale.fold(1.0, f64::max);
                 (0..expected[0].len()).for_each(|k| {
                     let (got, wanted) = (results[0].get_f64(k), expected[0].get_f64(k));
-                    let close = (got - wanted).abs() <= scale * 2e-6;
+                    let close = (got - wanted).abs() <= scale * part;
                     assert!(close, "{what} on {name}: {got} for {wanted} at {k}");
                 });
             }
@@ -341,11 +347,11 @@ fn weights_of_a_few_bits_are_multiplied_as_numbers() {
 /// Several tiles of rows share panels of weights, of all blocks and, of long rows, of some of them.
 #[test]
 fn tiles_of_rows_share_weights_that_are_taken_apart() {
-    for (rows, k, block) in [(25, 172usize, 32usize), (61, 100, 16), (26, 5 * 256, 256)] {
+    for (rows, k, block) in [(25, 172usize, 32usize), (61, 100, 16), (26, 33 * 512, 512)] {
         let zero = Zero::Packed(k.div_ceil(block).div_ceil(2));
         let w = Weights { n: 19, k, bits: 4, block, scale: DType::F32, zero };
         let func = product(&Operand::f32(&[rows, k]), &w).expect("a product");
-        check(&format!("{rows} rows, {w:?}"), &func, &[0]);
+        check_within(2e-5, &format!("{rows} rows, {w:?}"), &func, &[0]);
         let (module, _) = module(func, &[0], &mut Random::new(1));
         let func = mark_free(&module);
         let func = func.tensor("f").expect("the product");
