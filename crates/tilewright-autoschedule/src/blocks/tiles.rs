@@ -4,6 +4,7 @@ use tilewright_ir::{DType, Dim, Expr};
 use tilewright_target::{Target, TensorInstruction};
 
 use super::form::{BlockedProduct, Kind};
+use crate::axes::balanced;
 use crate::parts::round_up;
 
 /// The most elements of a block that are multiplied by one copy of the code.
@@ -146,11 +147,7 @@ impl Tiles {
             return all;
         };
         // Tiles of numbers are of about as many rows each.
-        let width = match (known, known.div_euclid(self.rows) + known.rem_euclid(self.rows).min(1))
-        {
-            (1.., count @ 1..) if panels => (known + count - 1).div_euclid(count),
-            _ => self.rows,
-        };
+        let width = if panels { balanced(known, self.rows).max(1) } else { self.rows };
         let (tiles, left) = (known / width, known % width);
         let first = Dim::from(count_of(tiles * width));
         let whole = part(Dim::from(0), Dim::from(count_of(tiles)), width);

@@ -68,9 +68,7 @@ impl Form {
         (is_size && !value.clone().dim().vars().contains(v) && !factor.dim().vars().contains(v))
             .then(|| value.dim())
     }
-}
 
-impl Form {
     /// A form that is negative for the same values, without a quotient by a number that is its only open part.
     fn without_rounding(self) -> Form {
         let number = self.coefficient(&[]);

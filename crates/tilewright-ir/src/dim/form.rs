@@ -3,8 +3,9 @@
 //! What is equal by the rules of polynomials is one form. Quotients that round down are brought into one
 //! form too: whole multiples of the divisor stand before the quotient, common factors are gone, and a
 //! quotient of a quotient is one (`(n // 2 + 1) // 2` is `(n + 2) // 4`), and nothing is divided that is the
-//! opposite of a size: `-(-n // 16)` is `(n + 15) // 16`. A remainder is what a quotient leaves. Larger and smaller ones are taken of what two sums do not have in common, so that `max(n - 3, 0)`
-//! and `max(n, 3) - 3` are one form, in which nothing is taken away inside.
+//! opposite of a size: `-(-n // 16)` is `(n + 15) // 16`. A remainder is what a quotient leaves. Larger and
+//! smaller ones are taken of what two sums do not have in common, so that `max(n - 3, 0)` and `max(n, 3) - 3`
+//! are one form, in which nothing is taken away inside.
 
 use crate::expr::Var;
 use crate::index::gcd;
