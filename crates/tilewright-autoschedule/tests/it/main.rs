@@ -5,3 +5,7 @@ mod open;
 mod reductions;
 mod spatial;
 mod windows;
+
+/// The allocator of the command: a tenth of what these tests take.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,6 +1,7 @@
 //! `tilewright tune`: measurements with the program itself as the worker.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -15,16 +16,41 @@ fn text(path: &Path) -> String {
     path.to_str().expect("a name").to_owned()
 }
 
+/// The digits model, tuned once for all tests that begin with its measurements.
+struct Tuned {
+    /// What `tune` said.
+    report: Value,
+    /// The file of measurements.
+    file: Vec<u8>,
+    /// The exported records.
+    exported: String,
+}
+
+static TUNED: LazyLock<Tuned> = LazyLock::new(|| {
+    let folder = TempDir::new().expect("a folder");
+    let [file, exported] = ["t.sqlite", "t.jsonl"].map(|name| text(&folder.path().join(name)));
+    let model = digits("digits.onnx");
+    let first = ["tune", &model, "--dim", "N=3", "--threads", "1", "--json", "--budget", "10m"];
+    let files = ["--file", &file, "--export", &exported];
+    Tuned {
+        report: json(&tilewright(&[&first[..], &files].concat()).code(0)),
+        file: std::fs::read(file).expect("measurements"),
+        exported: std::fs::read_to_string(exported).expect("records"),
+    }
+});
+
 #[test]
 fn a_model_is_tuned_and_its_plan_uses_what_was_measured() {
     let folder = TempDir::new().expect("a folder");
     let at = |name: &str| text(&folder.path().join(name));
     let (model, file, exported) = (digits("digits.onnx"), at("t.sqlite"), at("t.jsonl"));
+    let first = &TUNED.report;
+    std::fs::write(&file, &TUNED.file).expect("a file");
+    std::fs::write(&exported, &TUNED.exported).expect("a file");
     let tune = |more: &[&str]| {
         let first = ["tune", &model, "--dim", "N=3", "--threads", "1", "--json"];
         tilewright(&[&first[..], more].concat())
     };
-    let first = json(&tune(&["--file", &file, "--budget", "10m", "--export", &exported]).code(0));
     assert_eq!(first["measured"], first["candidates"], "{first}");
     assert_eq!(first["new"], first["candidates"], "{first}");
     assert_eq!(first["failures"].as_array().map(Vec::len), Some(0), "{first}");
@@ -87,30 +113,25 @@ fn a_candidate_that_does_not_end_costs_only_itself() {
 #[cfg_attr(not(debug_assertions), ignore = "only debug builds can be told to misbehave")]
 fn candidates_that_crash_or_hang_cost_only_themselves() {
     let folder = TempDir::new().expect("a folder");
-    let at = |name: &str| text(&folder.path().join(name));
-    let (model, exported) = (digits("digits.onnx"), at("good.jsonl"));
-    let tune = |file: &str, misbehave: &str| {
-        let mut command = super::program();
-        command.args(["tune", &model, "--dim", "N=3", "--threads", "1", "--budget", "10m"]);
-        command.args(["--limit", "20s", "--json", "--file", file, "--export", &exported]);
-        command.env("TILEWRIGHT_TEST_MISBEHAVE", misbehave);
-        let done = command.output().expect("it runs");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        serde_json::from_slice::<Value>(&done.stdout).expect("JSON")
-    };
-    let good = tune(&at("good"), "");
+    let (model, file) = (digits("digits.onnx"), text(&folder.path().join("bad")));
     // A shape of a convolution that is measured.
-    let lines = std::fs::read_to_string(&exported).expect("records");
-    let records = lines.lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON"));
+    let records = TUNED.exported.lines();
+    let records = records.map(|l| serde_json::from_str::<Value>(l).expect("JSON"));
     let what = records.filter(|r| r["kind"] == "contraction").map(|r| r["what"].clone());
     let what = what.max_by_key(|w| w.as_str().map(str::len)).expect("a convolution");
     let shape =
         what.as_str().and_then(|w| w.split_once('[')?.1.split_once(']')).expect("a shape").0;
-    let report = tune(&at("bad"), &format!("crash=({shape})\nhang=\"layout\":\"nhwc\""));
+    let mut command = super::program();
+    command.args(["tune", &model, "--dim", "N=3", "--threads", "1", "--budget", "10m"]);
+    command.args(["--limit", "10s", "--json", "--file", &file]);
+    let misbehave = format!("crash=({shape})\nhang=\"layout\":\"nhwc\"");
+    let done = command.env("TILEWRIGHT_TEST_MISBEHAVE", misbehave).output().expect("it runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let failed = report["failures"].as_array().expect("a list");
     let why =
         |text: &str| failed.iter().filter(|f| f["why"].as_str().unwrap().contains(text)).count();
-    let (crashed, late) = (why("signal"), why("no answer within 20.0 s"));
+    let (crashed, late) = (why("signal"), why("no answer within 10.0 s"));
     assert!(crashed >= 1 && late == 1 && crashed + late == failed.len(), "{report}");
     // All others are measured.
     let count = |report: &Value| report["new"].as_u64().expect("a number") as usize;
@@ -121,7 +142,7 @@ fn candidates_that_crash_or_hang_cost_only_themselves() {
         "{report}"
     );
     assert!(count(&report) >= 1, "{report}");
-    assert_eq!(models(&report), models(&good) - 1, "{report}");
+    assert_eq!(models(&report), models(&TUNED.report) - 1, "{report}");
 }
 
 #[test]

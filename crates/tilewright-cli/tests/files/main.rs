@@ -55,6 +55,10 @@ use annotate::{annotate, strip};
 use layouts::Layout;
 use program::program;
 
+/// The allocator of the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A section of a file.
 const SECTION: &str = "# ---- ";
 

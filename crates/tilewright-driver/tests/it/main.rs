@@ -21,3 +21,7 @@ mod time;
 mod traces;
 mod tuning;
 mod winograd;
+
+/// The allocator of the command: a tenth of what these tests take.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -8,3 +8,7 @@ mod pass;
 mod random_programs;
 mod reach;
 mod simplify;
+
+/// The allocator of the command: a tenth of what these tests take.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
