@@ -30,22 +30,14 @@ pub use crate::tree::{layout, tree};
 /// Why none was found, which is no proof that the functions differ.
 pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, String> {
     let head = format!("{HEAD}\n{}\n{}\n", before.trim_end(), after.trim_end());
-    let shown = |(line, message): (usize, String)| match head.lines().nth(line.max(1) - 1) {
-        Some(text) if line > 1 => format!("{message}: `{}`", text.trim()),
-        _ => message,
-    };
-    let trees = Tree::parse(&head).map_err(shown)?;
+    let trees = Tree::parse(&head).map_err(|e| quoted(&head, e))?;
     let [_, first, second] = trees.as_slice() else { return Err("each text is one tree".into()) };
-    let both = programs([first, second]).map_err(shown)?;
+    let both = programs([first, second]).map_err(|e| quoted(&head, e))?;
     let mut reasons = layouts.to_vec();
-    // Lines of reasons are quoted as they are.
     let parse = |reasons: &[String]| -> Result<Certificate, String> {
         let text = reasons.join("\n");
-        let wrong = |(line, message): (usize, String)| {
-            format!("{message}: `{}`", text.lines().nth(line.max(1) - 1).unwrap_or_default())
-        };
         let read = |trees: Vec<Tree>| Certificate::read([first, second], &trees);
-        Tree::parse(&text).and_then(read).map_err(wrong)
+        Tree::parse(&text).and_then(read).map_err(|e| quoted(&text, e))
     };
     let read = parse(&reasons)?;
     let names = names(&both);
@@ -82,14 +74,17 @@ pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, 
     }
     let reasons = reasons.join("\n");
     let whole = format!("{head}(because\n{reasons}\n)\n(steps\n");
-    let closed = format!("{whole})");
-    let shown = |(line, message): (usize, String)| match whole.lines().nth(line.max(1) - 1) {
-        Some(text) if line > 1 => format!("{message}: `{}`", text.trim()),
-        _ => message,
-    };
     let mut search = Search::default();
-    judged(&closed, &mut search).map_err(shown)?;
+    judged(&format!("{whole})"), &mut search).map_err(|e| quoted(&whole, e))?;
     Ok(format!("{whole}{}\n)\n", search.steps.join("\n")))
+}
+
+/// What is wrong, with the line of a text that it is about.
+fn quoted(text: &str, (line, message): (usize, String)) -> String {
+    match text.lines().nth(line.max(1) - 1) {
+        Some(text) if text != HEAD => format!("{message}: `{}`", text.trim()),
+        _ => message,
+    }
 }
 
 /// Judges a certificate whose steps are being searched.
