@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 
 use presburger::{Dim, Relation};
-use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass, axes, stores};
+use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass};
 use tilewright_check::program::{Expr, Program, Var};
 
-use crate::sets::{Found, Names, placed};
+use crate::sets::{Found, Names, list, placed, text};
 
 /// Sets at which a pair of loads is compared before it grows.
 const EXACT: usize = 3;
@@ -59,26 +59,26 @@ impl<'a> Claims<'a> {
     /// All claims that the outputs need.
     pub fn collect(&mut self) -> Found<Vec<Claim>> {
         let [a, b] = self.programs;
-        for k in 0..a.stmts.len() - stores(a) {
-            let ends = [stores(a) + k, stores(b) + k];
-            let (first, second) = (&a.stmts[ends[0]], &b.stmts[ends[1]]);
+        for k in 0..a.looks.len() {
+            let ends = [a.stores + k, b.stores + k];
+            let (first, second) = (&a.stmts[ends[0]].to, &b.stmts[ends[1]].to);
             let as_given = |p: &Program, at: usize| !p.writes(at) && p.buffers[at].param == Some(k);
             if as_given(a, first.buffer) && as_given(b, second.buffer) {
                 continue;
             }
-            let place = first.loops.iter().map(|v| Expr::Var(*v)).collect::<Vec<_>>();
+            let place = first.loops.iter().cloned().map(Expr::Var).collect::<Vec<_>>();
             let cell = match self.layouts.iter().find(|l| l.param == k) {
                 Some(l) => {
-                    let at: HashMap<Var, Expr> = l.from.iter().copied().zip(place).collect();
+                    let at: HashMap<Var, Expr> = l.from.iter().cloned().zip(place).collect();
                     l.map.iter().map(|e| placed(e, &at)).collect()
                 }
                 None => place,
             };
             let same = second.loops.iter().zip(cell);
             let condition = same.fold(first.condition.clone(), |all, (v, e)| {
-                all.and(Expr::op("==", vec![Expr::Var(*v), e]))
+                all.and(Expr::op("==", vec![Expr::Var(v.clone()), e]))
             });
-            let loads = ends.map(|stmt| Load { stmt, read: 0 });
+            let loads = [0, 1].map(|side| Load { side, stmt: ends[side], read: 0 });
             let set = self.names.set(&self.vars(loads), &condition)?;
             self.found.push((loads, set));
         }
@@ -103,50 +103,40 @@ impl<'a> Claims<'a> {
     /// The lines about constants; those about cells say numbers that loads of constants have.
     pub fn of_constants(&mut self) -> Found<Vec<String>> {
         let mut lines = Vec::new();
-        let list = |vars: &[Var]| -> Vec<String> {
-            vars.iter().map(|v| self.names.text(&Expr::Var(*v))).collect()
-        };
         for (p, q, map) in &self.packs {
             let vars = axes(map.dim(Dim::In));
             for (condition, to) in crate::flow::functions(self.names, map, None, &vars)? {
-                let to: Vec<String> = to.iter().map(|e| self.names.text(e)).collect();
-                lines.push(format!(
-                    "packs {p} {q} ({}) from ({}) where {}",
-                    list(&vars).join(", "),
-                    to.join(", "),
-                    self.names.text(&condition)
-                ));
+                let (vars, to) = (vars.join(" "), list(&to));
+                lines.push(format!("(packs {p} {q} ({vars}) {to} {})", text(&condition)));
             }
         }
         for (q, rank, number, cells) in &self.cells {
             let vars = axes(*rank);
             let cells = self.names.known(cells.coalesce(&self.names.budget))?;
             for condition in self.names.conditions(&cells, &vars)? {
-                lines.push(format!(
-                    "cells {q} ({}) is {number} where {}",
-                    list(&vars).join(", "),
-                    self.names.text(&condition)
-                ));
+                let (vars, condition) = (vars.join(" "), text(&condition));
+                // A sign stands in front, so that infinity is no name.
+                lines.push(format!("(cells {q} ({vars}) {number:+} {condition})"));
             }
         }
         Ok(lines)
     }
 
     fn vars(&self, loads: [Load; 2]) -> Vec<Var> {
-        let of = |side: usize| &self.programs[side].stmts[loads[side].stmt].loops;
-        of(0).iter().chain(of(1)).copied().collect()
+        let of = |load: Load| &self.programs[load.side].stmts[load.stmt].to.loops;
+        of(loads[0]).iter().chain(of(loads[1])).cloned().collect()
     }
 
-    fn is_written(&self, side: usize, load: Load) -> bool {
-        let program = &self.programs[side];
+    fn is_written(&self, load: Load) -> bool {
+        let program = &self.programs[load.side];
         program.writes(program.stmts[load.stmt].reads[load.read].buffer)
     }
 
     fn follow(&mut self, loads: [Load; 2], set: &Relation) -> Found<()> {
         let vars = self.vars(loads);
         let none = HashMap::new();
-        for (a, set) in self.sources(0, loads[0], &none, set, &vars)? {
-            for (b, set) in self.sources(1, loads[1], &none, &set, &vars)? {
+        for (a, set) in self.sources(loads[0], &none, set, &vars)? {
+            for (b, set) in self.sources(loads[1], &none, &set, &vars)? {
                 self.same(&a, &b, &set, &vars, DEPTH)?;
             }
         }
@@ -155,14 +145,14 @@ impl<'a> Claims<'a> {
 
     fn sources(
         &mut self,
-        side: usize,
         load: Load,
         place: &HashMap<Var, Expr>,
         set: &Relation,
         vars: &[Var],
     ) -> Found<Vec<(Value<'a>, Relation)>> {
+        let side = load.side;
         let program = &self.programs[side];
-        let known = self.flow(side, load)?;
+        let known = self.flow(load)?;
         let mut out = Vec::new();
         for piece in self.flows[known].pieces.clone() {
             let here = self.within(set, &placed(&piece.condition, place), true, vars)?;
@@ -181,9 +171,9 @@ impl<'a> Claims<'a> {
                 From::Store(stmt, at) => (*stmt, at),
             };
             let source = &program.stmts[stmt];
-            let e = source.value.as_ref().ok_or("a store without a value")?;
+            let e = &source.value;
             let at = at.iter().map(|e| placed(e, place));
-            let there: HashMap<Var, Expr> = source.loops.iter().copied().zip(at).collect();
+            let there: HashMap<Var, Expr> = source.to.loops.iter().cloned().zip(at).collect();
             self.ask(side, stmt)?;
             let value = |e| Value::At { stmt, e, place: there.clone(), first: 0 };
             for pass in self.passes.iter().filter(|p| p.side == side && p.stmt == stmt) {
@@ -209,12 +199,12 @@ impl<'a> Claims<'a> {
     }
 
     /// The number of the flow of a load.
-    fn flow(&mut self, side: usize, load: Load) -> Found<usize> {
-        let known = self.flows.iter().position(|f| f.side == side && f.load == load);
+    fn flow(&mut self, load: Load) -> Found<usize> {
+        let known = self.flows.iter().position(|f| f.load == load);
         if let Some(known) = known {
             return Ok(known);
         }
-        self.flows.push(crate::flow::flow(self.names, &self.programs[side], side, load)?);
+        self.flows.push(crate::flow::flow(self.names, &self.programs[load.side], load)?);
         Ok(self.flows.len() - 1)
     }
 
@@ -225,23 +215,23 @@ impl<'a> Claims<'a> {
         }
         self.asked.push((side, stmt));
         let source = &self.programs[side].stmts[stmt];
-        let Some((x, y, wanted)) = source.value.as_ref().and_then(Expr::neutral) else {
+        let Some((x, y, wanted)) = source.value.neutral() else {
             return Ok(());
         };
         if !matches!(x, Expr::Load(..)) {
             return Ok(());
         }
-        let here = Value::At { stmt, e: y, place: HashMap::new(), first: count(x) };
+        let here = Value::At { stmt, e: y, place: HashMap::new(), first: x.loads() };
         let found = self.constant(side, &here, wanted, NESTED)?;
         let Some(any) = found.into_iter().reduce(|a, b| Expr::op("or", vec![a, b])) else {
             return Ok(());
         };
-        let set = self.names.set(&source.loops, &source.condition.clone().and(any))?;
+        let set = self.names.set(&source.to.loops, &source.to.condition.clone().and(any))?;
         if self.names.known(set.is_empty(&self.names.budget))? {
             return Ok(());
         }
         let set = self.names.known(set.coalesce(&self.names.budget))?;
-        for condition in self.names.conditions(&set, &source.loops)? {
+        for condition in self.names.conditions(&set, &source.to.loops)? {
             self.passes.push(Pass { line: 0, side, stmt, condition });
         }
         Ok(())
@@ -265,7 +255,7 @@ impl<'a> Claims<'a> {
         Ok(match e {
             e if e.constant() == Some(wanted) => vec![Expr::truth()],
             Expr::Load(..) => {
-                let known = self.flow(side, Load { stmt: *stmt, read: *first })?;
+                let known = self.flow(Load { side, stmt: *stmt, read: *first })?;
                 let mut out = Vec::new();
                 for piece in self.flows[known].pieces.clone() {
                     let program = &self.programs[side];
@@ -277,8 +267,8 @@ impl<'a> Claims<'a> {
                         From::Store(stmt, at) => {
                             let source = &program.stmts[*stmt];
                             let at = at.iter().map(|e| placed(e, place));
-                            let place = source.loops.iter().copied().zip(at).collect();
-                            let e = source.value.as_ref().ok_or("a store without a value")?;
+                            let place = source.to.loops.iter().cloned().zip(at).collect();
+                            let e = &source.value;
                             let value = Value::At { stmt: *stmt, e, place, first: 0 };
                             let inner = self.constant(side, &value, wanted, depth)?;
                             out.extend(inner.into_iter().map(|c| both(&here, c)));
@@ -291,13 +281,13 @@ impl<'a> Claims<'a> {
             Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
                 ("*", [x, y]) if wanted == 0.0 => {
                     let a = self.constant(side, &part(x, *first), wanted, depth)?;
-                    let b = self.constant(side, &part(y, first + count(x)), wanted, depth)?;
+                    let b = self.constant(side, &part(y, first + x.loads()), wanted, depth)?;
                     a.iter().flat_map(|x| b.iter().map(|y| both(x, y.clone()))).collect()
                 }
-                ("T.if_then_else" | "T.Select", [c, x, y]) if !c.loads() => {
+                ("if_then_else" | "select", [c, x, y]) if c.loads() == 0 => {
                     let c = placed(c, place);
                     let a = self.constant(side, &part(x, *first), wanted, depth)?;
-                    let b = self.constant(side, &part(y, first + count(x)), wanted, depth)?;
+                    let b = self.constant(side, &part(y, first + x.loads()), wanted, depth)?;
                     let not = Expr::op("not", vec![c.clone()]);
                     let a = a.into_iter().map(|x| both(&c, x));
                     a.chain(b.into_iter().map(|y| both(&not, y))).collect()
@@ -335,10 +325,10 @@ impl<'a> Claims<'a> {
         let depth = depth.checked_sub(1).ok_or("the values are too deep")?;
         for (side, value) in [a, b].into_iter().enumerate() {
             if let Value::At { stmt, e: Expr::Op(op, args), place, first } = value
-                && let ("T.if_then_else" | "T.Select", [c, x, y]) = (op.as_str(), args.as_slice())
-                && !c.loads()
+                && let ("if_then_else" | "select", [c, x, y]) = (op.as_str(), args.as_slice())
+                && c.loads() == 0
             {
-                for (holds, e, first) in [(true, x, *first), (false, y, first + count(x))] {
+                for (holds, e, first) in [(true, x, *first), (false, y, first + x.loads())] {
                     let chosen = Value::At { stmt: *stmt, e, place: place.clone(), first };
                     if let Some(set) = self.within(set, &placed(c, place), holds, vars)? {
                         let [a, b] = if side == 0 { [&chosen, b] } else { [a, &chosen] };
@@ -348,14 +338,14 @@ impl<'a> Claims<'a> {
                 return Ok(());
             }
         }
-        let loads = [a, b].map(|v| match v {
+        let loads = [(0, a), (1, b)].map(|(side, v)| match v {
             Value::At { stmt, e: Expr::Load(..), place, first } => {
-                Some((Load { stmt: *stmt, read: *first }, place.clone()))
+                Some((Load { side, stmt: *stmt, read: *first }, place.clone()))
             }
             _ => None,
         });
         if let [Some((x, at)), Some((y, there))] = &loads
-            && (self.is_written(0, *x) || self.is_written(1, *y))
+            && (self.is_written(*x) || self.is_written(*y))
         {
             let mut place = at.clone();
             place.extend(there.clone());
@@ -363,7 +353,7 @@ impl<'a> Claims<'a> {
         }
         for (side, load) in loads.iter().enumerate() {
             let Some((load, place)) = load else { continue };
-            for (value, set) in self.sources(side, *load, place, set, vars)? {
+            for (value, set) in self.sources(*load, place, set, vars)? {
                 let [a, b] = if side == 0 { [&value, b] } else { [a, &value] };
                 self.same(a, b, &set, vars, depth)?;
             }
@@ -381,7 +371,7 @@ impl<'a> Claims<'a> {
                 let a = Value::At { stmt: *s, e, place: p.clone(), first: i };
                 let b = Value::At { stmt: *t, e: o, place: q.clone(), first: j };
                 self.same(&a, &b, set, vars, depth)?;
-                (i, j) = (i + count(e), j + count(o));
+                (i, j) = (i + e.loads(), j + o.loads());
             }
             return Ok(());
         }
@@ -451,8 +441,8 @@ impl<'a> Claims<'a> {
         };
         match e {
             Expr::Load(..) => {
-                let load = Load { stmt: *stmt, read: *first };
-                for (value, set) in self.sources(side, load, place, set, vars)? {
+                let load = Load { side, stmt: *stmt, read: *first };
+                for (value, set) in self.sources(load, place, set, vars)? {
                     self.origins(side, &value, &set, vars, depth)?;
                 }
             }
@@ -461,7 +451,7 @@ impl<'a> Claims<'a> {
                 for e in args {
                     let part = Value::At { stmt: *stmt, e, place: place.clone(), first };
                     self.origins(side, &part, set, vars, depth)?;
-                    first += count(e);
+                    first += e.loads();
                 }
             }
             _ => {}
@@ -494,9 +484,9 @@ impl<'a> Claims<'a> {
                 return Err("the pairs of loads do not come to an end".into());
             }
             image = self.names.known(all.affine_hull(budget))?;
-            for (side, load) in loads.iter().enumerate() {
-                let stmt = &self.programs[side].stmts[load.stmt];
-                let runs = self.names.set(&self.vars(loads), &stmt.condition)?;
+            for load in loads {
+                let stmt = &self.programs[load.side].stmts[load.stmt];
+                let runs = self.names.set(&self.vars(loads), &stmt.to.condition)?;
                 image = self.names.known(image.intersect(&runs, budget))?;
             }
         }
@@ -505,11 +495,7 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// The number of loads in an expression.
-fn count(e: &Expr) -> usize {
-    match e {
-        Expr::Load(..) => 1,
-        Expr::Op(_, args) => args.iter().map(count).sum(),
-        _ => 0,
-    }
+/// Variables for the axes of a constant. No function has such names.
+fn axes(rank: usize) -> Vec<Var> {
+    (0..rank).map(|k| format!("c'{k}").into()).collect()
 }

@@ -10,29 +10,31 @@ use crate::sets::{Found, Names};
 const PIECES: usize = 64;
 
 /// The pieces of a load, over the loops of its statement.
-pub(crate) fn flow(names: &Names, program: &Program, side: usize, load: Load) -> Found<Flow> {
+pub(crate) fn flow(names: &Names, program: &Program, load: Load) -> Found<Flow> {
     let stmt = &program.stmts[load.stmt];
     let read = &stmt.reads[load.read];
     let writers: Vec<usize> = (0..program.stmts.len())
-        .filter(|k| program.stmts[*k].value.is_some() && program.stmts[*k].buffer == read.buffer)
+        .filter(|k| *k < program.stores && program.stmts[*k].to.buffer == read.buffer)
         .collect();
-    let mut flow = Flow { line: 0, side, load, pieces: Vec::new() };
-    let condition = stmt.condition.clone().and(read.condition.clone());
-    let instances = names.set(&stmt.loops, &condition)?;
-    let cells = names.map(&stmt.loops, &read.indices, &condition)?;
+    let mut flow = Flow { line: 0, load, pieces: Vec::new() };
+    let condition = stmt.to.condition.clone().and(read.condition.clone());
+    let instances = names.set(&stmt.to.loops, &condition)?;
+    let cells = names.map(&stmt.to.loops, &read.indices, &condition)?;
     if writers.is_empty() {
         let mut rest = instances.clone();
-        for (k, fact) in program.facts.iter().enumerate().filter(|(_, f)| f.buffer == read.buffer) {
-            let known = names.map(&fact.loops, &fact.indices, &fact.condition)?;
+        for (k, fact) in
+            program.facts.iter().enumerate().filter(|(_, f)| f.of.buffer == read.buffer)
+        {
+            let known = names.map(&fact.of.loops, &fact.of.indices, &fact.of.condition)?;
             let source = names.known(cells.then(&known.reverse(), &names.budget))?;
             let source = names.known(source.intersect_domain(&rest, &names.budget))?;
             let domain = names.known(source.domain(&names.budget))?;
-            for (condition, at) in functions(names, &source, Some(&instances), &stmt.loops)? {
+            for (condition, at) in functions(names, &source, Some(&instances), &stmt.to.loops)? {
                 flow.pieces.push(Piece { line: 0, from: From::Known(k, at), condition });
             }
             rest = names.known(rest.subtract(&domain, &names.budget))?;
         }
-        for condition in shown(names, &rest, Some(&instances), &stmt.loops)? {
+        for condition in shown(names, &rest, Some(&instances), &stmt.to.loops)? {
             flow.pieces.push(Piece { line: 0, from: From::Given, condition });
         }
         return Ok(flow);
@@ -43,16 +45,17 @@ pub(crate) fn flow(names: &Names, program: &Program, side: usize, load: Load) ->
     let mut sources = Vec::new();
     for k in &writers {
         let w = &program.stmts[*k];
-        let cells = names.map(&w.loops, &w.indices, &w.condition)?;
+        let cells = names.map(&w.to.loops, &w.to.indices, &w.to.condition)?;
         sources.push(Source { cells, time: self::time(names, w, length)?, is_certain: true });
     }
     let found = names.known(last_writers(&cells, &time, &sources, &names.budget))?;
     let rest = names.known(found.rest.domain(&names.budget))?;
-    for condition in shown(names, &rest, Some(&instances), &stmt.loops)? {
+    for condition in shown(names, &rest, Some(&instances), &stmt.to.loops)? {
         flow.pieces.push(Piece { line: 0, from: From::Given, condition });
     }
     for (k, last) in writers.iter().zip(&found.certain) {
-        for (condition, at) in functions(names, &last.reverse(), Some(&instances), &stmt.loops)? {
+        for (condition, at) in functions(names, &last.reverse(), Some(&instances), &stmt.to.loops)?
+        {
             flow.pieces.push(Piece { line: 0, from: From::Store(*k, at), condition });
         }
     }
@@ -110,9 +113,9 @@ fn time(names: &Names, stmt: &Stmt, length: usize) -> Found<Relation> {
     let last = i128::from(u32::MAX);
     let tick = |t: &Tick| match t {
         Tick::At(k) => Expr::Int(i128::try_from(*k).map_or(last, |k| k.min(last))),
-        Tick::Loop(v) => Expr::Var(*v),
+        Tick::Loop(v) => Expr::Var(v.clone()),
     };
     let mut values: Vec<Expr> = stmt.time.iter().map(tick).collect();
     values.resize(length, Expr::Int(0));
-    names.map(&stmt.loops, &values, &Expr::truth())
+    names.map(&stmt.to.loops, &values, &Expr::truth())
 }

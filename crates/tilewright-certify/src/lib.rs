@@ -1,143 +1,116 @@
 //! Writes certificates that `tilewright-check` accepts.
 //!
-//! Nothing here is believed: the last writers (`flow`) and the pairs of equal loads (`claims`) are found with the
-//! engine of sets, the proofs of what the checker asks (`search`) by linear programs, and the checker
-//! verifies all of it. The checker's own reader reads the functions, so that both number statements alike.
+//! Functions are written as trees (`tree`). The last writers (`flow`) and the pairs of equal loads (`claims`) are
+//! found with the engine of sets, the proofs of what the checker asks (`search`) by linear programs. Nothing of that is
+//! believed: the checker reads the trees, so that both number statements alike, and verifies all of it.
 
 mod claims;
 mod flow;
 mod search;
 mod sets;
 mod simplex;
+mod tree;
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
-
-use tilewright_check::certificate::{Certificate, From, HEAD, Load, axes, programs, stores};
+use tilewright_check::HEAD;
+use tilewright_check::certificate::{Certificate, From, Load, programs};
 use tilewright_check::judge::judge;
-use tilewright_check::program::{Expr, Program, Var};
-use tilewright_check::reader::Parsed;
+use tilewright_check::program::{Expr, Program};
+use tilewright_check::tree::{Placed, Tree};
 
 use crate::claims::Claims;
 use crate::search::Search;
-use crate::sets::Names;
+use crate::sets::{Names, list, text};
 
-/// A certificate that a function computes what another one does. Each text has one function; a line of
-/// `layouts` is one of the file (`layout 0 (i, j) to (...) and back (...) to (...)`).
+pub use crate::tree::{layout, tree};
+
+/// A certificate that a function computes what another one does. Each text is a [`tree`]; `layouts` are reasons
+/// of the file, see [`layout`].
 ///
 /// # Errors
 /// Why none was found, which is no proof that the functions differ.
 pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, String> {
-    let mut head =
-        format!("{HEAD}\nbefore\n{}\nafter\n{}\nbecause\n", before.trim_end(), after.trim_end());
-    let first = 3;
-    let second = first + before.trim_end().lines().count() + 1;
-    let both = programs([before, after], [first, second]).map_err(|e| shown(&head, e))?;
-    for line in layouts {
-        writeln!(head, "{line}").map_err(|e| e.to_string())?;
-    }
-    let read = parse(&head).map_err(|e| shown(&head, e))?;
+    let head = format!("{HEAD}\n{}\n{}\n", before.trim_end(), after.trim_end());
+    let trees = Tree::parse(&head).map_err(|e| quoted(&head, e))?;
+    let [_, first, second] = trees.as_slice() else { return Err("each text is one tree".into()) };
+    let both = programs([first, second]).map_err(|e| quoted(&head, e))?;
+    let mut reasons = layouts.to_vec();
+    let parse = |reasons: &[String]| -> Result<Certificate, String> {
+        let text = reasons.join("\n");
+        let read = |trees: Vec<Tree>| Certificate::read([first, second], &trees);
+        Tree::parse(&text).and_then(read).map_err(|e| quoted(&text, e))
+    };
+    let read = parse(&reasons)?;
     let names = names(&both);
     let mut found = Claims::new(&names, &both, &read.layouts);
     let mut claims = found.collect()?;
-    for line in found.of_constants()? {
-        writeln!(head, "{line}").map_err(|e| e.to_string())?;
-    }
+    reasons.extend(found.of_constants()?);
     // What cells of constants hold is known from now on.
-    let read = parse(&head).map_err(|e| shown(&head, e))?;
+    let read = parse(&reasons)?;
     if !read.cells.is_empty() {
         found = Claims::new(&names, &read.programs, &read.layouts);
         claims = found.collect()?;
     }
+    let sides = ["before", "after"];
     for flow in &found.flows {
-        let place = load(&names, &both[flow.side], flow.side, flow.load);
-        writeln!(head, "reads {place}").map_err(|e| e.to_string())?;
+        let Load { side, stmt, read } = flow.load;
+        reasons.push(format!("(reads {} {stmt} {read}", sides[side]));
         for piece in &flow.pieces {
-            let condition = names.text(&piece.condition);
-            let list =
-                |at: &[Expr]| at.iter().map(|e| names.text(e)).collect::<Vec<_>>().join(", ");
-            let line = match &piece.from {
-                From::Given => format!("given where {condition}"),
-                From::Store(stmt, at) => format!("from {stmt} ({}) where {condition}", list(at)),
-                From::Known(fact, at) => format!("known {fact} ({}) where {condition}", list(at)),
-            };
-            writeln!(head, "{line}").map_err(|e| e.to_string())?;
+            let condition = text(&piece.condition);
+            reasons.push(match &piece.from {
+                From::Given => format!("(given {condition})"),
+                From::Store(stmt, at) => format!("(from {stmt} {} {condition})", list(at)),
+                From::Known(fact, at) => format!("(known {fact} {} {condition})", list(at)),
+            });
         }
+        reasons.push(")".into());
     }
     for pass in &found.passes {
-        let place = load(&names, &both[pass.side], pass.side, Load { stmt: pass.stmt, read: 0 });
-        let condition = names.text(&pass.condition);
-        writeln!(head, "passes {place} where {condition}").map_err(|e| e.to_string())?;
+        let (side, condition) = (sides[pass.side], text(&pass.condition));
+        reasons.push(format!("(passes {side} {} {condition})", pass.stmt));
     }
     for claim in &claims {
-        let [a, b] = [0, 1].map(|side| load(&names, &both[side], side, claim.loads[side]));
-        writeln!(head, "equal {a} {b} where {}", names.text(&claim.condition))
-            .map_err(|e| e.to_string())?;
+        let ([a, b], condition) = (claim.loads, text(&claim.condition));
+        reasons.push(format!("(equal {} {} {} {} {condition})", a.stmt, a.read, b.stmt, b.read));
     }
-    let certificate = parse(&head).map_err(|e| shown(&head, e))?;
-    head.push_str("steps\n");
+    let reasons = reasons.join("\n");
+    let whole = format!("{head}(because\n{reasons}\n)\n(steps\n");
     let mut search = Search::default();
-    judge(&certificate, &mut search).map_err(|e| shown(&head, e))?;
-    for step in &search.steps {
-        writeln!(head, "{step}").map_err(|e| e.to_string())?;
-    }
-    Ok(head)
+    judged(&format!("{whole})"), &mut search).map_err(|e| quoted(&whole, e))?;
+    Ok(format!("{whole}{}\n)\n", search.steps.join("\n")))
 }
 
-/// What is wrong, with the line that it is about.
-fn shown(head: &str, (line, message): (usize, String)) -> String {
-    match line.checked_sub(1).and_then(|k| head.lines().nth(k)) {
-        Some(text) => format!("{message}: `{}`", text.trim()),
-        None => message,
+/// What is wrong, with the line of a text that it is about.
+fn quoted(text: &str, (line, message): (usize, String)) -> String {
+    match text.lines().nth(line.max(1) - 1) {
+        Some(text) if text != HEAD => format!("{message}: `{}`", text.trim()),
+        _ => message,
     }
 }
 
-/// A certificate as far as it is known, without steps.
-fn parse(text: &str) -> Parsed<Certificate> {
-    let lines: Vec<&str> = text.lines().chain(["steps"]).collect();
-    Certificate::parse(&lines, 1).map(|(certificate, _)| certificate)
+/// Judges a certificate whose steps are being searched.
+fn judged(text: &str, search: &mut Search) -> Placed<()> {
+    let trees = Tree::parse(text)?;
+    let [_, before, after, Tree::List(_, reasons), _] = trees.as_slice() else {
+        return Err((1, "a reason is no tree".into()));
+    };
+    judge(&Certificate::read([before, after], reasons.get(1..).unwrap_or_default())?, search)
 }
 
-/// Names for all variables: sizes keep theirs, loops are counted.
+/// Names for sets: sizes, and products of sizes.
 fn names(both: &[Program; 2]) -> Names {
-    let mut of: HashMap<Var, String> = HashMap::new();
     let mut params: Vec<String> = Vec::new();
-    for (name, v) in both.iter().flat_map(|p| &p.sizes) {
-        of.insert(*v, name.clone());
-        if !params.contains(name) {
-            params.push(name.clone());
+    for v in both.iter().flat_map(|p| &p.sizes) {
+        if params.iter().all(|p| **p != **v) {
+            params.push(v.to_string());
         }
     }
-    for (side, p) in both.iter().enumerate() {
-        let facts = p.facts.iter().flat_map(|f| &f.loops);
-        for v in p.stmts.iter().flat_map(|s| &s.loops).chain(facts) {
-            let count = of.len();
-            let free =
-                |name: String| if params.contains(&name) { format!("{name}_") } else { name };
-            of.entry(*v).or_insert_with(|| free(format!("{}{count}", ["x", "y"][side])));
-        }
-    }
-    let rank = both.iter().flat_map(|p| &p.constants).map(|c| c.shape.len()).max().unwrap_or(0);
-    of.extend(axes(rank).into_iter().enumerate().map(|(k, v)| (v, format!("c_{k}"))));
-    let mut names = Names::new(params, of);
+    let mut names = Names::new(params);
     for p in both {
-        let reads = p.stmts.iter().flat_map(|s| &s.reads);
-        let reads = reads.flat_map(|r| r.indices.iter().chain([&r.condition]));
-        let stores = p.stmts.iter().flat_map(|s| s.indices.iter().chain([&s.condition]));
-        let facts = p.facts.iter().flat_map(|f| f.indices.iter().chain([&f.condition]));
-        let values = p.stmts.iter().flat_map(|s| &s.value);
-        reads.chain(stores).chain(facts).chain(values).for_each(|e| names.learn_products(e));
+        let accesses = p.stmts.iter().flat_map(|s| s.reads.iter().chain([&s.to]));
+        let accesses = accesses.chain(p.facts.iter().map(|f| &f.of));
+        let indices = accesses.flat_map(|a| a.indices.iter().chain([&a.condition]));
+        let values = p.stmts.iter().map(|s| &s.value);
+        indices.chain(values).for_each(|e: &Expr| names.learn_products(e));
     }
     names
-}
-
-fn load(names: &Names, program: &Program, side: usize, load: Load) -> String {
-    let side = ["before", "after"][side];
-    let stmt = match load.stmt.checked_sub(stores(program)) {
-        Some(k) => format!("out{k}"),
-        None => load.stmt.to_string(),
-    };
-    let loops = &program.stmts[load.stmt].loops;
-    let loops: Vec<String> = loops.iter().map(|v| names.text(&Expr::Var(*v))).collect();
-    format!("{side} {stmt}.{} ({})", load.read, loops.join(", "))
 }

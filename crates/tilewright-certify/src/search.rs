@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_check::judge::{Judged, Oracle, Wrong};
+use tilewright_check::judge::{Answer, Oracle};
 use tilewright_check::proof::Proof;
 use tilewright_check::set::{Affine, Row, System};
 
@@ -25,25 +25,36 @@ pub struct Search {
 }
 
 impl Oracle for Search {
-    fn proof(
-        &mut self,
-        system: &System,
-        targets: &[Vec<Row>],
-        about: usize,
-    ) -> Judged<(usize, Proof)> {
+    fn answer(&mut self, system: &System, targets: Option<&[Vec<Row>]>) -> Answer {
         let mut left = PROGRAMS;
-        let Some(proof) = cover(&system.rows, targets, DEPTH, &mut left) else {
-            return Err(Wrong::at(about, "no proof was found of what this needs"));
+        let proof = match targets {
+            Some(targets) => {
+                let found = cover(&system.rows, targets, DEPTH, &mut left);
+                Some(found.ok_or("no proof was found of what this needs")?)
+            }
+            None => void(&system.rows, DEPTH, &mut left),
         };
-        self.steps.push(proof.to_string());
-        Ok((about, proof))
+        self.steps.push(proof.as_ref().map_or_else(|| "(go)".to_owned(), text));
+        Ok((0, proof))
     }
+}
 
-    fn void(&mut self, system: &System) -> Judged<Option<(usize, Proof)>> {
-        let mut left = PROGRAMS;
-        let proof = void(&system.rows, DEPTH, &mut left);
-        self.steps.push(proof.as_ref().map_or_else(|| "go".to_owned(), Proof::to_string));
-        Ok(proof.map(|p| (0, p)))
+/// A proof as it stands in a certificate.
+fn text(proof: &Proof) -> String {
+    let pairs = |factors: &[(usize, i128)]| -> String {
+        factors.iter().map(|(at, k)| format!(" {at}:{k}")).collect()
+    };
+    match proof {
+        Proof::Sum(factors) => format!("(sum{})", pairs(factors)),
+        Proof::Cut(by, factors, rest) => format!("(cut {by}{} {})", pairs(factors), text(rest)),
+        Proof::Split(on, yes, no) => {
+            let terms: Vec<(usize, i128)> = on.terms.iter().map(|(at, k)| (*at, *k)).collect();
+            format!("(split {}{} {} {})", on.constant, pairs(&terms), text(yes), text(no))
+        }
+        Proof::In(at, proofs) => {
+            let proofs: Vec<String> = proofs.iter().map(|p| format!(" {}", text(p))).collect();
+            format!("(in {at}{})", proofs.concat())
+        }
     }
 }
 

@@ -3,36 +3,33 @@
 use std::collections::{BTreeMap, HashMap};
 
 use presburger::{Aff, Budget, Relation};
-use tilewright_check::program::{Expr, Var};
+use tilewright_check::program::{Expr, INFIX, Var};
 
 /// Operations that one certificate may take.
 const BUDGET: u64 = 20_000_000;
 
 /// Names of variables in the text of sets and of certificates.
 pub(crate) struct Names {
-    /// Sizes, by their names.
+    /// Sizes and products of sizes.
     pub params: Vec<String>,
     /// Products of sizes, by their names in order, and the names of the parameters that they are in sets.
     products: Vec<(Vec<String>, String)>,
-    pub of: HashMap<Var, String>,
     pub budget: Budget,
 }
 
 pub(crate) type Found<T> = Result<T, String>;
 
 impl Names {
-    pub fn new(params: Vec<String>, of: HashMap<Var, String>) -> Names {
-        Names { params, products: Vec::new(), of, budget: Budget::new(BUDGET) }
+    pub fn new(params: Vec<String>) -> Names {
+        Names { params, products: Vec::new(), budget: Budget::new(BUDGET) }
     }
 
     /// Makes parameters of the products of sizes in an expression: to sets, each is a size of its own.
     pub fn learn_products(&mut self, e: &Expr) {
         for factors in self.polynomial(e).into_iter().flat_map(BTreeMap::into_keys) {
             if factors.len() > 1 && self.products.iter().all(|(known, _)| *known != factors) {
-                let mut name = factors.join("_");
-                while self.params.contains(&name) || self.of.values().any(|n| *n == name) {
-                    name.push('_');
-                }
+                // Variables have no such name.
+                let name = factors.join("'times'");
                 self.params.push(name.clone());
                 self.products.push((factors, name));
             }
@@ -47,11 +44,11 @@ impl Names {
         Some(match e {
             Expr::Int(k) => BTreeMap::from([(Vec::new(), *k)]),
             Expr::Var(v) => {
-                let name = self.of.get(v).filter(|name| self.params.contains(name))?;
+                let name = self.params.iter().find(|name| ***name == **v)?;
                 BTreeMap::from([(vec![name.clone()], 1)])
             }
             Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
-                ("cast int32" | "cast int64", [a]) => self.polynomial(a)?,
+                ("cast.int32" | "cast.int64", [a]) => self.polynomial(a)?,
                 (op @ ("+" | "-"), [a, b]) => {
                     let mut sum = self.polynomial(a)?;
                     for (factors, k) in self.polynomial(b)? {
@@ -83,8 +80,7 @@ impl Names {
     }
 
     fn list(&self, vars: &[Var]) -> String {
-        let names: Vec<&str> = vars.iter().map(|v| self.of[v].as_str()).collect();
-        names.join(", ")
+        vars.join(", ")
     }
 
     /// The points of some variables at which a condition holds.
@@ -95,7 +91,7 @@ impl Names {
 
     /// The map from the points at which a condition holds to some values.
     pub fn map(&self, vars: &[Var], values: &[Expr], condition: &Expr) -> Found<Relation> {
-        let to: Vec<String> = (0..values.len()).map(|k| format!("to{k}")).collect();
+        let to: Vec<String> = (0..values.len()).map(|k| format!("to'{k}")).collect();
         let mut text = self.condition(condition, true)?;
         for (name, value) in to.iter().zip(values) {
             text += &format!(" and {name} = {}", self.index(value)?);
@@ -112,10 +108,9 @@ impl Names {
         let not = || Err(format!("`{e:?}` is not affine"));
         Ok(match e {
             Expr::Int(v) => format!("({v})"),
-            Expr::Var(v) => self.of.get(v).cloned().ok_or("a variable without a name")?,
+            Expr::Var(v) => v.to_string(),
             Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
-                ("cast int32" | "cast int64", [a]) => self.index(a)?,
-                ("neg", [a]) => format!("(0 - {})", self.index(a)?),
+                ("cast.int32" | "cast.int64", [a]) => self.index(a)?,
                 (op @ ("+" | "-"), [a, b]) => {
                     format!("({} {op} {})", self.index(a)?, self.index(b)?)
                 }
@@ -200,7 +195,7 @@ impl Names {
         let mut add = |k: i128, e: Expr| terms.extend((k != 0).then_some((k, e)));
         for at in 0..aff.dims() {
             let e = match at.checked_sub(self.params.len()) {
-                Some(k) => Expr::Var(*vars.get(k).ok_or("a set of other variables")?),
+                Some(k) => Expr::Var(vars.get(k).ok_or("a set of other variables")?.clone()),
                 None => self.param(at)?,
             };
             add(aff.coefficient(at), e);
@@ -243,52 +238,36 @@ impl Names {
             let product = factors.into_iter().reduce(|a, b| Expr::op("*", vec![a, b]));
             return product.ok_or_else(|| "a product of nothing".into());
         }
-        let found = self.of.iter().filter(|(_, n)| *n == name).map(|(v, _)| *v).min();
-        found.map(Expr::Var).ok_or_else(|| "a size without a variable".into())
+        Ok(Expr::Var(name.as_str().into()))
     }
+}
 
-    /// An expression as it stands in a certificate.
-    pub fn text(&self, e: &Expr) -> String {
-        self.bound(e, 0)
+/// An index or a condition as it stands in a certificate.
+pub(crate) fn text(e: &Expr) -> String {
+    match e {
+        Expr::Int(v) => v.to_string(),
+        Expr::Literal(number) => number.clone(),
+        Expr::Var(v) => v.to_string(),
+        Expr::Load(..) => format!("{e:?}"),
+        Expr::Op(op, args) => match args.as_slice() {
+            [a, b] if INFIX.contains(&op.as_str()) => format!("({} {op} {})", text(a), text(b)),
+            args => {
+                let args: Vec<String> = args.iter().map(|a| format!(" {}", text(a))).collect();
+                format!("({op}{})", args.concat())
+            }
+        },
     }
+}
 
-    /// The text of an expression under an operator that binds so tightly.
-    fn bound(&self, e: &Expr, level: usize) -> String {
-        let Expr::Op(op, args) = e else {
-            return match e {
-                Expr::Int(v) => v.to_string(),
-                Expr::Var(v) => self.of.get(v).cloned().unwrap_or_default(),
-                e => format!("{e:?}"),
-            };
-        };
-        let own = match op.as_str() {
-            "or" => 1,
-            "and" => 2,
-            "not" | "<" | "<=" | ">" | ">=" | "==" | "!=" => 3,
-            "+" | "-" => 4,
-            _ => 5,
-        };
-        let text = match (op.as_str(), args.as_slice()) {
-            ("true", []) => return "True".to_owned(),
-            ("false", []) => return "False".to_owned(),
-            ("cast int32" | "cast int64", [a]) => return self.bound(a, level),
-            ("not", [a]) => format!("not {}", self.bound(a, own)),
-            ("neg", [a]) => format!("0 - {}", self.bound(a, own)),
-            (op, [a, b]) => format!("{} {op} {}", self.bound(a, own), self.bound(b, own + 1)),
-            _ => format!("{e:?}"),
-        };
-        if own < level || op == "not" && level > 0 || op == "neg" {
-            format!("({text})")
-        } else {
-            text
-        }
-    }
+/// The same of several ones, in brackets.
+pub(crate) fn list(exprs: &[Expr]) -> String {
+    format!("({})", exprs.iter().map(text).collect::<Vec<_>>().join(" "))
 }
 
 /// An expression in which variables have values.
 pub(crate) fn placed(e: &Expr, place: &HashMap<Var, Expr>) -> Expr {
     match e {
-        Expr::Var(v) => place.get(v).cloned().unwrap_or(Expr::Var(*v)),
+        Expr::Var(v) => place.get(v).unwrap_or(e).clone(),
         Expr::Op(op, args) => Expr::Op(op.clone(), args.iter().map(|a| placed(a, place)).collect()),
         Expr::Load(b, at) => Expr::Load(*b, at.iter().map(|a| placed(a, place)).collect()),
         _ => e.clone(),

@@ -1,36 +1,41 @@
-//! The file: two functions, and what shows that they compute the same.
+//! A certificate: two functions, and what shows that they compute the same.
 //!
 //! ```text
-//! tilewright certificate 1
-//! before
-//! @T.prim_func ...
-//! after
-//! @T.prim_func ...
-//! because
-//! layout 0 (i, j) to (i, j // 4, j % 4) and back (c0, c1, c2) to (c0, c1 * 4 + c2)
-//! reads before 1.0 (i, k)
-//! from 0 (i) where k == 0
-//! from 1 (i, k - 1) where k >= 1
-//! known 0 (i, k) where k >= 8
-//! given where False
-//! passes before 1.0 (i, k) where k >= 8
-//! equal before 1.0 (i, k) after 1.0 (io, ii, k1) where i == io * 4 + ii
-//! steps
+//! tilewright-certificate-2
+//! (function f ...)
+//! (function f ...)
+//! (because
+//! (layout 0 (i j) (i (j // 4) (j % 4)) (a b c) (a ((b * 4) + c)))
+//! (reads before 1 0
+//! (from 0 (i) (k == 0))
+//! (from 1 (i (k - 1)) (k >= 1))
+//! (known 0 (i k) (k >= 8))
+//! (given (false))
+//! )
+//! (passes before 1 (k >= 8))
+//! (equal 1 0 1 0 (i == ((io' * 4) + ii')))
+//! )
+//! (steps
 //! (sum 0:1 3:1)
-//! go
+//! (go)
+//! )
 //! ```
 //!
-//! Statements are counted in the order of the text, and `out2` is the caller who looks at parameter 2 at
-//! the end. `1.0` is the first load of statement 1. `known` is what an assumption says, by its number in the text;
-//! `passes` says that a store gives its first operand on, since the second one changes nothing.
+//! `1 0` is load 0 of statement 1. Statements are the stores in order, then the looks of the caller at the end: at
+//! the parameters, then at results. `known` is what an assumption says, by its number; `passes` says that a store
+//! gives its first operand on, since the second one changes nothing; `packs` says where cells of a constant of the
+//! second function lie in one of the first, and `cells` what number they hold.
 
-use crate::graph::function;
-use crate::program::{Constant, Expr, Fact, Program, Var};
-use crate::reader::{Parsed, expression};
+use std::rc::Rc;
 
-/// A load of a program.
+use crate::program::{Access, Constant, Expr, Fact, Program, Stmt, Var};
+use crate::set::{Affine, Place, System};
+use crate::tree::{Fine, Placed, Tree, Word};
+
+/// A load of the first function or of the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
+    pub side: usize,
     pub stmt: usize,
     pub read: usize,
 }
@@ -41,6 +46,23 @@ pub struct Piece {
     pub line: usize,
     pub from: From,
     pub condition: Expr,
+}
+
+impl Piece {
+    fn read(piece: &Tree) -> Fine<Piece> {
+        let (line, parts) = piece.list()?;
+        let (from, condition) = match parts {
+            [Word("given"), condition] => (From::Given, condition),
+            [Word("from"), stmt, at, condition] => {
+                (From::Store(stmt.number()?, Expr::list(at)?), condition)
+            }
+            [Word("known"), fact, at, condition] => {
+                (From::Known(fact.number()?, Expr::list(at)?), condition)
+            }
+            _ => return Err(format!("line {line} is no place of a value")),
+        };
+        Ok(Piece { line, from, condition: Expr::read(condition, None)? })
+    }
 }
 
 /// The place of a value.
@@ -67,12 +89,11 @@ pub struct Pass {
 #[derive(Clone, Debug)]
 pub struct Flow {
     pub line: usize,
-    pub side: usize,
     pub load: Load,
     pub pieces: Vec<Piece>,
 }
 
-/// Loads that have one value where a condition of the loops of both holds.
+/// Loads, one of each function, that have one value where a condition of the loops of both holds.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub line: usize,
@@ -106,7 +127,6 @@ pub struct Pack {
 #[derive(Clone, Debug)]
 pub struct Certificate {
     pub programs: [Program; 2],
-    pub texts: [String; 2],
     pub layouts: Vec<Layout>,
     pub packs: Vec<Pack>,
     /// Lines that say what cells of constants hold, and the facts of the second function that they are.
@@ -114,40 +134,16 @@ pub struct Certificate {
     pub flows: Vec<Flow>,
     pub passes: Vec<Pass>,
     pub claims: Vec<Claim>,
-    /// The names of variables that only the layouts have.
-    pub names: Vec<String>,
 }
 
-/// What names stand for.
-type Names = Vec<(String, Expr)>;
-
-/// The first line of a certificate.
-pub const HEAD: &str = "tilewright certificate 1";
-/// Variables of the second function, and those of layouts, have numbers from here.
-const SECOND: Var = Var::MAX / 4;
-const OTHERS: Var = Var::MAX / 2;
-
-/// The variables of the axes of constants.
-pub fn axes(rank: usize) -> Vec<Var> {
-    (0..rank).map(|k| Var::MAX - k).collect()
-}
-
-/// The two functions, with the caller at their ends.
-///
-/// # Errors
-/// The first line that is not understood.
-pub fn programs(texts: [&str; 2], lines: [usize; 2]) -> Parsed<[Program; 2]> {
-    let [mut a, mut b] = [function(texts[0], lines[0], 0)?, function(texts[1], lines[1], SECOND)?];
-    if a.params() != b.params() || a.looks.len() != b.looks.len() {
-        return Err((lines[1], "the functions have different parameters or results".into()));
-    }
-    for at in 0..a.looks.len() {
-        let (x, y) = (a.looks[at], b.looks[at]);
-        if a.buffers[x].dtype != b.buffers[y].dtype {
-            return Err((lines[1], format!("parameter {at} has two types")));
-        }
-        a.observe(x);
-        b.observe(y);
+/// The two functions.
+pub fn programs(trees: [&Tree; 2]) -> Placed<[Program; 2]> {
+    let [mut a, mut b] = [Program::read(trees[0], "")?, Program::read(trees[1], "'")?];
+    let types =
+        |p: &Program| p.looks.iter().map(|at| p.buffers[*at].dtype.clone()).collect::<Vec<_>>();
+    if a.params != b.params || types(&a) != types(&b) {
+        let line = trees[1].list().map_or(1, |(line, _)| line);
+        return Err((line, "the functions have different parameters or results".into()));
     }
     // Constants of the same numbers are one, wherever they stand.
     let mut known: Vec<(Constant, String)> = Vec::new();
@@ -163,239 +159,157 @@ pub fn programs(texts: [&str; 2], lines: [usize; 2]) -> Parsed<[Program; 2]> {
     Ok([a, b])
 }
 
-/// The number of stores of a program, after which come the looks of the caller.
-pub fn stores(p: &Program) -> usize {
-    p.stmts.iter().filter(|s| s.value.is_some()).count()
-}
-
 impl Certificate {
-    /// Reads a certificate whose first line has a number; with it come the lines of its steps, each with its
-    /// own.
-    ///
-    /// # Errors
-    /// The first line that is not understood.
-    pub fn parse(lines: &[&str], first: usize) -> Parsed<(Certificate, Vec<(usize, String)>)> {
-        let find = |word: &str| {
-            let at = lines.iter().position(|l| *l == word);
-            at.ok_or_else(|| (first, format!("the certificate has no line `{word}`")))
-        };
-        let [before, after, because, steps] =
-            [find("before")?, find("after")?, find("because")?, find("steps")?];
-        if lines.first() != Some(&HEAD) || before != 1 {
-            return Err((first, format!("`{HEAD}` and `before` do not come first")));
+    /// Reads the functions of a certificate and its reasons.
+    pub fn read(functions: [&Tree; 2], reasons: &[Tree]) -> Placed<Certificate> {
+        let programs = programs(functions)?;
+        let (layouts, packs, cells, flows, passes, claims) = Default::default();
+        let mut out = Certificate { programs, layouts, packs, cells, flows, passes, claims };
+        for reason in reasons {
+            let (line, parts) = reason.list().map_err(|e| (1, e))?;
+            out.reason(line, parts).map_err(|e| (line, e))?;
         }
-        if !(before < after && after < because && because < steps) {
-            return Err((first + because, "the parts are in another order".into()));
-        }
-        let texts = [lines[before + 1..after].join("\n"), lines[after + 1..because].join("\n")];
-        let programs = programs([&texts[0], &texts[1]], [first + before + 1, first + after + 1])?;
-        let (layouts, packs, cells, flows, passes, claims, names) = Default::default();
-        let mut certificate =
-            Certificate { programs, texts, layouts, packs, cells, flows, passes, claims, names };
-        for (k, line) in lines.iter().enumerate().take(steps).skip(because + 1) {
-            certificate.line(first + k, line).map_err(|e| (first + k, e))?;
-        }
-        let steps = lines.iter().enumerate().skip(steps + 1);
-        let steps = steps.filter(|(_, l)| !l.trim().is_empty());
-        Ok((certificate, steps.map(|(k, l)| (first + k, (*l).to_owned())).collect()))
+        Ok(out)
     }
 
-    /// Reads a line of the reasons.
-    ///
-    /// # Errors
-    /// What is not understood.
-    pub fn line(&mut self, number: usize, line: &str) -> Result<(), String> {
-        let (word, rest) = line.split_once(' ').ok_or("a line of one word")?;
-        let (rest, condition) = match rest.split_once(" where ") {
-            Some((rest, condition)) => (rest, Some(condition)),
-            None => (rest, None),
-        };
-        let of = |c: Option<&str>, names: &[(String, Expr)]| match expression(
-            c.ok_or("no `where`")?,
-            names,
-        )?
-        .as_slice()
-        {
-            [one] => Ok(one.clone()),
-            _ => Err("a condition is one expression".to_owned()),
-        };
-        match word {
-            "layout" => {
-                let layout = self.layout(number, rest)?;
-                self.layouts.push(layout);
-            }
-            "packs" => {
-                let wrong = "it is `packs FROM INTO (i, ...) from (e, ...) where CONDITION`";
-                let mut words = rest.splitn(3, ' ');
-                let constants =
-                    [words.next(), words.next()].map(|w| w.and_then(|w| w.parse().ok()));
-                let ([Some(p), Some(q)], Some(rest)) = (constants, words.next()) else {
-                    return Err(wrong.into());
-                };
-                let (into, from) = rest.split_once(" from ").ok_or(wrong)?;
-                let (into, names) = self.axes(into)?;
-                let map = expression(bracket(from)?, &names)?;
-                let condition = of(condition, &names)?;
-                self.packs.push(Pack { line: number, constants: [p, q], into, map, condition });
-            }
-            "cells" => {
-                let wrong = "it is `cells CONSTANT (i, ...) is NUMBER where CONDITION`";
-                let (constant, rest) = rest.split_once(' ').ok_or(wrong)?;
-                let (from, value) = rest.split_once(" is ").ok_or(wrong)?;
-                let (loops, names) = self.axes(from)?;
-                let condition = of(condition, &names)?;
-                let value = of(Some(value), &names)?;
-                let indices = loops.iter().map(|v| Expr::Var(*v)).collect();
-                let at: usize = constant.parse().map_err(|_| wrong)?;
-                let buffer = self.constant(1, at)?.buffer;
-                let facts = &mut self.programs[1].facts;
-                self.cells.push((number, facts.len()));
-                facts.push(Fact { loops, condition, buffer, indices, value });
-            }
-            "reads" => {
-                let (side, load, names) =
-                    self.load(&mut rest.split_inclusive(')').next().unwrap_or(""))?;
-                self.names(side, load, &names)?;
-                self.flows.push(Flow { line: number, side, load, pieces: Vec::new() });
-                self.names = names;
-            }
-            "given" | "from" | "known" => {
-                let names = self.names.clone();
-                let flow = self.flows.last().ok_or("a piece of no load")?;
-                let (side, names) = (flow.side, self.names(flow.side, flow.load, &names)?);
-                let from = if word == "given" {
-                    From::Given
-                } else {
-                    let (number, at) = rest.split_once(' ').ok_or("no indices")?;
-                    let at = expression(bracket(at)?, &names)?;
-                    match word {
-                        "from" => From::Store(self.stmt(side, number)?, at),
-                        _ => From::Known(number.parse().map_err(|_| "no number")?, at),
-                    }
-                };
-                // `given where ...` has its condition right after the word.
-                let condition = condition.or_else(|| rest.strip_prefix("where "));
-                let piece = Piece { line: number, from, condition: of(condition, &names)? };
-                self.flows.last_mut().ok_or("a piece of no load")?.pieces.push(piece);
-            }
-            "passes" => {
-                let (side, load, names) = self.load(&mut { rest })?;
-                let condition = of(condition, &self.names(side, load, &names)?)?;
-                self.passes.push(Pass { line: number, side, stmt: load.stmt, condition });
-            }
-            "equal" => {
-                let mut rest = rest;
-                let (a, first, x) = self.load(&mut rest)?;
-                let (b, second, y) = self.load(&mut rest)?;
-                if (a, b) != (0, 1) {
-                    return Err("one load of each function is expected, `before` first".into());
+    fn reason(&mut self, line: usize, parts: &[Tree]) -> Fine<()> {
+        match parts {
+            [Word("layout"), param, from, map, cells, inverse] => {
+                let (from, map) = (names(from)?, Expr::list(map)?);
+                let (cells, inverse) = (names(cells)?, Expr::list(inverse)?);
+                let param = param.number()?;
+                if param >= self.programs[0].looks.len() {
+                    return Err("there is no such parameter".into());
                 }
-                let mut names = self.names(0, first, &x)?;
-                names.extend(self.names(1, second, &y)?);
-                let condition = of(condition, &names)?;
-                self.claims.push(Claim { line: number, loads: [first, second], condition });
+                self.layouts.push(Layout { line, param, from, map, cells, inverse });
             }
-            _ => return Err(format!("`{word}` is no reason")),
+            [Word("packs"), p, q, into, map, condition] => {
+                let (constants, into) = ([p.number()?, q.number()?], names(into)?);
+                let (map, condition) = (Expr::list(map)?, Expr::read(condition, None)?);
+                self.packs.push(Pack { line, constants, into, map, condition });
+            }
+            [Word("cells"), constant, loops, value, condition] => {
+                let (loops, condition) = (names(loops)?, Expr::read(condition, None)?);
+                let buffer = self.programs[1].constant(constant.number()?)?.buffer;
+                let indices = loops.iter().cloned().map(Expr::Var).collect();
+                let of = Access { loops, condition, buffer, indices };
+                let facts = &mut self.programs[1].facts;
+                self.cells.push((line, facts.len()));
+                facts.push(Fact { of, value: Expr::read(value, None)? });
+            }
+            [Word("reads"), side, stmt, read, pieces @ ..] => {
+                let load = self.load(side_of(side)?, stmt, read)?;
+                let pieces = pieces.iter().map(Piece::read).collect::<Fine<_>>()?;
+                self.flows.push(Flow { line, load, pieces });
+            }
+            [Word("passes"), side, stmt, condition] => {
+                let (side, condition) = (side_of(side)?, Expr::read(condition, None)?);
+                self.passes.push(Pass { line, side, stmt: stmt.number()?, condition });
+            }
+            [Word("equal"), stmt, read, other, load, condition] => {
+                let loads = [self.load(0, stmt, read)?, self.load(1, other, load)?];
+                self.claims.push(Claim { line, loads, condition: Expr::read(condition, None)? });
+            }
+            _ => return Err("no reason that is understood".into()),
         }
         Ok(())
     }
 
-    fn layout(&self, line: usize, rest: &str) -> Result<Layout, String> {
-        let wrong = "a layout is `PARAM (i, ...) to (e, ...) and back (c, ...) to (e, ...)`";
-        let (param, rest) = rest.split_once(' ').ok_or(wrong)?;
-        let (there, back) = rest.split_once(" and back ").ok_or(wrong)?;
-        let taken = 2 * self.layouts.len() * 64;
-        let half = |text: &str, first: Var| -> Result<(Vec<Var>, Vec<Expr>), String> {
-            let (names, to) = text.split_once(" to ").ok_or(wrong)?;
-            let names: Vec<&str> = bracket(names)?.split(',').map(str::trim).collect();
-            let vars: Vec<Var> = (0..names.len()).map(|k| OTHERS + first + k).collect();
-            let mut known = self.sizes();
-            known.extend(names.iter().zip(&vars).map(|(n, v)| ((*n).to_owned(), Expr::Var(*v))));
-            Ok((vars, expression(bracket(to)?, &known)?))
-        };
-        let (from, map) = half(there, taken)?;
-        let (cells, inverse) = half(back, taken + 64)?;
-        let param = param.parse().map_err(|_| wrong)?;
-        Ok(Layout { line, param, from, map, cells, inverse })
+    fn load(&self, side: usize, stmt: &Tree, read: &Tree) -> Fine<Load> {
+        let load = Load { side, stmt: stmt.number()?, read: read.number()? };
+        let known = self.programs[side].stmts.get(load.stmt).and_then(|s| s.reads.get(load.read));
+        known.map(|_| load).ok_or_else(|| "there is no such load".into())
     }
 
-    /// Names for the axes of a constant.
-    fn axes(&self, text: &str) -> Result<(Vec<Var>, Names), String> {
-        let names: Vec<&str> =
-            bracket(text)?.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
-        let vars = axes(names.len());
-        let named = names.iter().zip(&vars).map(|(n, v)| ((*n).to_owned(), Expr::Var(*v)));
-        Ok((vars.clone(), named.collect()))
+    /// The statement of a load, and what it reads.
+    pub fn read_of(&self, load: Load) -> (&Stmt, &Access) {
+        let stmt = &self.programs[load.side].stmts[load.stmt];
+        (stmt, &stmt.reads[load.read])
     }
 
-    /// The constant of a side that has a number.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn constant(&self, side: usize, number: usize) -> Result<&Constant, String> {
-        let p = &self.programs[side];
-        let found = p.constants.iter().find(|c| p.buffers[c.buffer].param == Some(number));
-        found.ok_or_else(|| format!("there is no constant {number}"))
-    }
-
-    /// Sizes by their names: those of both functions go by one.
-    fn sizes(&self) -> Vec<(String, Expr)> {
-        let [a, b] = &self.programs;
-        let all = a.sizes.iter().chain(&b.sizes);
-        all.map(|(n, v)| (n.clone(), Expr::Var(*v))).collect()
-    }
-
-    fn stmt(&self, side: usize, text: &str) -> Result<usize, String> {
-        let p = &self.programs[side];
-        let looks = text.strip_prefix("out");
-        let number: usize =
-            looks.unwrap_or(text).parse().map_err(|_| format!("`{text}` is no statement"))?;
-        let at = if looks.is_some() { stores(p).saturating_add(number) } else { number };
-        let fits = at < p.stmts.len() && (looks.is_some() || at < stores(p));
-        if fits { Ok(at) } else { Err(format!("there is no statement {text}")) }
-    }
-
-    /// Reads `before 1.0 (i, k)` from the start of a text: side, load, names.
-    fn load(&self, text: &mut &str) -> Result<(usize, Load, Vec<String>), String> {
-        let wrong = || format!("`{text}` is no load");
-        let mut words = text.trim_start().splitn(3, ' ');
-        let side = match words.next() {
-            Some("before") => 0,
-            Some("after") => 1,
-            _ => return Err(wrong()),
-        };
-        let (stmt, read) = words.next().and_then(|w| w.split_once('.')).ok_or_else(wrong)?;
-        let stmt = self.stmt(side, stmt)?;
-        let read = read.parse().map_err(|_| wrong())?;
-        if read >= self.programs[side].stmts[stmt].reads.len() {
-            return Err(wrong());
+    /// Compares constants with what is said of them, cell by cell.
+    pub(crate) fn constants(&self) -> Placed<()> {
+        let [first, second] = &self.programs;
+        for Pack { line, constants: [p, q], into, map, condition } in &self.packs {
+            let wrong = |what: String| (*line, what);
+            let before = first.constant(*p).map_err(wrong)?;
+            let after = second.constant(*q).map_err(wrong)?;
+            let types = [&first.buffers[before.buffer].dtype, &second.buffers[after.buffer].dtype];
+            if types[0] != types[1] || into.len() != after.shape.len() {
+                return Err(wrong("the constants have different types, or other axes".into()));
+            }
+            for (place, value) in cells(after, into) {
+                let from = System::default().list(map, &place).map_err(wrong)?;
+                let counts = System::holds_at(condition, &place).map_err(wrong)?;
+                if counts && value_at(before, &from) != Some(value) {
+                    return Err(wrong(format!("{value} does not lie where the map says")));
+                }
+            }
         }
-        let rest = words.next().ok_or_else(wrong)?;
-        let end = rest.find(')').ok_or_else(wrong)? + 1;
-        let names = bracket(&rest[..end])?.split(',').map(|n| n.trim().to_owned());
-        let names = names.filter(|n| !n.is_empty()).collect();
-        *text = &rest[end..];
-        Ok((side, Load { stmt, read }, names))
-    }
-
-    /// Names for the loops of a load's statement, and those of sizes.
-    fn names(
-        &self,
-        side: usize,
-        load: Load,
-        names: &[String],
-    ) -> Result<Vec<(String, Expr)>, String> {
-        let loops = &self.programs[side].stmts[load.stmt].loops;
-        if loops.len() != names.len() {
-            return Err(format!("the statement has {} loops", loops.len()));
+        for (line, at) in &self.cells {
+            let wrong = |what: String| (*line, what);
+            let Fact { of, value: said } = &second.facts[*at];
+            let constants = second.constants.iter().filter(|c| c.buffer == of.buffer);
+            for (place, value) in constants.flat_map(|c| cells(c, &of.loops)) {
+                let known = Expr::read(&Word(value), None).is_ok_and(|e| is_number(&e, said));
+                if !known && System::holds_at(&of.condition, &place).map_err(wrong)? {
+                    return Err(wrong(format!("one of the cells holds {value}")));
+                }
+            }
         }
-        let mut all = self.sizes();
-        all.extend(names.iter().cloned().zip(loops.iter().map(|v| Expr::Var(*v))));
-        Ok(all)
+        Ok(())
     }
 }
 
-fn bracket(text: &str) -> Result<&str, String> {
-    let inside = text.trim().strip_prefix('(').and_then(|t| t.strip_suffix(')'));
-    inside.ok_or_else(|| format!("`{text}` is no list in brackets"))
+/// The value of a constant at an index.
+fn value_at<'a>(constant: &'a Constant, at: &[Affine]) -> Option<&'a str> {
+    let mut cell = 0;
+    for (x, n) in at.iter().zip(&constant.shape) {
+        let x = usize::try_from(x.constant).ok().filter(|k| x.terms.is_empty() && k < n)?;
+        cell = cell * n + x;
+    }
+    let value = constant.values.get(cell).filter(|_| at.len() == constant.shape.len());
+    value.map(String::as_str)
+}
+
+/// All indices of a constant, with variables for them and the value there.
+fn cells<'a>(constant: &'a Constant, vars: &'a [Var]) -> impl Iterator<Item = (Place, &'a str)> {
+    constant.values.iter().enumerate().map(|(mut rest, value)| {
+        let mut place = Place::new();
+        for (v, n) in vars.iter().zip(&constant.shape).rev() {
+            place.insert(v.clone(), Affine::constant((rest % n) as i128));
+            rest /= n;
+        }
+        (place, value.as_str())
+    })
+}
+
+/// Whether a number is another one that may be converted, with its sign.
+fn is_number(a: &Expr, b: &Expr) -> bool {
+    match (a, b, a.constant().zip(b.constant())) {
+        (Expr::Int(a), Expr::Int(b), _) => a == b,
+        (a, Expr::Op(_, inside), Some(_)) => is_number(a, &inside[0]),
+        (.., Some((a, b))) => a == b && a.is_sign_negative() == b.is_sign_negative(),
+        _ => false,
+    }
+}
+
+fn side_of(tree: &Tree) -> Fine<usize> {
+    match tree {
+        Word("before") => Ok(0),
+        Word("after") => Ok(1),
+        _ => Err("neither `before` nor `after`".into()),
+    }
+}
+
+/// Names of variables, which are all different.
+fn names(tree: &Tree) -> Fine<Vec<Var>> {
+    let mut names: Vec<Var> = Vec::new();
+    for name in tree.list()?.1 {
+        match name {
+            Word(name) if names.iter().all(|n| **n != **name) => names.push(Rc::from(*name)),
+            _ => return Err("no name of a variable, or one that is there twice".into()),
+        }
+    }
+    Ok(names)
 }

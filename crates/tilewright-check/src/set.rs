@@ -8,9 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::program::{Expr, Var};
-
-/// A number that became too large, or an expression that is not affine.
-pub type Fine<T> = Result<T, String>;
+use crate::tree::Fine;
 
 /// Alternatives of one condition.
 const ALTERNATIVES: usize = 1 << 12;
@@ -72,6 +70,12 @@ impl Row {
         Row { of, is_zero: true }
     }
 
+    /// Whether some unknowns may satisfy it.
+    fn may_hold(&self) -> bool {
+        let Affine { constant, terms } = &self.of;
+        !terms.is_empty() || *constant == 0 || *constant > 0 && !self.is_zero
+    }
+
     /// The inequalities that say the same.
     pub fn sides(&self) -> Fine<Vec<Affine>> {
         let negative = Affine::default().plus(&self.of, -1)?;
@@ -104,6 +108,9 @@ impl System {
 
     /// `floor(of / by)` for a positive divisor.
     fn quotient(&mut self, of: &Affine, by: i128) -> Fine<Affine> {
+        if of.terms.is_empty() {
+            return Ok(Affine::constant(of.constant.div_euclid(by)));
+        }
         if let Some((.., at)) = self.quotients.iter().find(|(e, d, _)| e == of && *d == by) {
             return Ok(Affine::unknown(*at));
         }
@@ -143,28 +150,21 @@ impl System {
         let not = || Err(format!("`{e:?}` is not affine"));
         Ok(match e {
             Expr::Int(v) => Affine::constant(*v),
-            Expr::Var(v) => match place.get(v) {
-                Some(value) => value.clone(),
-                None => return not(),
-            },
+            Expr::Var(v) => {
+                place.get(v).cloned().ok_or_else(|| format!("`{v}` is not known here"))?
+            }
             Expr::Op(op, args) => match (op.as_str(), args.as_slice()) {
-                ("cast int32" | "cast int64", [a]) => self.affine(a, place)?,
-                ("neg", [a]) => Affine::default().plus(&self.affine(a, place)?, -1)?,
-                (op @ ("+" | "-"), [a, b]) => {
+                ("cast.int32" | "cast.int64", [a]) => self.affine(a, place)?,
+                (op @ ("+" | "-" | "*" | "//" | "%"), [a, b]) => {
                     let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);
-                    a.plus(&b, if op == "+" { 1 } else { -1 })?
-                }
-                ("*", [a, b]) => {
-                    let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);
-                    self.product(&a, &b)?
-                }
-                (op @ ("//" | "%"), [a, b]) => {
-                    let (a, b) = (self.affine(a, place)?, self.affine(b, place)?);
-                    if !b.terms.is_empty() || b.constant <= 0 {
-                        return not();
+                    match op {
+                        "+" => a.plus(&b, 1)?,
+                        "-" => a.plus(&b, -1)?,
+                        "*" => self.product(&a, &b)?,
+                        _ if !b.terms.is_empty() || b.constant <= 0 => return not(),
+                        "//" => self.quotient(&a, b.constant)?,
+                        _ => a.plus(&self.quotient(&a, b.constant)?, -b.constant)?,
                     }
-                    let q = self.quotient(&a, b.constant)?;
-                    if op == "//" { q } else { a.plus(&q, -b.constant)? }
                 }
                 _ => return not(),
             },
@@ -172,24 +172,16 @@ impl System {
         })
     }
 
+    /// Index expressions at a place.
+    pub fn list(&mut self, list: &[Expr], place: &Place) -> Fine<Vec<Affine>> {
+        list.iter().map(|e| self.affine(e, place)).collect()
+    }
+
     /// A condition as alternatives, of which at least one holds where it does. Quotients are added here.
     pub fn alternatives(&mut self, e: &Expr, holds: bool, place: &Place) -> Fine<Vec<Vec<Row>>> {
         let Expr::Op(op, args) = e else { return Err(format!("`{e:?}` is no condition")) };
         Ok(match (op.as_str(), args.as_slice()) {
-            ("true", []) => {
-                if holds {
-                    vec![Vec::new()]
-                } else {
-                    Vec::new()
-                }
-            }
-            ("false", []) => {
-                if holds {
-                    Vec::new()
-                } else {
-                    vec![Vec::new()]
-                }
-            }
+            ("true" | "false", []) => vec![Vec::new(); usize::from((op == "true") == holds)],
             ("not", [a]) => self.alternatives(a, !holds, place)?,
             (op @ ("and" | "or"), [a, b]) => {
                 let a = self.alternatives(a, holds, place)?;
@@ -210,6 +202,12 @@ impl System {
             }
             _ => return Err(format!("`{e:?}` is no condition of indices")),
         })
+    }
+
+    /// Whether a condition holds at a place of numbers.
+    pub fn holds_at(e: &Expr, place: &Place) -> Fine<bool> {
+        let alternatives = System::default().alternatives(e, true, place)?;
+        Ok(alternatives.iter().any(|rows| rows.iter().all(Row::may_hold)))
     }
 
     /// The systems in which a condition holds, or does not.

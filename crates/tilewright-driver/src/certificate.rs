@@ -7,9 +7,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_certify::certify;
-use tilewright_ir::visit::{Fold, Subst};
-use tilewright_ir::{Buffer, Expr, GraphExpr, Module, Param, TensorFunc, Var};
+use tilewright_certify::{certify, tree};
+use tilewright_ir::{Buffer, Expr, GraphExpr, Module, Param, TensorFunc};
 use tilewright_layout::index_map::{IndexMap, PhysicalLayout};
 use tilewright_schedule::trace::Trace;
 use tilewright_schedule::value::{Lambda, Value};
@@ -39,20 +38,13 @@ pub fn certificates(before: &Module, after: &Module, maps: &[Lambda]) -> Result<
     }
     let mut inside = HashSet::new();
     for name in &names[0] {
-        let texts = [before, after].map(|m| print(&with_callees(m, name)));
         inside.extend(callees(after, name));
-        if texts[0] != texts[1] {
-            text += &certify(&texts[0], &texts[1], &[])?;
-        }
+        text += &certificate([before, after].map(|m| with_callees(m, name)), &[])?;
     }
     for (name, func) in after.tensors().filter(|(name, _)| !inside.contains(*name)) {
         let Ok(old) = before.tensor(name) else {
             return Err(format!("`{name}` is new"));
         };
-        let texts = [(before, old), (after, func)].map(|(m, f)| print(&m.alone(name, f)));
-        if texts[0] == texts[1] {
-            continue;
-        }
         let mut layouts = Vec::new();
         for (at, (x, y)) in buffers(old).zip(buffers(func)).enumerate() {
             if shown(&x.shape) != shown(&y.shape) {
@@ -60,9 +52,29 @@ pub fn certificates(before: &Module, after: &Module, maps: &[Lambda]) -> Result<
                 layouts.push(found.ok_or_else(|| format!("the map of `{x}` is not known"))?);
             }
         }
-        text += &certify(&texts[0], &texts[1], &layouts)?;
+        let alone = [(before, old), (after, func)].map(|(m, f)| m.alone(name, f));
+        text += &certificate(alone, &layouts)?;
     }
     Ok(text)
+}
+
+/// The certificate of one function, with what it calls; none where its text is the same.
+fn certificate(modules: [Module; 2], layouts: &[String]) -> Result<String, String> {
+    if print(&modules[0]) == print(&modules[1]) {
+        return Ok(String::new());
+    }
+    certify(&tree(&modules[0])?, &tree(&modules[1])?, layouts)
+}
+
+/// The functions of a module of which certificates are written, each by its name and tree, or why it has none: graph
+/// functions with what they call, and tensor functions that no graph function calls.
+pub fn trees(module: &Module) -> Vec<(Arc<str>, Result<String, String>)> {
+    let graphs: Vec<&Arc<str>> = module.graphs().map(|(name, _)| name).collect();
+    let inside: HashSet<Arc<str>> = graphs.iter().flat_map(|name| callees(module, name)).collect();
+    let whole = graphs.into_iter().map(|name| (name.clone(), with_callees(module, name)));
+    let alone = module.tensors().filter(|(name, _)| !inside.contains(*name));
+    let alone = alone.map(|(name, func)| (name.clone(), module.alone(name, func)));
+    whole.chain(alone).map(|(name, m)| (name, tree(&m))).collect()
 }
 
 /// The tensor functions that a graph function calls.
@@ -107,20 +119,5 @@ fn layout(at: usize, map: &Lambda, old: &Buffer, new: &Buffer) -> Option<String>
         return None;
     }
     let inverse = known.ok()?.inverse;
-    let named = |prefix: &str, vars: &[Var]| -> Vec<Var> {
-        vars.iter().enumerate().map(|(k, v)| Var::new(format!("{prefix}{k}"), v.dtype())).collect()
-    };
-    let (from, to) = (named("i", &map.params), named("c", &cells));
-    let indices = map.apply(&from.iter().map(Var::expr).collect::<Vec<_>>());
-    let mut back = Subst::vars(cells.into_iter().zip(to.iter().map(Var::expr)));
-    let inverse: Vec<Expr> = inverse.iter().map(|e| back.expr(e)).collect();
-    let names =
-        |vars: &[Var]| vars.iter().map(|v| v.name().to_string()).collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "layout {at} ({}) to ({}) and back ({}) to ({})",
-        names(&from),
-        shown(&indices),
-        names(&to),
-        shown(&inverse)
-    ))
+    tilewright_certify::layout(at, (&map.params, &map.indices), (&cells, &inverse)).ok()
 }

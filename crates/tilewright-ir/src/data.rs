@@ -38,8 +38,12 @@ struct Uses {
 }
 
 impl Uses {
+    /// Also counts what a variable stands for, which was there before it.
     fn size(&mut self, e: &Expr) {
-        self.sizes.extend(free_vars(e));
+        let found = free_vars(e);
+        let of = found.iter().filter_map(Var::stands_for).flat_map(|of| of.vars());
+        self.sizes.extend(of);
+        self.sizes.extend(found);
     }
 
     fn range(&mut self, range: &Range) {

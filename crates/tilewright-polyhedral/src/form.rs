@@ -453,6 +453,19 @@ impl Sum {
         self.offset(-lo)?.modulo(width)?.offset(lo)
     }
 
+    /// A sum that is the same modulo the width of a type, without remainders by multiples of that.
+    pub fn unwrapped(&self, t: DType) -> Known<Sum> {
+        let (Some(lo), Some(hi)) = (t.min_int(), t.max_int()) else { return Ok(self.clone()) };
+        let mut sum = Sum::constant(self.constant);
+        for (term, c) in &self.terms {
+            sum = match term {
+                Term::Mod(inner, j) if j % (hi - lo + 1) == 0 => sum.plus(inner, *c)?,
+                term => sum.plus(&Sum::term(term.clone()), *c)?,
+            };
+        }
+        Ok(sum)
+    }
+
     /// Whether an atom of it is data; see [`Atom::is_data`].
     pub fn is_data(&self) -> bool {
         self.terms.keys().any(Term::is_data)

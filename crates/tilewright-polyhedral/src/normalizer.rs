@@ -184,7 +184,8 @@ impl Normalizer {
         Ok(Some(match op {
             BinOp::Add => a.plus(&b, 1)?,
             BinOp::Sub => a.plus(&b, -1)?,
-            BinOp::Mul => return self.product(&a, &b),
+            // Factors that wrapped differ by multiples of a number by which the product wraps, too.
+            BinOp::Mul => return self.product(&a.unwrapped(e.dtype())?, &b.unwrapped(e.dtype())?),
             BinOp::Min => a.min(b)?,
             BinOp::Max => a.max(b)?,
             BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {

@@ -32,7 +32,10 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
     let open = extents.filter(|dim| dim.as_int().is_none() && dim.effects().constant());
     let extents = open.map(|dim| dim.clone().greater_equal(0));
     let sizes = func.sizes();
-    let quotients = sizes.iter().filter_map(|v| is_quotient(v, &sizes));
+    // What is divided may be a number that the function is given, which no extent names.
+    let mut known = sizes.clone();
+    known.extend(func.scalars().filter(|v| v.dtype().is_int()).cloned());
+    let quotients = sizes.iter().filter_map(|v| is_quotient(v, &known));
     let ranged = sizes.iter().filter(|v| v.range() != SizeRange::ALL);
     let ranges = ranged.map(|v| {
         let (least, most) = (v.range().least() as i64, v.range().most() as i64);
@@ -58,10 +61,10 @@ fn some_elements(extent: &Expr) -> Vec<Expr> {
 }
 
 /// What is between a size and the multiples of it that say which quotient of other sizes it is; `None` where it is
-/// none of those that the function has.
-fn is_quotient(v: &Var, sizes: &[Var]) -> Option<Expr> {
+/// none of what the function knows.
+fn is_quotient(v: &Var, known: &[Var]) -> Option<Expr> {
     let (of, by) = v.stands_for()?.quotient()?;
-    if !of.vars().iter().all(|x| sizes.contains(x)) {
+    if !of.vars().iter().all(|x| known.contains(x)) {
         return None;
     }
     let (of, by) = (of.typed(v.dtype()), i64::try_from(by).ok()?);

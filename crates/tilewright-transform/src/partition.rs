@@ -104,17 +104,21 @@ pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> R
     Ok(TensorFunc { body, ..func.clone() })
 }
 
-/// Takes apart the loops of open extents and the long ones of a function without blocks at the conditions in them, so
-/// that most iterations have none. A function with a loop that is not serial or has an annotation was scheduled, and stays
-/// as it is.
-pub(crate) fn partition_unscheduled(func: &TensorFunc) -> TensorFunc {
-    let mut is_scheduled = false;
+/// Whether a function was scheduled: it has a loop that is not serial, or has an annotation.
+pub(crate) fn is_scheduled(func: &TensorFunc) -> bool {
+    let mut found = false;
     func.body.for_each(|s| {
         if let StmtKind::For { kind, annotations, .. } = s.kind() {
-            is_scheduled |= *kind != ForKind::Serial || !annotations.is_empty();
+            found |= *kind != ForKind::Serial || !annotations.is_empty();
         }
     });
-    if is_scheduled {
+    found
+}
+
+/// Takes apart the loops of open extents and the long ones of a function without blocks at the conditions in them, so
+/// that most iterations have none. A function that was scheduled stays as it is.
+pub(crate) fn partition_unscheduled(func: &TensorFunc) -> TensorFunc {
+    if is_scheduled(func) {
         return func.clone();
     }
     let how = Partition { unscheduled: true, ..Partition::default() };

@@ -36,8 +36,8 @@ class Module:
     def mean_square(x: T.Buffer((4, 6), "float32"), y: T.Buffer((4,), "float32"), square: T.Buffer((24,), "float32")):
         T.func_attr({"tilewright.workspace": 1})
         x_1 = T.decl_buffer((24,), "float32", data=x.data)
-        for i, j in T.grid(4, 6):
-            square[i * 6 + j] = x_1[i * 6 + j] * x_1[i * 6 + j]
+        for i in range(24):
+            square[i] = x_1[i] * x_1[i]
         for i, j in T.grid(4, 6):
             if j == 0:
                 y[i] = T.float32(0.0)

@@ -27,5 +27,5 @@ class Module:
     def f(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32")):
         A_1 = T.decl_buffer((16,), "int32", data=A.data)
         B_1 = T.decl_buffer((16,), "int32", data=B.data)
-        for io, ii in T.grid(4, 4):
-            B_1[io * 4 + ii] = 2 * A_1[io * 4 + ii]
+        for io in range(16):
+            B_1[io] = 2 * A_1[io]

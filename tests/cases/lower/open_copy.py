@@ -33,9 +33,9 @@ class Module:
         for i, h in T.grid(n, 20):
             for c in range(64):
                 C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", c)] = T.float32(0.0)
-            for w, c in T.grid(80, 64):
-                C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w + 1) * T.int64(64) + T.Cast("int64", c)] = A_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w + 1 - 1) * T.int64(64) + T.Cast("int64", c)]
+            for w in range(5120):
+                C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w) + T.int64(64)] = A_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w)]
             for c in range(64):
                 C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.int64(5184) + T.Cast("int64", c)] = T.float32(0.0)
-        for i, h, w, c in T.grid(n, 20, 80, 64):
-            B_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] = C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w) * T.int64(64) + T.Cast("int64", c)] + C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w + 2) * T.int64(64) + T.Cast("int64", c)]
+        for i, h, w in T.grid(n, 20, 5120):
+            B_1[T.Cast("int64", i) * T.int64(102400) + T.Cast("int64", h) * T.int64(5120) + T.Cast("int64", w)] = C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w)] + C[T.Cast("int64", i) * T.int64(104960) + T.Cast("int64", h) * T.int64(5248) + T.Cast("int64", w) + T.int64(128)]

@@ -45,64 +45,41 @@ class Module:
         B = T.match_buffer(b, ((n + T.int64(11)) // T.int64(8), T.int64(8)), "float32")
         size: T.int64 = (n + T.int64(11)) // T.int64(8)
         size_1: T.int64 = (n - T.int64(6)) // T.int64(8)
-        size_2: T.int64 = (n + T.int64(9)) // T.int64(8)
-        size_3: T.int64 = (n + T.int64(11)) // T.int64(8) - (n + T.int64(2)) // T.int64(8)
-        size_4: T.int64 = (n + T.int64(2)) // T.int64(8)
-        size_5: T.int64 = (n + T.int64(2)) // T.int64(8) * T.int64(8)
+        size_2: T.int64 = (n - T.int64(6)) // T.int64(8) * T.int64(8)
+        size_3: T.int64 = ((n + T.int64(11)) // T.int64(8) - (n + T.int64(2)) // T.int64(8)) * T.int64(8)
+        size_4: T.int64 = (n + T.int64(2)) // T.int64(8) * T.int64(8)
+        size_5: T.int64 = (n + T.int64(11)) // T.int64(8) * T.int64(8)
         A_1 = T.decl_buffer(((n + T.int64(9)) // T.int64(8) * T.int64(8),), "float32", data=A.data)
         B_1 = T.decl_buffer(((n + T.int64(11)) // T.int64(8) * T.int64(8),), "float32", data=B.data)
         if T.int64(1) <= size and size_1 >= T.int64(0):
             for j in range(T.int64(8)):
-                if T.min(j - T.int64(1), T.int64(3)) > T.int64(0):
-                    assert T.int64(0) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", T.int64(0), j, size_2)
-            for j in range(T.int64(8)):
                 B_1[j] = T.float32(0.0)
                 for k in range(T.min(j - T.int64(1), T.int64(3))):
                     B_1[j] = B_1[j] + F[k] * A_1[j - k]
-            if size_1 > T.int64(0):
-                assert size_1 < size, ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_1, T.int64(0), size)
-            if size_1 > T.int64(0):
-                assert size_1 < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", size_1, T.int64(0), size_2)
-            for i, j in T.grid(size_1, T.int64(8)):
-                B_1[i * T.int64(8) + j + T.int64(8)] = T.float32(0.0)
+            for i in range(size_2):
+                B_1[i + T.int64(8)] = T.float32(0.0)
                 for k in range(T.int64(3)):
-                    B_1[i * T.int64(8) + j + T.int64(8)] = B_1[i * T.int64(8) + j + T.int64(8)] + F[k] * A_1[i * T.int64(8) + j + T.int64(8) - k]
-            if size_3 > T.int64(0):
-                assert size_4 >= T.int64(0), ("`B[{}, {}]` is out of range: axis 0 has extent {}", size_4, T.int64(0), size)
-            for i, j in T.grid(size_3, T.int64(8)):
-                if T.int64(3) - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
-                    assert i + size_4 >= T.int64(0), ("`B[{}, {}]` is out of range: axis 0 has extent {}", i + size_4, j, size)
-                if T.int64(3) - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
-                    assert i + size_4 + (j - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0))) // T.int64(8) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + size_4 + (j - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0))) // T.int64(8), (j - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0))) % T.int64(8), size_2)
-                if T.int64(3) - T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)) > T.int64(0):
-                    assert i + size_4 + (j + T.int64(6)) // T.int64(8) - T.int64(1) >= T.int64(0), ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + size_4 + (j + T.int64(6)) // T.int64(8) - T.int64(1), (j + T.int64(6)) % T.int64(8), size_2)
-            for i, j in T.grid(size_3, T.int64(8)):
-                B_1[i * T.int64(8) + size_5 + j] = T.float32(0.0)
-                for k in range(T.max(i * T.int64(8) + size_5 + j - n - T.int64(1), T.int64(0)), T.int64(3)):
-                    B_1[i * T.int64(8) + size_5 + j] = B_1[i * T.int64(8) + size_5 + j] + F[k] * A_1[i * T.int64(8) + size_5 + j - k]
+                    B_1[i + T.int64(8)] = B_1[i + T.int64(8)] + F[k] * A_1[i + T.int64(8) - k]
+            for i in range(size_3):
+                B_1[size_4 + i] = T.float32(0.0)
+                for k in range(T.max(size_4 + i - n - T.int64(1), T.int64(0)), T.int64(3)):
+                    B_1[size_4 + i] = B_1[size_4 + i] + F[k] * A_1[size_4 + i - k]
         else:
-            for i, j in T.grid(size, T.int64(8)):
-                if T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) > T.int64(0):
-                    assert T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) - T.int64(1) < T.int64(3), ("`F[{}]` is out of range: axis 0 has extent 3", T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) - T.int64(1))
-                if T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) > T.int64(0):
-                    assert i + (j - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0))) // T.int64(8) < size_2, ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + (j - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0))) // T.int64(8), (j - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0))) % T.int64(8), size_2)
-                if T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3)))) > T.int64(0):
-                    assert i + (j + T.int64(1) - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) - T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))) // T.int64(8) >= T.int64(0), ("`A[{}, {}]` is out of range: axis 0 has extent {}", i + (j + T.int64(1) - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) - T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))) // T.int64(8), (j + T.int64(1) - T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) - T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))) % T.int64(8), size_2)
-            for i, j in T.grid(size, T.int64(8)):
-                B_1[i * T.int64(8) + j] = T.float32(0.0)
-                for k in range(T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)), T.max(i * T.int64(8) + j - n - T.int64(1), T.int64(0)) + T.min(i * T.int64(8) + j - T.int64(1), T.min(n, T.min(n + T.int64(4) - i * T.int64(8) - j, T.int64(3))))):
-                    B_1[i * T.int64(8) + j] = B_1[i * T.int64(8) + j] + F[k] * A_1[i * T.int64(8) + j - k]
+            for i in range(size_5):
+                B_1[i] = T.float32(0.0)
+                for k in range(T.max(i - n - T.int64(1), T.int64(0)), T.max(i - n - T.int64(1), T.int64(0)) + T.min(i - T.int64(1), T.min(n, T.min(n + T.int64(4) - i, T.int64(3))))):
+                    B_1[i] = B_1[i] + F[k] * A_1[i - k]
 
     @T.prim_func
     def pad(a: T.handle, b: T.handle, n: T.int64):
         A = T.match_buffer(a, (n,), "float32")
         B = T.match_buffer(b, ((n + T.int64(7)) // T.int64(8), T.int64(8)), "float32")
-        size: T.int64 = n // T.int64(8)
+        size: T.int64 = n // T.int64(8) * T.int64(8)
         size_1: T.int64 = (n + T.int64(7)) // T.int64(8) - n // T.int64(8)
         size_2: T.int64 = T.int64(0) * T.int64(8) + n // T.int64(8) * T.int64(8)
         B_1 = T.decl_buffer(((n + T.int64(7)) // T.int64(8) * T.int64(8),), "float32", data=B.data)
-        for i, j in T.grid(size, T.int64(8)):
-            B_1[i * T.int64(8) + j] = A[i * T.int64(8) + j]
+        for i in range(size):
+            B_1[i] = A[i]
         if size_1 > T.int64(0):
             for j in range(T.int64(8)):
                 B_1[size_2 + j] = T.if_then_else(size_2 + j < n, A[size_2 + j], T.float32(0.0))

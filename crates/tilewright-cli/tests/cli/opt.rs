@@ -111,13 +111,22 @@ fn certificates_are_written_and_checked() {
     let accepted = tilewright(&["check", &path]).code(0);
     assert!(accepted.out.starts_with("accepted: 2 rewrites, "), "{}", accepted.out);
     let text = std::fs::read_to_string(&path).expect("it was written");
-    assert!(
-        text.contains("\nlayout 1 (i0) to (i0 // 2, i0 % 2) and back (c0, c1) to (c0 * 2 + c1)\n")
-    );
+    let layout = "\n(layout 1 (i0) ((i0 // 2) (i0 % 2)) (c0 c1) (((c0 * 2) + c1)))\n";
+    assert!(text.contains(layout), "{text}");
+    // The file leads from the one script to the other one, and to nothing else.
+    let tiled = tilewright(&["opt", &add, "--schedule", &tiles]).code(0).out;
+    let tiled = scratch.file("tiled.py", tiled);
+    let lead = ["check", &path, "--before", &add, "--after", &tiled];
+    assert_eq!(tilewright(&lead).code(0).out, accepted.out);
+    let lead = ["check", &path, "--before", &tiled, "--after", &add];
+    assert!(tilewright(&lead).code(1).out.contains("no rewrites lead from `"));
+    let other = scratch.file("other.py", ADD.replace("1", "2"));
+    let lead = ["check", &path, "--before", &other, "--after", &tiled];
+    assert!(tilewright(&lead).code(1).out.contains("no rewrites lead from `"));
     // A wrong pass would have stored something else, or in another place.
-    let last = text.rfind("A[vi] + T.float32(1").expect("the store");
-    for wrong in ["A[vi] - T.float32(1", "A[3 - vi] + T.float32(1"] {
-        let right = "A[vi] + T.float32(1";
+    let right = ") + (cast.float32 1";
+    let last = text.rfind(right).expect("the store");
+    for wrong in [") - (cast.float32 1", ") + (cast.float32 2"] {
         let forged = format!("{}{wrong}{}", &text[..last], &text[last + right.len()..]);
         let forged = scratch.file("forged.cert", forged);
         let refused = tilewright(&["check", &forged]).code(1);
@@ -156,11 +165,20 @@ fn certificates_of_graphs_are_written_and_checked() {
         let accepted = tilewright(&["check", &path]).code(0);
         assert!(accepted.out.starts_with("accepted: "), "{case}: {}", accepted.out);
         let text = std::fs::read_to_string(&path).expect("it was written");
-        // The last text that calls something calls another function of what it has.
-        let at = text.rfind("R.call_tir(cls.").expect("a call");
-        let forged = format!("{}R.call_tir(cls.x{}", &text[..at], &text[at + 15..]);
+        // The last store of the last function stores something else, and to the first cell.
+        let at = text.rfind("(store ").expect("a store");
+        let end = at + text[at..].find('\n').expect("a line");
+        let name = text[at..end].split(' ').nth(1).expect("a name");
+        let dtype = ["param", "alloc"].iter().find_map(|item| {
+            let item = format!("({item} {name} ");
+            text[..at].rfind(&item).map(|k| text[k + item.len()..].lines().next().expect("a line"))
+        });
+        let rank = dtype.expect("it is defined").trim_end_matches(')').split(' ').count() - 1;
+        let zeros = vec!["0"; rank].join(" ");
+        let forged = format!("{}(store {name} ({zeros}) (exp 1)){}", &text[..at], &text[end..]);
         let refused = tilewright(&["check", &scratch.file("forged.cert", forged)]).code(1);
-        assert!(refused.out.contains("there is no function"), "{case}: {}", refused.out);
+        let line = refused.out.rsplit("forged.cert:").next().expect("a line");
+        assert!(line.starts_with(|c: char| c.is_ascii_digit()), "{case}: {}", refused.out);
     }
 }
 
@@ -182,7 +200,7 @@ fn certificates_beside_a_graph_are_of_all_functions() {
     let path = scratch.path("both.cert");
     tilewright(&["opt", &module, "--pass", "simplify", "--certificate", &path]).code(0);
     let text = std::fs::read_to_string(&path).expect("it was written");
-    assert!(text.contains("def alone"), "{text}");
+    assert!(text.contains("(function alone\n"), "{text}");
     let accepted = tilewright(&["check", &path]).code(0);
     assert!(accepted.out.starts_with("accepted: "), "{}", accepted.out);
 }

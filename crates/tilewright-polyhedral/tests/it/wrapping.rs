@@ -97,6 +97,26 @@ fn a_sum_of_data_is_larger_only_where_it_does_not_wrap() {
     assert!(!d.prove(&(x.clone() * &x).greater_equal(0)).is_yes());
 }
 
+/// A product by what wrapped is one by what it was before, as far as it wraps in the same way.
+#[test]
+fn products_of_sums_of_data_are_expanded() {
+    let [x, y] = ["x", "y"].map(Var::index);
+    let (z, u) = (Var::new("z", DType::I64), Var::new("u", DType::U8));
+    let engine = engine().with_data([x.clone(), y.clone(), z.clone(), u.clone()]);
+    let d = engine.domain_of(&[], &[]);
+    let [x, y, z, u] = [x, y, z, u].map(|v| v.expr());
+    let (more, product) = (x.clone() + 1, x.clone() * &y);
+    assert!(d.equal(&(more.clone() * &y), &(product.clone() + &y)).is_yes());
+    assert!(d.equal(&(more.clone() * (x.clone() - 1)), &(x.clone() * &x - 1)).is_yes());
+    let one = Expr::int(1, DType::U8);
+    let square = (u.clone() + one.clone()) * (u.clone() + one.clone());
+    assert!(d.equal(&square, &(u.clone() * &u + &u + &u + one)).is_yes());
+    assert!(!d.prove(&(more.clone() * &y).greater_equal(product)).is_yes());
+    // The sum wraps in fewer bits than the product.
+    let wide = |e: &Expr| e.clone().cast(DType::I64) * &z;
+    assert!(!d.equal(&wide(&more), &(wide(&x) + &z)).is_yes());
+}
+
 #[test]
 fn a_size_is_no_data() {
     let [n, x, i] = ["n", "x", "i"].map(Var::index);

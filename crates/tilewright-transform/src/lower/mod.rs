@@ -13,8 +13,9 @@
 //!    so that running the function allocates nothing.
 //! 8. [`use_border`]: guards of reads from textures that the border makes needless.
 //! 9. `once::loops_to_conditions`: a loop of at most one iteration is a condition.
-//! 10. `sizes::hoist_sizes`: what is computed of open sizes alone is computed once.
-//! 11. `carry::carry_values`: what the iteration before wrote is kept in a register.
+//! 10. `rows::join_rows`: loops over rows and their cells that nobody scheduled are one.
+//! 11. `sizes::hoist_sizes`: what is computed of open sizes alone is computed once.
+//! 12. `carry::carry_values`: what the iteration before wrote is kept in a register.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
@@ -27,6 +28,7 @@ mod join_phases;
 mod once;
 pub mod opaque;
 pub mod refine;
+mod rows;
 pub mod scratch;
 mod sizes;
 pub mod unroll;
@@ -42,6 +44,7 @@ use crate::products::with_products_as_sizes;
 
 use self::carry::carry_values;
 use self::once::loops_to_conditions;
+use self::rows::join_rows;
 use self::sizes::hoist_sizes;
 
 /// Whether accesses that are not proved to be in range go without an assertion.
@@ -84,7 +87,7 @@ fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<Tens
         lowered.attrs.insert(IN_MEMORY.into(), Attr::List(in_memory));
     }
     why.extend(remarks);
-    Ok(carry_values(&hoist_sizes(&loops_to_conditions(&lowered))))
+    Ok(carry_values(&hoist_sizes(&join_rows(&loops_to_conditions(&lowered)))))
 }
 
 /// The buffers of open size that were to be registers and became parameters, with what was said of them. LLVM

@@ -78,6 +78,26 @@ impl PlaceFacts {
             self.learn_above(&form, &Linear::constant(0, DType::I64), 0);
             self.learn_above(&Linear::constant(MAX_CELLS as i128, DType::I64), &form, 0);
         }
+        if let [(atom, 1)] = &form.terms[..] {
+            self.learn_divided(atom, form.constant);
+        }
+    }
+
+    /// Takes it that a quotient and a number make an extent: the size that is divided is no larger than that allows.
+    /// `(n + 11) // 8` cells say so of `n` even where the sum could wrap, since what wrapped and then was divided
+    /// is a number of cells, too.
+    fn learn_divided(&mut self, quotient: &Expr, more: i128) {
+        let Some((of, by)) = divided(quotient, BinOp::FloorDiv) else { return };
+        let Some((size, plus)) = Linear::shifted(of) else { return };
+        let cells = Interval::new(-more, MAX_CELLS as i128 - more);
+        let sum =
+            Interval::new(cells.lo * by, cells.hi * by + by - 1).meet(Interval::all(of.dtype()));
+        let values = Interval::new(sum.lo - i128::from(plus), sum.hi - i128::from(plus));
+        // A sum in a wider type than the size's does not wrap.
+        if size.dtype() != of.dtype() || values.within(Interval::all(size.dtype())) {
+            let known = self.ranges.interval(&size.expr());
+            self.ranges.bind(&size, known.meet(values));
+        }
     }
 
     /// Enters a loop.
