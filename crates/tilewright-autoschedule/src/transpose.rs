@@ -3,7 +3,8 @@
 //!
 //! Both axes run in square tiles. In each, vectors along the one are read, and vectors along the other
 //! are written; code generation transposes the tile in registers. What tiles of the widest vectors leave
-//! over runs in narrower ones, and the last few rows and columns one by one. Rows may have an open length.
+//! over runs in narrower ones, and the last few rows and columns one by one. Rows may have an open length. Where few
+//! columns are all there are, as of a batch of one that became the last axis, the loop over them is not the innermost.
 //!
 //! ```text
 //! for tiles of u: for tiles of v:
@@ -108,6 +109,15 @@ impl Tile {
             sch.reorder(&[&loops[..], &inner].concat())?;
             sch.unroll(row)?;
             sch.vectorize(lane)?;
+        } else if v.width == 1 && axes[self.along].extent.known().is_none() {
+            // A few columns, or the one of a batch of one: what runs innermost is long.
+            let last = axes.len() - 1 - usize::from(self.along + 1 == axes.len());
+            let order = |k: usize| (k == last, k == self.along);
+            let mut by_place: Vec<usize> = (0..axes.len()).collect();
+            by_place.sort_by_key(|k| order(*k));
+            loops = by_place.iter().map(|k| loops[*k].clone()).collect();
+            extents = by_place.iter().map(|k| extents[*k]).collect();
+            sch.reorder(&loops)?;
         }
         let cells = extents.iter().fold((size * size).dim(), |n, e| n * *e);
         let fusible = extents.len().saturating_sub(1).max(1);

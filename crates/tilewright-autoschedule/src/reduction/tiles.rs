@@ -44,9 +44,10 @@ impl Piece {
 /// Tiles of a width along an open axis of vectors, then narrower ones, of which one is not full: of two vectors, so
 /// that an operation does not wait for the one before, or of one where vectors may be `alone`, as rows have that
 /// already, or the next tiles begin while one runs. Many whole ones among these have loops of their own. Where the
-/// width is one vector, any of them may be the one that is not full.
-fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, alone: bool) -> Vec<Piece> {
-    if width == lanes {
+/// width is one vector and rows are `inside` of the loop over vectors, any of them may be the one that is not full: its
+/// mask is made once for all rows. Elsewhere only the last is, whose mask is the same in all rows.
+fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, [alone, inside]: [bool; 2]) -> Vec<Piece> {
+    if width == lanes && inside {
         return vec![Piece { count: extent.ceildiv(lanes.dim()), size: lanes, masked: true }];
     }
     let mut all = vec![whole_piece(extent, width)];
@@ -173,8 +174,9 @@ impl Reduction<'_> {
             let size = extent.number().map_or(size, |n| size.min(n));
             let pieces = match level {
                 Level::Vectors if extent.known().is_none() && self.masks() => {
-                    let alone = tiling.overlap.is_some() || tiling.rows > 1 || self.is_short();
-                    vectors_and_rest(extent, size, tiling.lanes, alone)
+                    let inside = tiling.overlap.is_some();
+                    let alone = inside || tiling.rows > 1 || self.is_short();
+                    vectors_and_rest(extent, size, tiling.lanes, [alone, inside])
                 }
                 _ => pieces(extent, size, &smaller),
             };

@@ -12,7 +12,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Attr, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc, Var, text,
+    Attr, BinOp, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc,
+    Var, text,
 };
 
 use super::aliases::Aliases;
@@ -20,10 +21,14 @@ use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
 use super::template::{ARGUMENT, ONLY_IN_FAMILIES, SYMBOL, Use};
 use super::types::{element_count, is_narrow_float, is_signed, register};
-use tilewright_ir::index::{Interval, Ranges};
+use tilewright_ir::index::{self, Interval, Ranges};
+use tilewright_ir::visit::{Fold, Subst};
 
 /// Attribute of a function whose buffers all begin at 64-byte boundaries: `Int(1)`.
 pub const ALIGNED: &str = "tilewright.aligned";
+
+/// Most nodes of what a variable stands for.
+const LARGEST_SIZE: u32 = 100;
 
 /// Largest result of a function that failed: 4095 messages.
 pub(crate) const MAX_MESSAGES: usize = 4095;
@@ -38,6 +43,8 @@ pub(super) struct Func<'m> {
     /// `int32` variables as 64-bit values.
     pub wide: HashMap<Var, Val>,
     pub ranges: Ranges,
+    /// What variables stand for that are bound to index arithmetic of others.
+    pub sizes: Subst,
     /// Values of nodes, and of nodes as 64-bit indices; one pair a branch.
     scopes: Vec<Scope>,
     /// The lanes that take part, inside vector conditions.
@@ -91,6 +98,7 @@ impl<'m> Func<'m> {
             owned: HashSet::new(),
             wide: HashMap::new(),
             ranges: Ranges::default(),
+            sizes: Subst::default(),
             scopes: vec![Scope::default()],
             mask: None,
             some_lane: false,
@@ -127,10 +135,27 @@ impl<'m> Func<'m> {
     pub fn bind_to(&mut self, var: &Var, value: &Expr) -> Result<()> {
         let range = self.ranges.interval(value);
         self.nests.insert(var.clone(), self.nesting_of(value));
+        let effects = value.effects();
+        let is_index =
+            value.dtype().is_int() && !effects.loads && !effects.calls && !effects.arbitrary;
+        match Some(self.sizes.expr(value)).filter(|v| is_index && v.size() <= LARGEST_SIZE) {
+            Some(of_others) => drop(self.sizes.vars.insert(var.clone(), of_others)),
+            None => drop(self.sizes.vars.remove(var)),
+        }
         let value = self.expr(value)?;
         self.ranges.bind(var, range);
         self.bind(var, value);
         Ok(())
+    }
+
+    /// A condition without the parts that certainly hold; `None` where that is all of it.
+    pub fn left_to_ask(&mut self, cond: &Expr) -> Option<Expr> {
+        if let ExprKind::Binary(BinOp::And, a, b) = cond.kind() {
+            let parts = [a, b].map(|part| self.left_to_ask(part));
+            return parts.into_iter().flatten().reduce(|a, b| a.and(b));
+        }
+        let holds = index::simplify(&self.sizes.expr(cond), &self.ranges).is_true();
+        (!holds).then(|| cond.clone())
     }
 
     pub fn known(&self, e: &Expr) -> Option<Val> {

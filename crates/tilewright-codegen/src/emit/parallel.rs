@@ -118,6 +118,7 @@ impl Func<'_> {
         let shared = self.code.shared;
         let mut inner = Func::new(shared, self.aliases.clone(), self.assertions.clone());
         inner.ranges = self.ranges.clone();
+        inner.sizes = self.sizes.clone();
         inner.parallel = true;
         inner.reassoc = self.reassoc;
         inner.depth = self.depth;

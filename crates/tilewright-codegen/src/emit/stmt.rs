@@ -20,6 +20,7 @@ use std::fmt::Write;
 
 use tilewright_ir::equal::{loads_cell, same_expr};
 use tilewright_ir::index::Linear;
+use tilewright_ir::visit::Fold;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, DType, Error, Expr, ExprKind, ForKind, Range, Result, Stmt,
     StmtKind, Var, tensor::ALIGN,
@@ -182,13 +183,17 @@ impl Func<'_> {
         if let Some(first) = first_lane(cond).filter(|_| cond.dtype().lanes > 1)
             && otherwise.is_none()
         {
-            return self.only_if(&first, |f| {
+            let some_lanes = |f: &mut Self| {
                 let c = f.expr(cond)?;
                 f.masked(&c, |f| {
                     f.some_lane = true;
                     f.stmt(then)
                 })
-            });
+            };
+            return match self.left_to_ask(&first) {
+                Some(first) => self.only_if(&first, some_lanes),
+                None => some_lanes(self),
+            };
         }
         let c = self.expr(cond)?;
         if c.ty.scalar != Scalar::I1 {
@@ -299,7 +304,9 @@ impl Func<'_> {
             self.forget();
             return self.stmt(body);
         }
-        self.ranges.bind_loop(var, range);
+        self.sizes.vars.remove(var);
+        let [min, extent] = [&range.min, &range.extent].map(|e| self.sizes.expr(e));
+        self.ranges.bind_loop(var, &Range { min, extent });
         if *kind == ForKind::Parallel && !self.parallel && self.mask.is_none() {
             return self.parallel_loop(l);
         }

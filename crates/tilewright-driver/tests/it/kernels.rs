@@ -11,7 +11,7 @@ use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_driver::random::Random;
 use tilewright_driver::{OptLevel, Options, Session, Target};
 use tilewright_ir::control::NEEDS_ELEMENTS;
-use tilewright_ir::{Attr, DType, Dim, Expr, ExprKind, Module, Remarks, TensorFunc, Var};
+use tilewright_ir::{Attr, DType, Dim, Expr, ExprKind, Module, Remarks, Source, TensorFunc, Var};
 use tilewright_layout::marks::FREE_LAYOUT;
 use tilewright_ops::Operand;
 use tilewright_ops::blocks;
@@ -22,6 +22,7 @@ use tilewright_ops::pool::{Pool, max_pool};
 use tilewright_ops::quantize::matmul_integer;
 use tilewright_transform::lower::{self, IN_MEMORY};
 use tilewright_transform::products::with_products_as_sizes;
+use tilewright_tvmscript::parse_module;
 
 use crate::schedules::{chain, channels_last, depthwise, grouped, image, product};
 
@@ -356,6 +357,51 @@ fn maxima_of_open_windows_are_in_registers() {
             let is_choice = |e: &Expr| matches!(e.kind(), ExprKind::IfThenElse(..));
             assert!(!func.body.any_expr(is_choice), "{what}: a choice is left");
         }
+    }
+}
+
+/// Rows of an image whose size was halved several times: how far windows reach is a sum of quotients, of which some
+/// are divided by what does not divide the others.
+#[test]
+fn sums_over_images_that_were_halved_are_in_registers() {
+    let text = r#"
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(x_handle: T.handle, w: T.Buffer((3, 3, 192), "float32"), size_handle: T.handle, out_handle: T.handle):
+        n = T.int32()
+        h = T.int32()
+        w_1 = T.int32()
+        x = T.match_buffer(x_handle, (n, (h + 15) // 16, (w_1 + 15) // 16, 192), "float32")
+        size = T.match_buffer(size_handle, (h, w_1), "float32")
+        out = T.match_buffer(out_handle, (n, (h + 31) // 32, (w_1 + 31) // 32, 192), "float32")
+        pad = T.alloc_buffer((n, (h + 31) // 32 * 2 + 1, (w_1 + 31) // 32 * 2 + 1, 192), "float32")
+        sums = T.alloc_buffer((n, (h + 31) // 32, (w_1 + 31) // 32, 192), "float32")
+        for i, j, k, c in T.grid(n, (h + 31) // 32 * 2 + 1, (w_1 + 31) // 32 * 2 + 1, 192):
+            with T.block("pad"):
+                vi, vj, vk, vc = T.axis.remap("SSSS", [i, j, k, c])
+                pad[vi, vj, vk, vc] = T.if_then_else(vj >= 1 and vj < (h + 15) // 16 + 1 and vk >= 1 and vk < (w_1 + 15) // 16 + 1, x[vi, vj - 1, vk - 1, vc], T.float32(0.0))
+        for i, j, k, c, p, q in T.grid(n, (h + 31) // 32, (w_1 + 31) // 32, 192, 3, 3):
+            with T.block("sums"):
+                vi, vj, vk, vc, vp, vq = T.axis.remap("SSSSRR", [i, j, k, c, p, q])
+                with T.init():
+                    sums[vi, vj, vk, vc] = T.float32(0.0)
+                sums[vi, vj, vk, vc] = sums[vi, vj, vk, vc] + pad[vi, vj * 2 + vp, vk * 2 + vq, vc] * w[vp, vq, vc]
+        for i, j, k, c in T.grid(n, (h + 31) // 32, (w_1 + 31) // 32, 192):
+            with T.block("out"):
+                vi, vj, vk, vc = T.axis.remap("SSSS", [i, j, k, c])
+                out[vi, vj, vk, vc] = T.max(sums[vi, vj, vk, vc], T.float32(0.0))
+"#;
+    let module = parse_module(&Source::new("halved.py", text)).expect("it parses");
+    let func = module.tensor("main").expect("a function");
+    for machine in machines() {
+        let func = lowered(func, &machine.target);
+        let said = [UNTILED, IN_MEMORY].into_iter().filter_map(|key| func.attrs.get(key));
+        let said: Vec<String> = said.map(|said| format!("{said:?}")).collect();
+        assert!(said.is_empty(), "{}: {said:?}", machine.target.cpu);
     }
 }
 

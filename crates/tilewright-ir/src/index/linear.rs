@@ -397,8 +397,7 @@ fn together(
     // Some remainders have partners as quotients, and some quotients of sums what these are made of.
     let apart = quotients_of_remainders(form, fits);
     let by_quotients = apart.as_ref().and_then(|form| by_pairs(form, &deep, fits));
-    let loose = loosened(apart.as_ref().unwrap_or(form), fits);
-    let by_dividends = loose.and_then(|(form, more)| by_pairs(&form, &deep, fits)?.plus(more));
+    let by_dividends = by_dividends(apart.as_ref().unwrap_or(form), &deep, fits);
     let all = [plain, by_quotients, by_dividends].into_iter().flatten();
     all.reduce(Interval::meet)
 }
@@ -420,25 +419,66 @@ fn of_dividend(
     Interval::binary(*op, together(&x, of, fits)?, Interval::point(by))
 }
 
-/// The form with `c / m * x` in the place of each `c * (x // m)`, where `m` divides `c` and `x` is a sum, and the
-/// values of what that is too much; `None` where there is none.
-fn loosened(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Option<(Linear, Interval)> {
-    let (mut out, mut more) = (Linear::constant(form.constant, form.dtype), Interval::point(0));
-    let mut found = false;
-    for (atom, c) in &form.terms {
-        let sum = divided(atom, BinOp::FloorDiv).filter(|(_, m)| c % m == 0).and_then(|(x, m)| {
-            let x = Linear::from_expr(x).filter(|x| x.terms.len() > 1 && fits(x))?;
-            Some((x, m))
-        });
-        let Some((x, m)) = sum else {
-            out = out.plus(&Linear::atom(atom.clone()), *c)?;
-            continue;
-        };
-        out = out.plus(&x, c / m)?;
-        more = more.plus(Interval::new(1 - m, 0).times(c / m)?)?;
-        found = true;
+/// What a form is multiplied by at most, so that dividends take the place of quotients.
+const MULTIPLE: i128 = 1 << 10;
+
+/// The values of a form by those of the sums that are divided in it, where there are some. What a quotient lacks, the
+/// whole form is multiplied by first: `(x + y) // 2 - y` is half of `x + y - 2 * y`, less `0` or `1` of it.
+fn by_dividends(
+    form: &Linear,
+    of: &dyn Fn(&Expr) -> Option<Interval>,
+    fits: &dyn Fn(&Linear) -> bool,
+) -> Option<Interval> {
+    let sums: Vec<Option<(Linear, i128)>> =
+        form.terms.iter().map(|(atom, _)| divided_sum(atom, fits)).collect();
+    let lacks = |(sum, (_, c)): (&Option<(Linear, i128)>, &(Expr, i128))| match sum {
+        Some((_, m)) => m / gcd(*c, *m),
+        None => 1,
+    };
+    let all = sums.iter().zip(&form.terms).map(lacks).try_fold(1i128, |all, lacks| {
+        let all = (all / gcd(all, lacks)).checked_mul(lacks)?;
+        Some(all).filter(|all| *all <= MULTIPLE)
+    });
+    let multiples = [Some(1), all.filter(|all| *all > 1)];
+    let found =
+        multiples.into_iter().flatten().filter_map(|by| multiplied(form, &sums, by, of, fits));
+    found.reduce(Interval::meet)
+}
+
+/// The same, multiplied by a number: then `c * (x // m)` is `c / m * x`, less `c / m` of `0` to `m - 1`, where `m`
+/// divides `c`.
+fn multiplied(
+    form: &Linear,
+    sums: &[Option<(Linear, i128)>],
+    by: i128,
+    of: &dyn Fn(&Expr) -> Option<Interval>,
+    fits: &dyn Fn(&Linear) -> bool,
+) -> Option<Interval> {
+    let mut out = Linear::constant(form.constant.checked_mul(by)?, form.dtype);
+    let (mut more, mut found) = (Interval::point(0), false);
+    for ((atom, c), sum) in form.terms.iter().zip(sums) {
+        let c = c.checked_mul(by)?;
+        match sum.as_ref().filter(|(_, m)| c % m == 0) {
+            Some((x, m)) => {
+                out = out.plus(x, c / m)?;
+                more = more.plus(Interval::new(1 - m, 0).times(c / m)?)?;
+                found = true;
+            }
+            None => out = out.plus(&Linear::atom(atom.clone()), c)?,
+        }
     }
-    found.then_some((out, more))
+    if !found {
+        return None;
+    }
+    let values = by_pairs(&out, of, fits)?.plus(more)?;
+    Some(Interval::new(-values.lo.checked_neg()?.div_euclid(by), values.hi.div_euclid(by)))
+}
+
+/// `x` and `m` of a quotient `x // m`, where `x` is a sum.
+fn divided_sum(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<(Linear, i128)> {
+    let (x, m) = divided(atom, BinOp::FloorDiv)?;
+    let x = Linear::from_expr(x).filter(|x| x.terms.len() > 1 && fits(x))?;
+    Some((x, m))
 }
 
 fn by_pairs(
@@ -617,6 +657,13 @@ mod tests {
         assert_eq!(span(few - w.expr().floordiv(8) + w.expr().floordiv(32) * 4), Some((0, 0)));
         let part = (&w + 1).floormod(12).floordiv(2);
         assert_eq!(span(half() - (&w + 1).floordiv(12) * 6 - part), Some((0, 0)));
+        // A remainder that is divided by what does not divide its divisor.
+        let thirds = || w.expr().floordiv(3);
+        assert_eq!(span(w.expr().floormod(3).floordiv(2)), Some((0, 1)));
+        assert_eq!(span((w.expr() + thirds()).floordiv(2) - thirds() * 2), Some((0, 1)));
+        let left = || w.expr() - w.expr().floordiv(8) * 8;
+        assert_eq!(span((left() + 4).floordiv(3) * 3), Some((3, 9)));
+        assert_eq!(span((left() + 4).floordiv(3) * 2 - left()), Some((-1, 2)));
         // A part of what tiles of six leave over.
         let left = || half() - (&w + 1).floordiv(12) * 6;
         assert_eq!(span(left().floordiv(4)), Some((0, 1)));
@@ -685,7 +732,7 @@ mod tests {
         #[test]
         fn a_span_holds_every_value(
             parts in proptest::collection::vec(
-                (-9i64..9, 1i64..13, 1i64..5, -6i64..7, 0u8..5), 1..5),
+                (-9i64..9, 1i64..13, 1i64..5, -6i64..7, 0u8..7), 1..5),
             constant in -5i64..5,
         ) {
             let w = Var::index("w");
@@ -695,6 +742,8 @@ mod tests {
                     0 => of.floormod(*m),
                     1 => of.floordiv(*m),
                     2 => (of.floordiv(*n) + *a).floordiv(*m),
+                    4 => (of.clone() + of.floordiv(*m) * *a).floordiv(*n),
+                    5 => of.floormod(*m).floordiv(*n),
                     3 => (of.clone().floordiv(*n) - of.floordiv(*n * *m) * *m).floordiv(*n),
                     _ => (of.clone().floormod(*m * *n) * 2 - of.floormod(*m) + *a).floordiv(*n),
                 };
