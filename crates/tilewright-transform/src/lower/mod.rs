@@ -34,6 +34,7 @@ mod sizes;
 pub mod unroll;
 pub mod vectorize;
 mod warp_registers;
+mod widen;
 
 use tilewright_ir::{Attr, Error, Param, Remarks, Result, TensorFunc};
 

@@ -8,7 +8,7 @@
 //! 2. the guards that splits left go where running without them changes nothing
 //!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), loops that nobody has
 //!    scheduled are taken apart where conditions change ([`partition`](crate::partition)), and loops run only where
-//!    guards let something happen ([`extents`]);
+//!    guards let something happen ([`extents`]), counting in the type of their bounds (`lower::widen`);
 //! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
 //! 4. local buffers are allocated where they are used, as small as can be ([`compact`]);
 //! 5. phases over which a thread keeps memory become one nest with barriers (`lower::join_phases`).
@@ -32,6 +32,7 @@ use tilewright_polyhedral::budget;
 
 use crate::lower::join_phases::join_phases;
 use crate::lower::unroll::unroll_conditions;
+use crate::lower::widen::widen_loops;
 use crate::partition::partition_unscheduled;
 use crate::pass::{Pass, Run};
 use crate::{compact, extents, overcompute, simplify};
@@ -106,7 +107,8 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         func = partition_unscheduled(&func);
     }
     if left.guards {
-        func = budget::share(EXTENTS, || extents::reduce_loop_extents(&func, None, why));
+        func =
+            budget::share(EXTENTS, || widen_loops(&extents::reduce_loop_extents(&func, None, why)));
         left = Left::collect(&func);
     }
     let options = simplify::SimplifyOptions { values: false, conditions: false };

@@ -21,7 +21,7 @@ use super::{Graph, compare_module, input, tolerance};
 
 /// Graphs that are tried, unless the environment variable `TILEWRIGHT_FUZZ_ITERS` says how many; the first
 /// one is that of `TILEWRIGHT_FUZZ_SEED`, else of 0.
-const GRAPHS: u64 = 60;
+const GRAPHS: u64 = 30;
 
 /// The seeds of the graphs.
 fn seeds() -> std::ops::Range<u64> {
