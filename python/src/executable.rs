@@ -209,6 +209,11 @@ impl Executable {
         Ok(names.zip(best.iter().map(Duration::as_secs_f64)).collect())
     }
 
+    /// Says how large what no input says is, for later runs.
+    fn give(&self, name: &str, size: usize) -> Result<()> {
+        Ok(self.get()?.give(name, size)?)
+    }
+
     /// Name, element type and sizes of each input.
     fn inputs(&self, py: Python<'_>) -> Result<Vec<Port>> {
         Ok(ports(self.get()?.inputs(), py)?)

@@ -49,6 +49,30 @@ def test_calls_that_do_not_fit_are_errors(
         two(*args, **kwargs)
 
 
+TILED = """
+@T.prim_func
+def f(a: T.handle, n: T.int64, b: T.handle):
+    A = T.match_buffer(a, ((n + 7) // 8, 8), "float32")
+    B = T.match_buffer(b, ((n + 7) // 8, 8), "float32")
+    for i, j in T.grid((n + 7) // 8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.if_then_else(vi * 8 + vj < n, A[vi, vj] + T.float32(1), T.float32(0))
+"""
+
+
+def test_a_size_that_no_input_says_is_given() -> None:
+    tiled = tilewright.parse(TILED).compile(threads=1)
+    tiles = np.zeros((2, 8), np.float32)
+    with pytest.raises(tilewright.InputError, match="the size `n` is not given"):
+        tiled(tiles)
+    for n in (9, 13, 16):
+        tiled.give("n", n)
+        assert tiled(tiles).sum() == n
+    with pytest.raises(tilewright.InputError, match="there is no size `m`"):
+        tiled.give("m", 9)
+
+
 def test_an_unknown_input_is_named_with_the_one_that_was_meant(digits: str) -> None:
     exe = tilewright.load(digits, dims={"N": 1}).compile()
     with pytest.raises(tilewright.InputError, match="there is no input `imege`") as error:

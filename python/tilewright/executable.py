@@ -273,6 +273,16 @@ class Executable:
         """Bytes of intermediate results of one run, if no size is open, and of constants."""
         return self._raw.memory()
 
+    def give(self, name: str, size: int) -> None:
+        """Says how large a size is that the shapes of the inputs do not say, for later calls.
+
+        A tensor function may take ``n`` as a number, of which its arrays only have ``(n + 7) // 8``.
+
+        Raises:
+            tilewright.InputError: if there is no such size, or it cannot be that large.
+        """
+        self._raw.give(name, size)
+
     def profile(self, *args: Array, repeat: int = 10, **kwargs: Array) -> Profile:
         """Runs several times and says how long each step takes at least.
 

@@ -123,6 +123,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let stages = stages.times();
     let Started { executable, values, sizes, left, times, .. } = &mut started;
     let given = std::mem::take(values);
+    give_sizes(executable, sizes)?;
 
     let inputs = store_inputs(executable, inputs(executable, given, sizes, arguments.seed)?)?;
     let lists = executable.outputs().iter().any(OpenPort::is_item);
@@ -183,6 +184,20 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     Ok(answer)
 }
 
+/// Says how large what is open and no shape of an input says is: `n` where an input has `(n + 7) // 8` rows.
+fn give_sizes(executable: &Executable, sizes: &Sizes) -> Result<()> {
+    for v in &executable.plan().given {
+        let name = v.name();
+        let Some(size) = sizes.dims.get(&**name) else {
+            return Err(Error::input(format!("the size `{name}` is not given"))
+                .note("the shapes of the inputs do not say it")
+                .help(format!("give it: --dim {name}=SIZE")));
+        };
+        executable.give(name, *size)?;
+    }
+    Ok(())
+}
+
 /// How many conversions a run with these inputs has, and the bytes that they move, if that is known.
 fn conversions_of_a_run(
     left: &Conversions,
@@ -193,9 +208,7 @@ fn conversions_of_a_run(
         Conversions::Counted(count, bytes) => return Ok((*count, *bytes)),
         Conversions::Open(left) => left,
     };
-    let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
-    let plan = executable.plan();
-    let (sizes, values) = (plan.sizes(), plan.solve(&shapes)?);
+    let (sizes, values) = (executable.plan().sizes(), executable.sizes(inputs)?);
     Ok((left.len(), left.iter().map(|l| l.bytes_for(&|v| size_value(v, &sizes, &values))).sum()))
 }
 

@@ -33,13 +33,16 @@ impl Version {
     ///
     /// # Errors
     /// [`Error::Input`] if inputs or outputs are others, or nothing sets the version apart;
-    /// [`Error::Unsupported`] if a size that it leaves open is no extent of an input.
+    /// [`Error::Unsupported`] if a size that it leaves open, or one of the plan for all sizes, is no extent of an input.
     pub fn new(plan: &Planned, version: &Planned) -> Result<Version> {
         let ((inputs, outputs), (own, own_outputs)) = (plan.ports(), version.ports());
         let same = same_kinds(&inputs, &own) && same_kinds(&outputs, &own_outputs);
         let Some(shapes) = plan.shapes().filter(|_| same) else {
             return Err(Error::input("a version has other inputs or outputs than the model"));
         };
+        if let Planned::Open(plan, _) = plan {
+            plan.check_versions()?;
+        }
         let (mut extents, mut what, mut open) = (Vec::new(), Vec::new(), Vec::new());
         for ((all, own), first) in inputs.iter().zip(&own).zip(&shapes.inputs) {
             for (k, (all, own)) in all.shape.iter().zip(&own.shape).enumerate() {

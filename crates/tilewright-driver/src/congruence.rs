@@ -22,12 +22,14 @@ use std::sync::Arc;
 
 use tilewright_analysis::equivalence::{by_flow, equivalent};
 use tilewright_analysis::reals::{equal_in_reals, equal_with_multiples, multiple_of, rounding_of};
+use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::legalize::copy_func;
 use tilewright_ir::equal::{self, Equality};
 use tilewright_ir::{DType, Module, Result, TensorFunc, dim};
 use tilewright_verify::{Verdict, VerifyOptions};
 
-use crate::groups::Group;
+use crate::constant_views::share_constants;
+use crate::groups::{Group, over_same_sizes};
 use crate::values::{Graph, Value};
 
 /// Most groups of the first graph that one of the second graph is compared with.
@@ -65,14 +67,18 @@ pub(crate) fn compare(
     refute: &mut Refute<'_>,
 ) -> Result<Option<Congruence>> {
     let reals = options.reals;
-    let (Some(first), Some(second)) = (Graph::new(a.0, a.1, reals), Graph::new(b.0, b.1, reals))
-    else {
+    // Calls say sizes in variables of the graph, where they say all that a function needs.
+    let modules = [a.0, b.0].map(|m| unify_sizes(m).unwrap_or_else(|_| m.clone()));
+    let graphs = (Graph::new(&modules[0], a.1, reals), Graph::new(&modules[1], b.1, reals));
+    let (Some(mut first), Some(mut second)) = graphs else {
         return Ok(None);
     };
     if param_types(&first) != param_types(&second) || first.results.len() != second.results.len() {
         return Ok(None);
     }
     let mut classes = Classes::new(options);
+    let rounding = share_constants(&mut first, &mut second, reals);
+    rounding.into_iter().for_each(|rounding| classes.count_rounding(rounding));
     classes.first(&first);
     let stores = first.stores().saturating_add(second.stores());
     if classes.second(&first, &second, &mut || refute(stores))? {
@@ -82,7 +88,7 @@ pub(crate) fn compare(
     let pairs = first.results.iter().zip(&second.results).enumerate();
     let open = pairs.filter(|(_, (x, y))| of_a[**x] != of_b[**y]).map(|(k, _)| k);
     let open: Vec<usize> = open.collect();
-    let calls = second.nodes.iter().filter(|n| matches!(n.value, Value::Call { .. })).count();
+    let calls = (0..second.nodes.len()).filter(|at| second.is_call(*at)).count();
     Ok(Some(if open.is_empty() {
         // A product that took on a scale is equal in the reals, also where nothing was rounded.
         let folds = first.folds || second.folds;
@@ -246,8 +252,10 @@ impl<'o> Classes<'o> {
                     None => match self.by_groups(first, graph, at, of_first, &one)? {
                         Some(class) => class,
                         None => {
-                            let is_call = matches!(graph.nodes[at].value, Value::Call { .. });
-                            if is_call && !std::mem::replace(&mut is_asked, true) && differ() {
+                            if graph.is_call(at)
+                                && !std::mem::replace(&mut is_asked, true)
+                                && differ()
+                            {
                                 return Ok(true);
                             }
                             self.new_class()
@@ -270,10 +278,7 @@ impl<'o> Classes<'o> {
 
     /// The first call that equals none of the first graph, among those that lead to such a result through such.
     fn unlike(&self, second: &Graph<'_>) -> Option<usize> {
-        let is_unlike = |at: usize| {
-            matches!(second.nodes[at].value, Value::Call { .. })
-                && self.of[1][at] >= self.count_of_first
-        };
+        let is_unlike = |at: usize| second.is_call(at) && self.of[1][at] >= self.count_of_first;
         let mut todo = second.results.clone();
         let (mut seen, mut first) = (HashSet::new(), None);
         while let Some(at) = todo.pop() {
@@ -407,7 +412,8 @@ impl<'o> Classes<'o> {
             let is_same = if multiples.is_empty() {
                 self.is_same(&other, &function)
             } else {
-                let rounding = equal_with_multiples(&other, &function, &multiples);
+                let [other, function] = &over_same_sizes(&other, &function);
+                let rounding = equal_with_multiples(other, function, &multiples);
                 rounding.into_iter().for_each(|r| self.count_rounding(r.max(rounded)));
                 rounding.is_some()
             };
@@ -421,6 +427,7 @@ impl<'o> Classes<'o> {
 
     /// Whether two functions are proved equal; asked once for each pair.
     fn is_same(&mut self, a: &TensorFunc, b: &TensorFunc) -> bool {
+        let [a, b] = &over_same_sizes(a, b);
         let loose = Equality::loose();
         if equal::tensor_funcs(a, b, &loose).is_ok() {
             return true;
@@ -478,6 +485,6 @@ fn module_of(f: &TensorFunc) -> Module {
 }
 
 /// Extents of more than one element.
-fn long(shape: &[usize]) -> Vec<usize> {
+pub(crate) fn long(shape: &[usize]) -> Vec<usize> {
     shape.iter().copied().filter(|n| *n != 1).collect()
 }

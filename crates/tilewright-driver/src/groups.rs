@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_graph::merge::{Member, Source, merge};
-use tilewright_ir::visit::{accessed, fold_block_children, fold_expr_children};
+use tilewright_ir::dim::{self, MAX_CELLS, SizeRange};
+use tilewright_ir::visit::{Subst, accessed, fold_block_children, fold_expr_children, fold_func};
 use tilewright_ir::{
-    Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, StmtKind, Tensor, TensorFunc,
+    Block, Buffer, Dim, Expr, ExprKind, Fold, Param, Stmt, StmtKind, Tensor, TensorFunc, Var,
 };
 
 use crate::values::{Graph, Value};
@@ -40,7 +41,7 @@ impl Group {
                 continue;
             }
             match &graph.nodes[n].value {
-                Value::Call { args, scalars, .. } if scalars.is_empty() => {
+                Value::Call { args, passes_sizes: true, .. } => {
                     if calls.insert(n) {
                         todo.extend(args);
                     }
@@ -78,9 +79,9 @@ impl Group {
                 })
                 .collect::<Option<Vec<Source>>>()?;
             let mut func = graph.callee(func)?.clone();
-            // Inputs, the results, and nothing else.
+            // Inputs and the results.
             let count = sources.len() + outs;
-            if func.buffers().count() != count || func.params.len() != count {
+            if func.buffers().count() != count {
                 return None;
             }
             if *outs > 1 {
@@ -98,6 +99,59 @@ impl Group {
         }
         let edge: BTreeSet<usize> = self.edge.iter().filter_map(|n| place(*n)).collect();
         Some(merge(&members, edge.len()))
+    }
+}
+
+/// Two functions over the same sizes: those of the second one are those of the first of the same names, and what one
+/// is given as a number the other one is given, too, in the order of the names. No size is larger than tensors can
+/// be.
+pub(crate) fn over_same_sizes(a: &TensorFunc, b: &TensorFunc) -> [TensorFunc; 2] {
+    let all = |f: &TensorFunc| -> Vec<Var> {
+        let sizes = f.sizes();
+        let others = f.scalars().filter(|v| !sizes.contains(v)).cloned().collect::<Vec<_>>();
+        [sizes, others].concat()
+    };
+    let shared: Vec<(Var, Var)> = all(a).iter().map(|v| (v.clone(), bounded(v, a))).collect();
+    let mut names = Subst::default();
+    for w in all(b) {
+        let same = |(v, _): &&(Var, Var)| v.name() == w.name() && v.dtype() == w.dtype();
+        if let Some((_, new)) = shared.iter().find(same) {
+            names.vars.insert(w, new.expr());
+        }
+    }
+    names.vars.extend(shared.iter().map(|(v, new)| (v.clone(), new.expr())));
+    let renamed = |v: &Var| names.vars.get(v).and_then(Expr::as_var).unwrap_or(v).clone();
+    let mut given: Vec<Var> = a.scalars().chain(b.scalars()).map(renamed).collect();
+    given.sort_by_key(|v| v.name().clone());
+    [a, b].map(|f| {
+        let mut f = f.clone();
+        f.params.retain(|p| p.scalar().is_none());
+        f = fold_func(&mut names, &f);
+        f.pass_sizes(given.iter().cloned());
+        f
+    })
+}
+
+/// A size in the range that the largest tensor of which it is the one open extent leaves: no tensor has more than
+/// [`MAX_CELLS`] elements.
+fn bounded(v: &Var, func: &TensorFunc) -> Var {
+    if v.stands_for().is_some() {
+        return v.clone();
+    }
+    let each = func.buffers().filter_map(|b| {
+        let shape = dim::of_shape(&b.shape)?;
+        let (own, others): (Vec<Dim>, Vec<Dim>) = shape.iter().partition(|d| **d == Dim::open(v));
+        let others: usize = dim::known(&others)?.iter().product();
+        (own.len() == 1).then_some(MAX_CELLS / others.max(1))
+    });
+    let (least, most) = match v.range() {
+        SizeRange::ALL => (0, MAX_CELLS),
+        range => (range.least(), range.most()),
+    };
+    let most = each.min().map_or(most, |n| n.min(most));
+    match SizeRange::new(least, most) {
+        Ok(range) if most < v.range().most() => Var::size(v.name().clone(), v.dtype(), range),
+        _ => v.clone(),
     }
 }
 
@@ -169,7 +223,7 @@ impl Fold for Squeezed {
 }
 
 /// The number that all elements of a tensor are, as the bits of a `float64`.
-fn literal(t: &Tensor) -> Option<u64> {
+pub(crate) fn literal(t: &Tensor) -> Option<u64> {
     if let Some(floats) = t.as_slice::<f32>() {
         let (first, rest) = floats.split_first()?;
         let is_one = rest.iter().all(|v| v.to_bits() == first.to_bits());
@@ -177,7 +231,7 @@ fn literal(t: &Tensor) -> Option<u64> {
     }
     /// Integers of this size and less are exact as `float64`.
     const EXACT: i128 = 1 << 52;
-    if !t.dtype().is_int() || t.is_empty() {
+    if !(t.dtype().is_int() || t.dtype().is_bool()) || t.is_empty() {
         return None;
     }
     let first = t.get_i128(0);

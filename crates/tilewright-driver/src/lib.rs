@@ -24,6 +24,7 @@ pub mod certificate;
 mod checked;
 pub mod compare;
 mod congruence;
+mod constant_views;
 mod constants;
 mod derivations;
 mod file_state;

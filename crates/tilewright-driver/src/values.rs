@@ -1,8 +1,9 @@
 //! The values of a graph function, each after what it is made from, and what is known of the calls that make them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_graph::call_sizes::passes_sizes;
 use tilewright_graph::normal::{normalize, results, var};
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
@@ -10,6 +11,7 @@ use tilewright_ir::{
 };
 
 use crate::folded::Product;
+use crate::groups::literal;
 use crate::lines::Lines;
 
 /// A value of a graph.
@@ -31,6 +33,8 @@ pub(crate) enum Value {
         func: Arc<str>,
         args: Vec<usize>,
         scalars: Vec<String>,
+        /// Whether what it passes as numbers is what the function's own variables stand for.
+        passes_sizes: bool,
         item: usize,
         outs: usize,
     },
@@ -49,6 +53,8 @@ pub(crate) struct Graph<'m> {
     made: HashMap<Arc<str>, Arc<TensorFunc>>,
     /// Of calls that compute lines of a value, that value and the lines.
     lines: HashMap<usize, (usize, Lines)>,
+    /// Calls that take constants out of larger ones.
+    views: HashSet<usize>,
 }
 
 impl<'m> Graph<'m> {
@@ -65,6 +71,7 @@ impl<'m> Graph<'m> {
             folds: false,
             made: HashMap::new(),
             lines: HashMap::new(),
+            views: HashSet::new(),
         };
         let mut uses = Uses::default();
         normal.bindings().for_each(|b| uses.count(&b.value));
@@ -154,7 +161,14 @@ impl<'m> Graph<'m> {
             parts[k] = self.add(Value::Constant(t), ty, 1);
         }
         let is_scaled = lines.each.iter().any(|(a, _)| *a != 1.0) || folded.left.is_none();
-        let value = Value::Call { func, args: parts, scalars: Vec::new(), item: 0, outs: 1 };
+        let value = Value::Call {
+            func,
+            args: parts,
+            scalars: vec![],
+            passes_sizes: true,
+            item: 0,
+            outs: 1,
+        };
         let root = if is_scaled { self.add(value, ty, readers) } else { root };
         match folded.left {
             Some(left) => self.line(at, root, left),
@@ -175,7 +189,8 @@ impl<'m> Graph<'m> {
             let ty = format!("float32 [{}]", t.len());
             args.push(self.add(Value::Constant(t), ty, 1));
         }
-        let value = Value::Call { func: name, args, scalars: Vec::new(), item: 0, outs: 1 };
+        let value =
+            Value::Call { func: name, args, scalars: vec![], passes_sizes: true, item: 0, outs: 1 };
         let (ty, readers) = (self.nodes[like].ty.clone(), self.nodes[like].readers);
         let at = self.add(value, ty, readers);
         self.lines.insert(at, (root, lines));
@@ -239,12 +254,15 @@ impl<'m> Graph<'m> {
                 }
                 let is_whole = nodes.len() == args.len();
                 let texts: Vec<String> = scalars.iter().map(ToString::to_string).collect();
+                let passes_sizes =
+                    texts.is_empty() || self.callee(func).is_some_and(|f| passes_sizes(f, scalars));
                 let each = outs.iter().enumerate().map(|(item, out)| {
                     let value = if is_whole {
                         Value::Call {
                             func: func.clone(),
                             args: nodes.clone(),
                             scalars: texts.clone(),
+                            passes_sizes,
                             item,
                             outs: outs.len(),
                         }
@@ -263,6 +281,51 @@ impl<'m> Graph<'m> {
                 ty => vec![self.push(Value::Opaque, ty)],
             },
         }
+    }
+
+    /// Whether a value is the result of a call of the graph.
+    pub(crate) fn is_call(&self, at: usize) -> bool {
+        matches!(self.nodes[at].value, Value::Call { .. }) && !self.views.contains(&at)
+    }
+
+    /// The constants that are not one number, by their nodes.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = (usize, &Tensor)> {
+        let all = self.nodes.iter().enumerate();
+        all.filter_map(|(n, node)| match &node.value {
+            Value::Constant(t) if literal(t).is_none() => Some((n, t)),
+            _ => None,
+        })
+    }
+
+    /// Has constants, by their nodes, be what functions make of others.
+    pub(crate) fn take_constants(&mut self, mut views: HashMap<usize, (Tensor, TensorFunc)>) {
+        let old = std::mem::take(&mut self.nodes);
+        let mut places: Vec<usize> = Vec::with_capacity(old.len());
+        for (n, mut node) in old.into_iter().enumerate() {
+            if let Value::Call { args, .. } = &mut node.value {
+                args.iter_mut().for_each(|a| *a = places[*a]);
+            }
+            if let Some((whole, func)) = views.remove(&n) {
+                let ty = format!("{} {:?}", whole.dtype(), whole.shape());
+                let name: Arc<str> = format!("view {n}").into();
+                let args = vec![self.add(Value::Constant(whole), ty, 1)];
+                self.made.insert(name.clone(), Arc::new(func));
+                self.views.insert(self.nodes.len());
+                node.value = Value::Call {
+                    func: name,
+                    args,
+                    scalars: vec![],
+                    passes_sizes: true,
+                    item: 0,
+                    outs: 1,
+                };
+            }
+            places.push(self.nodes.len());
+            self.nodes.push(node);
+        }
+        self.results.iter_mut().for_each(|at| *at = places[*at]);
+        let lines = std::mem::take(&mut self.lines).into_iter();
+        self.lines = lines.map(|(at, (root, l))| (places[at], (places[root], l))).collect();
     }
 
     /// How often its calls store an element.

@@ -51,6 +51,8 @@ pub(crate) struct Calls {
     kernels: Vec<usize>,
     /// Plans for sizes, the latest last. Where no size is open there is one.
     fixed: Mutex<Vec<Arc<Fixed>>>,
+    /// Values of the plan's `given` sizes, in order, as far as they are known.
+    given: Mutex<Vec<Option<usize>>>,
     pub(crate) arenas: Arenas,
     /// How many runs may go on at the same time: to count cores is to read files of the system.
     pub(crate) max_runs: usize,
@@ -76,10 +78,12 @@ impl Calls {
             .collect::<Result<_>>()?;
         plan.check()?;
         let home = Home::new(&*code, &plan.constants)?;
+        let given = Mutex::new(vec![None; plan.given.len()]);
         let calls = Calls {
             plan,
             kernels,
             fixed: Mutex::default(),
+            given,
             arenas: Arenas::default(),
             max_runs: cores().clamp(2, MAX_ARENAS),
             pool,
@@ -145,17 +149,60 @@ impl Calls {
     /// The plan for the shapes of these inputs.
     pub(crate) fn fixed_of(&self, inputs: &[Tensor]) -> Result<Arc<Fixed>> {
         check("input", &self.plan.inputs, inputs)?;
+        let given = self.given()?;
         // Inputs of the same shapes as last time have the same sizes, which need not be solved for.
-        let latest = self.fixed.lock().unwrap_or_else(PoisonError::into_inner).last().cloned();
+        let latest = self.lock_fixed().last().cloned();
         let same = |fixed: &Arc<Fixed>| {
             let mut ports = fixed.plan.inputs.iter().zip(inputs);
-            self.plan.given.is_empty() && ports.all(|(port, x)| port.shape == x.shape())
+            fixed.sizes.ends_with(&given) && ports.all(|(port, x)| port.shape == x.shape())
         };
         if let Some(fixed) = latest.filter(same) {
             return Ok(fixed);
         }
+        self.fixed_for(&self.sizes_of(inputs)?)
+    }
+
+    /// The values of the open sizes for these inputs.
+    pub(crate) fn sizes_of(&self, inputs: &[Tensor]) -> Result<Vec<usize>> {
+        check("input", &self.plan.inputs, inputs)?;
         let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
-        self.fixed_for(&self.plan.solve(&shapes)?)
+        self.plan.solve_given(&shapes, &self.given()?)
+    }
+
+    /// Sets a size that no input says, for later runs.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is no such size, or it cannot be that large.
+    pub(crate) fn give(&self, name: &str, size: usize) -> Result<()> {
+        let at = self.plan.given.iter().position(|v| **v.name() == *name).ok_or_else(|| {
+            let names: Vec<String> =
+                self.plan.given.iter().map(|v| format!("`{}`", v.name())).collect();
+            Error::input(format!("there is no size `{name}` to be given")).note(
+                if names.is_empty() {
+                    "the shapes of the inputs say all sizes".to_owned()
+                } else {
+                    format!("what the shapes of the inputs do not say: {}", names.join(", "))
+                },
+            )
+        })?;
+        self.plan.check_given(at, size)?;
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(size);
+        Ok(())
+    }
+
+    /// The sizes that no input says.
+    fn given(&self) -> Result<Vec<usize>> {
+        if self.plan.given.is_empty() {
+            return Ok(Vec::new());
+        }
+        let values = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.plan.given.iter().zip(&*values).map(|(v, value)| {
+            value.ok_or_else(|| {
+                Error::input(format!("the size `{}` is not given", v.name()))
+                    .note("the shapes of the inputs do not say it")
+            })
+        });
+        known.collect()
     }
 
     /// The memory for a run with a plan.

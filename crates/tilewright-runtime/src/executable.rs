@@ -78,7 +78,8 @@ impl Executable {
     /// its inputs fit.
     ///
     /// # Errors
-    /// [`Error::Input`] for an executable of other inputs or outputs.
+    /// [`Error::Input`] for an executable of other inputs or outputs; those of
+    /// [`MemoryPlan::check_versions`].
     pub fn with_versions(self, versions: Vec<Executable>) -> Result<Executable> {
         fn kinds(ports: &[OpenPort]) -> Vec<(&Arc<str>, DType, usize)> {
             ports.iter().map(|p| (&p.name, p.dtype, p.shape.len())).collect()
@@ -90,8 +91,27 @@ impl Executable {
             {
                 return Err(Error::input("a version has other inputs or outputs than the model"));
             }
+            own.check_versions()?;
         }
         Ok(Executable { versions, ..self })
+    }
+
+    /// The values of the open sizes for these inputs, in the order of [`MemoryPlan::sizes`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the inputs do not fit, or a size is not given.
+    pub fn sizes(&self, inputs: &[Tensor]) -> Result<Vec<usize>> {
+        self.calls.sizes_of(inputs)
+    }
+
+    /// Says how large something is that the shapes of the inputs do not say, for all runs that begin
+    /// later: a size `n` of which the inputs only have `(n + 7) // 8`. The plan names these sizes
+    /// ([`MemoryPlan::given`]).
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is no such size, or it cannot be that large.
+    pub fn give(&self, name: &str, size: usize) -> Result<()> {
+        self.calls.give(name, size)
     }
 
     /// What runs for these inputs: a version for their sizes, or the executable itself.

@@ -37,7 +37,8 @@ use std::collections::hash_map::{Entry, HashMap};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Buffer, DType, Expr, ExprKind, Fold, Range, Stmt, StmtKind, TensorFunc, Var, Visit,
+    BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Stmt, StmtKind, TensorFunc, Var,
+    Visit,
 };
 use tilewright_polyhedral::{AccessId, Domain, Set, budget};
 
@@ -482,10 +483,18 @@ impl Compare {
             return if x.as_var() == y.as_var() { Ok(()) } else { Err(Stop::Unknown) };
         }
         let pairs = operands(&values[0].expr, &values[1].expr).ok_or(Stop::Unknown)?;
-        pairs.into_iter().try_for_each(|(x, y)| {
-            let pair = [ValueAt::new(values[0].place, x), ValueAt::new(values[1].place, y)];
-            self.same([&pair[0], &pair[1]], points, depth)
-        })
+        let mut all = |pairs: &[(&Expr, &Expr)]| {
+            pairs.iter().try_for_each(|(x, y)| {
+                let pair = [ValueAt::new(values[0].place, x), ValueAt::new(values[1].place, y)];
+                self.same([&pair[0], &pair[1]], points, depth)
+            })
+        };
+        match (all(&pairs), &pairs[..]) {
+            (Err(Stop::Unknown), [(x, u), (y, v)]) if commutes(&values[0].expr) => {
+                all(&[(x, v), (y, u)])
+            }
+            (proven, _) => proven,
+        }
     }
 }
 
@@ -494,6 +503,17 @@ fn join_sides(k: usize, mine: &[Var], other: &[Var]) -> Vec<Var> {
     match k {
         0 => [mine, other].concat(),
         _ => [other, mine].concat(),
+    }
+}
+
+/// Whether the operands of an operator may change places.
+fn commutes(e: &Expr) -> bool {
+    match e.kind() {
+        ExprKind::Binary(op, ..) => {
+            matches!(op, BinOp::Add | BinOp::Mul | BinOp::And | BinOp::Or | BinOp::Eq | BinOp::Ne)
+        }
+        ExprKind::Call(CallTarget::Intrin(f), _) => f.commutes(),
+        _ => false,
     }
 }
 

@@ -415,6 +415,51 @@ fn a_tensor_function_takes_its_sizes_from_the_inputs() {
         .complains("`B` was given, and is not an input");
 }
 
+/// Numbers in tiles of eight: the inputs have as many tiles for 9 numbers as for 16.
+const TILED: &str = r#"
+@T.prim_func
+def f(a: T.handle, n: T.int64, b: T.handle):
+    A = T.match_buffer(a, ((n + 7) // 8, 8), "float32")
+    B = T.match_buffer(b, ((n + 7) // 8, 8), "float32")
+    for i, j in T.grid((n + 7) // 8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.if_then_else(vi * 8 + vj < n, A[vi, vj] + T.float32(1), T.float32(0))
+"#;
+
+#[test]
+fn a_size_that_no_input_says_is_given() {
+    let scratch = Scratch::new();
+    let inputs = write(&scratch, "in.npz", &[("A".to_owned(), floats(&[2, 8], 2.5))].into());
+    let run = |more: &[&str]| {
+        tilewright_on(TILED, &[&["run", "-", "--open", "--inputs", &inputs], more].concat())
+    };
+    let rows = |n: usize| {
+        let cells = (0..16).map(|k| if k < n { " 3.5" } else { " 0" });
+        // The summary of a tensor shows the first eight.
+        format!("B: float32 [2, 8]{}", cells.take(8).collect::<String>())
+    };
+    let last = |n: &str| {
+        let output = scratch.path("out.npz");
+        run(&["--dim", n, "--output", &output]).code(0);
+        let arrays = npz::read(&output).expect("it is written");
+        let b = arrays.values().next().expect("one array").as_slice::<f32>().expect("floats");
+        b.iter().filter(|v| **v == 3.5).count()
+    };
+    run(&["--dim", "n=9"]).code(0).says(&rows(9));
+    assert_eq!(["n=9", "n=13", "n=16"].map(last), [9, 13, 16]);
+    run(&[]).code(2).complains("the size `n` is not given").complains("--dim n=SIZE");
+    // For 17 numbers there are three tiles.
+    run(&["--dim", "n=17"]).code(2).complains("dimension 0 must be 3");
+    run(&["--dim", "n=9", "--specialize", "n=9"])
+        .code(2)
+        .complains("a version for some sizes, where the shapes of the inputs do not say `n`");
+    let header = scratch.path("tiled.h");
+    tilewright_on(TILED, &["compile", "-", "-o", &scratch.path("tiled.o")]).code(0);
+    let header = std::fs::read_to_string(header).expect("it is written");
+    assert!(header.contains("#define TILED_SIZE_0 0 /* `n` */"), "{header}");
+}
+
 #[test]
 fn a_failing_assertion_is_an_error() {
     let text = r#"

@@ -666,21 +666,31 @@ impl Planner<'_> {
     }
 }
 
-/// One call of a tensor function. Its open sizes are those of its inputs.
+/// One call of a tensor function. Its open sizes are those of its inputs, and scalar parameters
+/// that are sizes: who runs the plan gives those that are no extent of an input.
 fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
-    if let Some(v) = func.scalars().next() {
+    let sizes = func.sizes();
+    if let Some(v) = func.scalars().find(|v| !sizes.contains(v)) {
         return Err(Error::unsupported(format!(
-            "`{name}` has the scalar parameter `{}`: only tensors can be planned",
+            "`{name}` has the scalar parameter `{}`, which is no size of a tensor: only sizes and tensors can be planned",
             v.name()
         ))
         .at(func.span));
     }
-    let all: Vec<Buffer> = func.buffers().cloned().collect();
-    let (tensors, scratch) = all.split_at(all.len() - func.scratch_count());
-    let touched = Touched::collect(func, tensors);
+    let (given, scratch) = func.split_params();
+    let tensors: Vec<Buffer> = given.iter().filter_map(Param::buffer).cloned().collect();
+    let touched = Touched::collect(func, &tensors);
     let mut plan = MemoryPlan::default();
     let mut args = Vec::new();
-    for (k, buffer) in tensors.iter().enumerate() {
+    for param in given {
+        let buffer = match param {
+            Param::Buffer { buffer, .. } => buffer,
+            Param::Scalar(v) => {
+                args.push(ArgSource::Size(Dim::open(v)));
+                continue;
+            }
+        };
+        let k = plan.inputs.len() + plan.outputs.len();
         let port = port(&buffer.name, &buffer_type(buffer)?, None).map_err(|e| e.at(func.span))?;
         if !touched.written[k] {
             args.push(ArgSource::Input(plan.inputs.len()));
@@ -697,7 +707,7 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
         args.push(ArgSource::Output(plan.outputs.len()));
         plan.outputs.push(port);
     }
-    for buffer in scratch {
+    for buffer in scratch.iter().filter_map(Param::buffer) {
         let ty = buffer_type(buffer)?;
         let cells = type_cells(&ty, || format!("the parameter `{}`", buffer.name))?;
         args.push(ArgSource::Value(plan.values.len()));
@@ -705,6 +715,9 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
         plan.values.push(Value { cells, dtype, first: 0, last: 0, within: None });
     }
     args.extend(func.shape_vars().iter().map(|v| ArgSource::Size(Dim::open(v))));
+    let extents = plan.inputs.iter().flat_map(|port: &OpenPort| &port.shape);
+    let extents: Vec<&Dim> = extents.collect();
+    plan.given = func.scalars().filter(|v| !extents.contains(&&Dim::open(v))).cloned().collect();
     let (func, value) = (name.into(), "".into());
     let step =
         OpenStep { func, value, args, results: 0..0, takes_empty: false, unless_shared: None };

@@ -242,10 +242,6 @@ impl MemoryPlan {
                 values[at] = Some((*value, "what was computed".to_owned()));
             }
         }
-        let least = |v: &Var| match v.range() {
-            SizeRange::ALL => usize::from(!self.empty),
-            range => range.least(),
-        };
         let fitting = || self.inputs.iter().zip(shapes).enumerate();
         for (input, (port, shape)) in fitting() {
             if port.shape.len() != shape.len() {
@@ -255,7 +251,7 @@ impl MemoryPlan {
                 let at = sizes.iter().position(|v| Dim::open(v) == *dim);
                 let Some(at) = at.filter(|at| values[*at].is_none()) else { continue };
                 let from = format!("dimension {axis} of `{}`", port.name);
-                let (least, range) = (least(&sizes[at]), sizes[at].range());
+                let (least, range) = (self.least(&sizes[at]), sizes[at].range());
                 if !(least..=range.most()).contains(&given) {
                     let error = misfit(port, shape).note(format!(
                         "`{}`, {from}, is {given}; it must be {}",
@@ -290,6 +286,41 @@ impl MemoryPlan {
             }
         }
         Ok(values.into_iter().map(|v| v.map_or(1, |v| v.0)).collect())
+    }
+
+    /// The smallest value of a size.
+    fn least(&self, v: &Var) -> usize {
+        match v.range() {
+            SizeRange::ALL => usize::from(!self.empty),
+            range => range.least(),
+        }
+    }
+
+    /// Whether a size that is given, by its position in `given`, may be so large.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that says what it may be.
+    pub(crate) fn check_given(&self, at: usize, size: usize) -> Result<()> {
+        let (v, least) = (&self.given[at], self.least(&self.given[at]));
+        if (least..=v.range().most()).contains(&size) {
+            return Ok(());
+        }
+        let limits = v.range().limits_from(least);
+        Err(Error::input(format!("`{}` is {size}; it must be {limits}", v.name())))
+    }
+
+    /// Whether there may be versions for some sizes, which inputs choose.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] that names a size that no input says.
+    pub fn check_versions(&self) -> Result<()> {
+        match self.given.first() {
+            None => Ok(()),
+            Some(v) => Err(Error::unsupported(format!(
+                "a version for some sizes, where the shapes of the inputs do not say `{}`",
+                v.name()
+            ))),
+        }
     }
 
     /// The plan for values of the open sizes, in the order of [`MemoryPlan::sizes`].
