@@ -177,7 +177,7 @@ impl Flow<'_, '_> {
 
     /// A version that is handed out with what its padding holds. The call that asks for it may take
     /// another one of the same value before it is bound.
-    fn relied_on(&mut self, e: GraphExpr) -> GraphExpr {
+    pub(super) fn relied_on(&mut self, e: GraphExpr) -> GraphExpr {
         if let GraphExpr::Var(v) = &e {
             self.relied.insert(v.id());
         }
