@@ -13,7 +13,8 @@
 //! digits divide one another, the same memory is a layout of the other tensor ([`Regrouping::carry`]): no cell
 //! moves. So a reshape and a transpose that a layout is carried through are index maps, and cost nothing.
 //!
-//! Extents may be open; digits are found where one size divides another for all values.
+//! Extents may be open; digits are found where one size divides another for all values. In a layout that is carried
+//! only the first digit of an axis is open, as in any other.
 //!
 //! **Limits.** `(4, 6) -> (6, 4)` in the order of memory has no common digits. Padding stays at the ends of
 //! axes: a layout that pads a digit which is not the first of the other tensor's axis is not carried.
@@ -190,6 +191,10 @@ impl Regrouping {
                     }
                     before = Some(piece.place);
                 }
+            }
+            // An open axis has one open digit, the first.
+            if digits.iter().skip(1).any(|n| n.known().is_none()) {
+                return None;
             }
             splits.push(Split { offset: 0, digits });
         }
