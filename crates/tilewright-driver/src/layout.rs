@@ -265,6 +265,7 @@ fn ports_of(key: &str, names: Vec<Arc<str>>, func: &GraphFunc) -> Result<Vec<Por
 /// Whether there are convolutions, whose layout can be chosen, or values that are others in another order, which need
 /// not be made.
 pub fn has_choice(module: &Module) -> bool {
-    let is_open = |f: &Arc<TensorFunc>| ConvLayout::ChannelsLast.layouts(f).is_some() || reorders(f);
+    let is_open =
+        |f: &Arc<TensorFunc>| ConvLayout::ChannelsLast.layouts(f).is_some() || reorders(f);
     module.graphs().next().is_some() && module.tensors().any(|(_, f)| is_open(f))
 }

@@ -118,8 +118,7 @@ impl Regrouping {
             places.filter(long).collect()
         });
         let from_axes = from_axes.collect();
-        let to_axes =
-            (0..digits.len()).map(|p| [p].into_iter().filter(long).collect()).collect();
+        let to_axes = (0..digits.len()).map(|p| [p].into_iter().filter(long).collect()).collect();
         let (from, to) = (layout.logical.clone(), digits.clone());
         Some(Regrouping { from, to, digits, from_axes, to_axes })
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc};
 use tilewright_runtime::parallel;
 
-use super::surroundings::{Costs, Surrounding, Surroundings};
 use super::carried::Carried;
+use super::surroundings::{Costs, Surrounding, Surroundings};
 use super::ways::{Layouts, StoredValue, Way};
 use super::{Flow, Permuted, TiledLayout, extents, missing};
 use crate::free::{constants, is_constant};

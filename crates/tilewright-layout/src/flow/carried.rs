@@ -26,7 +26,12 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    pub(super) fn new(node: usize, var: &GraphVar, of: &Regrouped, permuted: Option<Permuted>) -> Carried {
+    pub(super) fn new(
+        node: usize,
+        var: &GraphVar,
+        of: &Regrouped,
+        permuted: Option<Permuted>,
+    ) -> Carried {
         let root = permuted.as_ref().map_or(&of.from, |p| &p.root).id();
         let back = (*of.regrouping).clone().inverse();
         let (var, there) = (var.clone(), of.regrouping.clone());

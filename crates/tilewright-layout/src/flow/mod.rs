@@ -22,9 +22,9 @@
 //! versions are those of the other. So a call that reads a transposed tensor, or whose result is transposed,
 //! has the same choice as any other.
 //!
-//! A plan carries layouts through reshapes as well ([`regroup`](crate::regroup)): where the digits of a layout and those
-//! of the reshape divide one another, both values are the same memory (`carried`), and the reshaped one is a
-//! view of a version of the other (`regrouped`).
+//! A plan carries layouts through reshapes as well ([`regroup`](crate::regroup)): where the digits of a layout and
+//! those of the reshape divide one another, both values are the same memory (`carried`), and the reshaped one is
+//! a view of a version of the other (`regrouped`).
 //!
 //! `candidates` finds in which layouts each call can be computed, `surroundings` what its price depends on
 //! beside it. `backward` and `forward` are the two ways; `versions` makes the versions that are not there.
@@ -62,8 +62,8 @@ use super::known::Values;
 use super::policy::ConvLayout;
 use super::propagate::Propagation;
 use super::recognise::Recognised;
-use super::tiled::TiledLayout;
 use super::regroup::Regrouping;
+use super::tiled::TiledLayout;
 use tilewright_graph::call_sizes::{inside, passes_sizes, unify_sizes};
 use tilewright_graph::functions::{Functions, rewritten};
 use tilewright_graph::normal::Constants;
@@ -363,7 +363,8 @@ impl<'a, 'm> Flow<'a, 'm> {
                 GraphExpr::CallTir { func, args, .. } => {
                     let Some(f) = flow.functions.get(func).cloned() else { continue };
                     let [GraphExpr::Var(from)] = &args[..] else { continue };
-                    let found = recognised.regrouping(func, &f, &b.value).filter(|_| options.regroups);
+                    let found =
+                        recognised.regrouping(func, &f, &b.value).filter(|_| options.regroups);
                     if found.is_some_and(|r| flow.note_regrouped(&b.var, from, r)) {
                         continue;
                     }

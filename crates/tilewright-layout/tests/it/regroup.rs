@@ -72,8 +72,8 @@ fn carried_layouts_are_the_same_memory() {
             0 => Regrouping::of_shapes(&from, &r.grouped(&digits)),
             way => {
                 let packed = r.layout(&from, false).pack(DType::F32, None);
-                let there = Conversion::recognise(&packed)
-                    .and_then(|c| Regrouping::of_conversion(&c));
+                let there =
+                    Conversion::recognise(&packed).and_then(|c| Regrouping::of_conversion(&c));
                 if way == 1 { there } else { there.map(Regrouping::inverse) }
             }
         };
