@@ -30,6 +30,7 @@ import graphs
 import harness
 import models
 import nodes
+import reordered
 import size_arithmetic
 
 RTOL = 1e-3  # of the largest magnitude in an output
@@ -297,6 +298,10 @@ def sizes_command(args):
     return random_models(args, size_arithmetic.make)
 
 
+def reordered_command(args):
+    return random_models(args, reordered.make)
+
+
 def random_models(args, make):
     program = environment.binary(args.binary)
     refused, wrong = 0, 0
@@ -328,12 +333,13 @@ def main():
         ("nodes", nodes_command),
         ("graphs", graphs_command),
         ("sizes", sizes_command),
+        ("reordered", reordered_command),
         ("prepare", prepare_command),
     ):
         command = commands.add_parser(name)
         command.set_defaults(run=run)
-        if name in ("graphs", "sizes"):
-            layouts = ["plan", "none", "nchw8c"] if name == "graphs" else ["plan"]
+        if name in ("graphs", "sizes", "reordered"):
+            layouts = ["plan"] if name == "sizes" else ["plan", "none", "nchw8c"]
             command.add_argument("--binary", help="the program (default: a release build)")
             command.add_argument("--count", type=int, default=100, help="models")
             command.add_argument("--seed", type=int, default=1, help="of the first model")

@@ -464,9 +464,13 @@ fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
             writeln!(out, "  {name}: {layout}")?
         }
     }
-    for permuted in &planned.permuted {
-        let (name, of) = (visible(&permuted.name), visible(&permuted.of));
-        writeln!(out, "  {name}: as `{of}` by {}", permuted.layout)?;
+    for reordered in &planned.reordered {
+        let (name, of) = (visible(&reordered.name), visible(&reordered.of));
+        let went = reordered.went.what();
+        match &reordered.layout {
+            own if own.is_identity() => writeln!(out, "  {name}: as `{of}`: {went}")?,
+            layout => writeln!(out, "  {name}: as `{of}` by {layout}: {went}")?,
+        }
     }
     Ok(())
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_graph::fold::DEFAULT_GROWTH;
 use tilewright_graph::normal::{output_names, results};
-use tilewright_ir::{Error, GraphFunc, Module, Remarks, Result, well_formed};
+use tilewright_ir::{Error, GraphFunc, Module, Remarks, Result, TensorFunc, well_formed};
 use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_layout::policy::ConvLayout;
+use tilewright_layout::recognise::reorders;
 use tilewright_layout::solver::Problem;
 use tilewright_layout::{Left, cancel_layout, fold_constant};
 use tilewright_layout::{begin, has_fixed_places};
@@ -261,8 +262,10 @@ fn ports_of(key: &str, names: Vec<Arc<str>>, func: &GraphFunc) -> Result<Vec<Por
     Ok(names.into_iter().zip(stored).map(|(name, stored)| Port { name, stored }).collect())
 }
 
-/// Whether there are convolutions, whose layout can be chosen.
+/// Whether there are convolutions, whose layout can be chosen, or values that are others in another order, which need
+/// not be made.
 pub fn has_choice(module: &Module) -> bool {
-    module.graphs().next().is_some()
-        && module.tensors().any(|(_, f)| ConvLayout::ChannelsLast.layouts(f).is_some())
+    let is_open =
+        |f: &Arc<TensorFunc>| ConvLayout::ChannelsLast.layouts(f).is_some() || reorders(f);
+    module.graphs().next().is_some() && module.tensors().any(|(_, f)| is_open(f))
 }

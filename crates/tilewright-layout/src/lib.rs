@@ -14,7 +14,8 @@
 //! * [`lift`]: conversions at the edges of functions move into the graph; [`cancel`]: those that undo
 //!   each other go; [`fold`]: those of constants are run now; [`precompute`]: stages of constants, too.
 //! * [`tiled`]: [`TiledLayout`], axes split into digits in an order of their own, the form of a layout that can be
-//!   carried through accesses; [`propagate`]: through one function; [`flow`]: through whole graphs.
+//!   carried through accesses; [`propagate`]: through one function; [`regroup`]: through reshapes and transposes;
+//!   [`flow`]: through whole graphs.
 //! * [`free`]: arguments that are the same in every run, so that they may lie in any way.
 //! * [`parts`]: tensors that lie in others, with strides.
 //! * [`textures`]: which values between calls lie in textures.
@@ -64,6 +65,7 @@ pub mod policy;
 pub mod precompute;
 pub mod propagate;
 pub mod recognise;
+pub mod regroup;
 pub mod relayout;
 pub mod solver;
 mod taint;

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use tilewright_ir::{Buffer, GraphExpr, Stmt, TensorFunc};
 
 use super::conversion::Conversion;
+use super::regroup::Regrouping;
 use tilewright_graph::call_sizes::fits;
+use tilewright_graph::view::relabels;
 
 /// Most functions that are remembered; then all are forgotten.
 const MOST: usize = 1 << 10;
@@ -44,18 +46,49 @@ pub(crate) fn conversion(f: &TensorFunc) -> Option<Rc<Conversion>> {
     })
 }
 
+/// Whether a function only puts all elements of its argument into another order: its result is not the same memory.
+pub fn reorders(f: &TensorFunc) -> bool {
+    let moves = conversion(f).is_some_and(|c| c.is_total() && c.keeps_all());
+    moves && !relabels(f)
+}
+
 /// The functions that have been looked at, by name.
 #[derive(Default)]
-pub struct Recognised(HashMap<Arc<str>, Option<Rc<Conversion>>>);
+pub struct Recognised {
+    conversions: HashMap<Arc<str>, Option<Rc<Conversion>>>,
+    regroupings: HashMap<Arc<str>, Option<Rc<Regrouping>>>,
+}
 
 impl Recognised {
     /// The conversion that a function is.
     pub fn func(&mut self, name: &Arc<str>, f: &TensorFunc) -> Option<Rc<Conversion>> {
-        if let Some(found) = self.0.get(name) {
+        if let Some(found) = self.conversions.get(name) {
             return found.clone();
         }
         let found = conversion(f);
-        self.0.insert(name.clone(), found.clone());
+        self.conversions.insert(name.clone(), found.clone());
+        found
+    }
+
+    /// How the result of a call is its argument under other axes that are not those of the argument in another order.
+    pub fn regrouping(
+        &mut self,
+        name: &Arc<str>,
+        f: &TensorFunc,
+        call: &GraphExpr,
+    ) -> Option<Rc<Regrouping>> {
+        if !takes_one(f, call) {
+            return None;
+        }
+        if let Some(found) = self.regroupings.get(name) {
+            return found.clone();
+        }
+        let found = Regrouping::of_view(f).or_else(|| {
+            let conversion = self.func(name, f)?;
+            Regrouping::of_conversion(&conversion)
+        });
+        let found = found.filter(|r| !r.permutes()).map(Rc::new);
+        self.regroupings.insert(name.clone(), found.clone());
         found
     }
 
@@ -67,8 +100,12 @@ impl Recognised {
         f: &TensorFunc,
         call: &GraphExpr,
     ) -> Option<Rc<Conversion>> {
-        let GraphExpr::CallTir { args, outs, .. } = call else { return None };
-        let one = args.len() == 1 && outs.len() == 1;
-        if one && fits(f, call) { self.func(name, f) } else { None }
+        if takes_one(f, call) { self.func(name, f) } else { None }
     }
+}
+
+/// Whether a call makes one tensor of one, with sizes alone beside it.
+fn takes_one(f: &TensorFunc, call: &GraphExpr) -> bool {
+    let GraphExpr::CallTir { args, outs, .. } = call else { return false };
+    args.len() == 1 && outs.len() == 1 && fits(f, call)
 }

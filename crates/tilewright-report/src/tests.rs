@@ -42,7 +42,7 @@ fn planned(name: &str) -> Planned {
         results: Vec::new(),
         free_inputs: 0,
         free_results: Vec::new(),
-        permuted: Vec::new(),
+        reordered: Vec::new(),
     }
 }
 

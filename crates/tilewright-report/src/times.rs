@@ -332,7 +332,7 @@ mod tests {
             results: Vec::new(),
             free_inputs: 0,
             free_results,
-            permuted: Vec::new(),
+            reordered: Vec::new(),
         }
     }
 

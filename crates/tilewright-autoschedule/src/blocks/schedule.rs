@@ -35,12 +35,14 @@
 use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::{Attr, DType, Error, ExprKind, IterKind, Result, TensorFunc};
+use tilewright_ir::{Attr, DType, Dim, Error, ExprKind, IterKind, Result, TensorFunc};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
+use super::tiles::{SHARING, count_of};
 use crate::canonical::{reads, sole_reader};
+use crate::parts::{amount, split};
 
 /// The stages of a part of a product.
 struct Part<'a> {
@@ -170,8 +172,18 @@ impl Part<'_> {
         let [r, m, t, v, l] = spatial else { return Err(Error::internal("axes of a tile")) };
         if let Some(panels) = self.panels {
             let [panel] = reduced else { return Err(Error::internal("axes of panels")) };
-            sch.reorder(&[t, panel, r, m, v, l].map(Clone::clone))?;
-            self.of_panels(sch, panels, &sums, panel, r)?;
+            let tiles = self.sums.dims().next().map_or(Dim::from(0), |(_, tiles, _)| tiles);
+            let (group, tile) = match tiles.known() {
+                Some(_) => (None, r.clone()),
+                None => {
+                    let groups = tiles.floordiv(count_of(SHARING));
+                    let [group, tile] = split(sch, r, amount(groups), SHARING)?;
+                    (Some(group), tile)
+                }
+            };
+            let outside = [t].into_iter().chain(&group).chain([panel, &tile, m, v, l]);
+            sch.reorder(&outside.cloned().collect::<Vec<_>>())?;
+            self.of_panels(sch, panels, &sums, panel, &tile)?;
             return Ok(t.clone());
         }
         let order = [&[t.clone(), r.clone()], reduced, &[m.clone(), v.clone(), l.clone()]].concat();

@@ -22,6 +22,9 @@ const MANY: i64 = 8;
 /// How many panels of weights the second cache could hold.
 const PANELS: i64 = 16;
 
+/// Tiles of an open number of rows that share a panel.
+pub(super) const SHARING: i64 = 8;
+
 /// How the axes of a product are taken apart.
 pub(super) struct Tiles {
     /// The instruction that multiplies, and the type that it takes weights as; none for numbers.
@@ -138,8 +141,16 @@ impl Tiles {
             let few = if self.rows > MANY { self.rows / 3 } else { 1 };
             let [many, few_at_once] = [self.rows, few].map(count_of);
             let from = |width: usize| rows.floordiv(width) * Dim::from(width);
-            // A panel would also be taken apart where there is no tile of many rows.
-            let mut all = vec![part(0.into(), rows.floordiv(many), self.rows)];
+            let (mut all, mut at) = (Vec::new(), Dim::from(0));
+            let mut of_many = rows;
+            // Panels for as many tiles as share one: where there are fewer rows, none is taken apart.
+            if panels {
+                let together = many * count_of(SHARING);
+                let tiles = rows.floordiv(together) * Dim::from(count_of(SHARING));
+                all.push(Part { panels, ..part(at, tiles, self.rows) });
+                (at, of_many) = (from(together), rows.modulo(together));
+            }
+            all.push(part(at, of_many.floordiv(many), self.rows));
             let left = rows.modulo(many).floordiv(few_at_once);
             all.extend((few > 1).then(|| part(from(many), left, few)));
             let last = if few > 1 { few_at_once } else { many };
@@ -159,7 +170,8 @@ impl Tiles {
     }
 }
 
-fn count_of(n: i64) -> usize {
+/// A number that is not negative as a count.
+pub(super) fn count_of(n: i64) -> usize {
     usize::try_from(n).unwrap_or(1)
 }
 

@@ -44,6 +44,10 @@ impl Flow<'_, '_> {
                 }
                 continue;
             }
+            if let Some((of, [layout, _])) = self.carried(b) {
+                self.want(&of, layout);
+                continue;
+            }
             let GraphExpr::CallTir { args, .. } = &b.value else {
                 needed(&b.value, &mut |v| self.want_as_is(&v.expr()));
                 continue;

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc};
 use tilewright_runtime::parallel;
 
+use super::carried::Carried;
 use super::surroundings::{Costs, Surrounding, Surroundings};
+use super::ways::{Layouts, StoredValue, Way};
 use super::{Flow, Permuted, TiledLayout, extents, missing};
 use crate::free::{constants, is_constant};
 use crate::policy::ConvLayout;
@@ -20,30 +22,8 @@ use crate::propagate::Propagation;
 use tilewright_graph::call_sizes::passes_sizes;
 use tilewright_graph::normal::{needed, var};
 
-/// Layouts of one value that are looked at beside the logical one, the first found.
-const MOST_LAYOUTS: usize = 6;
 /// Passes over the graph after which no more layouts are looked for.
 const MOST_PASSES: usize = 8;
-
-/// A value in a layout.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct StoredValue {
-    pub(super) value: u64,
-    pub(super) layout: TiledLayout,
-}
-
-/// A way to compute a call.
-#[derive(Clone)]
-pub(super) struct Way {
-    /// The layouts of all arguments, then of the results; empty for a call that has no choice.
-    pub(super) layouts: Vec<TiledLayout>,
-    /// The policy that says so, for a convolution; `Some(None)` for the logical layout.
-    pub(super) policy: Option<Option<ConvLayout>>,
-    pub(super) reads: Vec<StoredValue>,
-    pub(super) writes: Vec<StoredValue>,
-    /// In the unit of the [`Costs`].
-    pub(super) cost: f64,
-}
 
 /// A binding of the graph with the ways to compute it.
 pub(super) struct Node {
@@ -116,23 +96,6 @@ impl Open {
     }
 }
 
-/// What is known of the layouts of values.
-#[derive(Default)]
-struct Layouts {
-    of: HashMap<u64, Vec<TiledLayout>>,
-    changed: bool,
-}
-
-impl Layouts {
-    fn add(&mut self, value: u64, layout: &TiledLayout) {
-        let all = self.of.entry(value).or_default();
-        if !layout.is_identity() && all.len() < MOST_LAYOUTS && !all.contains(layout) {
-            all.push(layout.clone());
-            self.changed = true;
-        }
-    }
-}
-
 impl Flow<'_, '_> {
     /// Every binding of a graph that depends on its arguments, with the ways to compute it; at least
     /// one each.
@@ -145,7 +108,7 @@ impl Flow<'_, '_> {
     ) -> Vec<Node> {
         let constant = constants(func, true);
         let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
-        let mut unmoved = HashMap::new();
+        let (mut unmoved, mut carried) = (HashMap::new(), Vec::new());
         let items = self.open_items(func);
         for b in func.bindings() {
             if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
@@ -154,6 +117,12 @@ impl Flow<'_, '_> {
             if let Some(permuted) = self.permuted(&b.var) {
                 let own = TiledLayout::identity(&extents(&b.var).unwrap_or_default());
                 layouts.add(permuted.root.id(), &permuted.to_root(&own));
+                continue;
+            }
+            if let Some(of) = self.regrouped.get(&b.var.id()) {
+                let permuted = self.permuted(&of.from);
+                carried.push(Carried::new(nodes.len(), &b.var, of, permuted));
+                nodes.push(Node { var: b.var.clone(), ways: Vec::new() });
                 continue;
             }
             let mut ways = self.fixed(b, &constant, &mut layouts);
@@ -180,9 +149,13 @@ impl Flow<'_, '_> {
             for k in (0..last).chain((0..last).rev()) {
                 follow(&mut open[k], &mut layouts, &mut memo);
             }
+            carried.iter_mut().for_each(|call| call.follow(&mut layouts));
             if !layouts.changed {
                 break;
             }
+        }
+        for call in &mut carried {
+            nodes[call.node].ways = call.ways();
         }
         for (call, ways) in open.iter().zip(priced(&open, costs)) {
             nodes[call.node].ways = ways;
@@ -317,13 +290,15 @@ fn add(call: &mut Open, p: Arc<Propagation>, policy: Option<ConvLayout>, layouts
 /// What follows from a layout of one operand of a function.
 type Memo = HashMap<(Arc<str>, usize, TiledLayout), Option<Arc<Propagation>>>;
 
-/// Looks for ways to compute a call in the layouts that its operands and results come in.
+/// Looks for ways to compute a call in the layouts that its operands and results come in; a convolution, for
+/// which the policies speak, in those that come through reshapes alone.
 fn follow(call: &mut Open, layouts: &mut Layouts, memo: &mut Memo) {
     let is_anchor = call.found.iter().any(|f| f.1.is_some());
     for (k, value) in call.values() {
-        let known = layouts.of.get(&value).map_or(&[][..], Vec::as_slice);
-        for layout in call.come(k, known) {
-            if is_anchor || !call.tried.insert((k, layout.clone())) {
+        for layout in call.come(k, layouts.of(value)) {
+            let is_asked =
+                !is_anchor || layouts.has_come_through(value, &call.of_value(k, &layout));
+            if !is_asked || !call.tried.insert((k, layout.clone())) {
                 continue;
             }
             let key = (call.name.clone(), k, layout);

@@ -81,6 +81,9 @@ impl Flow<'_, '_> {
             self.versions.entry(id).or_default().push(version);
             return Ok(());
         }
+        if let Some((of, layouts)) = self.carried(b) {
+            return self.regroup(b, &of, layouts);
+        }
         match (&b.value, self.call(b)) {
             (GraphExpr::CallTir { func, args, .. }, Some((f, outs))) => {
                 self.computed(b, func, &f, args, &outs)
@@ -245,7 +248,7 @@ impl Flow<'_, '_> {
     }
 
     /// Binds a value whose variables are there as it is said that they are.
-    fn bind_as_is(&mut self, b: &Binding, why: &Need) -> Result<()> {
+    pub(super) fn bind_as_is(&mut self, b: &Binding, why: &Need) -> Result<()> {
         struct AsIs<'f, 'a, 'm>(&'f mut Flow<'a, 'm>, &'f Need);
         impl GraphFold for AsIs<'_, '_, '_> {
             fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
@@ -294,6 +297,6 @@ fn zero_of(k: usize, func: &TensorFunc) -> Option<Expr> {
     dtype.map(|d| Expr::constant(0.0, d))
 }
 
-fn need(who: &GraphVar, what: &str, span: Option<Span>) -> Need {
+pub(super) fn need(who: &GraphVar, what: &str, span: Option<Span>) -> Need {
     Need { reason: format!("`{}`: {what}", who.name()), span }
 }

@@ -22,17 +22,24 @@
 //! versions are those of the other. So a call that reads a transposed tensor, or whose result is transposed,
 //! has the same choice as any other.
 //!
+//! A plan carries layouts through reshapes as well ([`regroup`](crate::regroup)): where the digits of a layout and
+//! those of the reshape divide one another, both values are the same memory (`carried`), and the reshaped one is
+//! a view of a version of the other (`regrouped`).
+//!
 //! `candidates` finds in which layouts each call can be computed, `surroundings` what its price depends on
 //! beside it. `backward` and `forward` are the two ways; `versions` makes the versions that are not there.
 
 mod backward;
 mod candidates;
+mod carried;
 mod forward;
 mod plan;
+mod regrouped;
 mod surroundings;
 mod versions;
+mod ways;
 
-pub use plan::{PermutedValue, PlanOptions, Planned, plan_layout};
+pub use plan::{PlanOptions, Planned, Reordered, Went, plan_layout};
 pub use surroundings::{Costs, Moved, Priced, Surrounding, Surroundings};
 pub use versions::conversion;
 
@@ -55,6 +62,7 @@ use super::known::Values;
 use super::policy::ConvLayout;
 use super::propagate::Propagation;
 use super::recognise::Recognised;
+use super::regroup::Regrouping;
 use super::tiled::TiledLayout;
 use tilewright_graph::call_sizes::{inside, passes_sizes, unify_sizes};
 use tilewright_graph::functions::{Functions, rewritten};
@@ -87,8 +95,8 @@ pub const PASS: Pass = Pass {
         let outputs = if physical_outputs { Ends::Free } else { Ends::Logical };
         let options = FlowOptions {
             anchors: &|_, f| policy.and_then(|p| anchor(p, f)),
-            inputs: Ends::Logical,
             outputs,
+            ..FlowOptions::default()
         };
         Ok(flow_layout(module, &options, why)?.0)
     }),
@@ -127,11 +135,18 @@ pub struct FlowOptions<'a> {
     pub inputs: Ends<'a>,
     /// The results of graph functions.
     pub outputs: Ends<'a>,
+    /// Whether layouts are carried through reshapes, as the anchors of these say.
+    pub regroups: bool,
 }
 
 impl Default for FlowOptions<'_> {
     fn default() -> Self {
-        FlowOptions { anchors: &|_, _| None, inputs: Ends::Logical, outputs: Ends::Logical }
+        FlowOptions {
+            anchors: &|_, _| None,
+            inputs: Ends::Logical,
+            outputs: Ends::Logical,
+            regroups: false,
+        }
     }
 }
 
@@ -204,7 +219,8 @@ pub fn apply(
         IoLayout::Physical => Ends::Free,
     };
     let anchors = &|_: &GraphVar, f: &TensorFunc| anchor(policy, f);
-    flow_layout(module, &FlowOptions { anchors, inputs: ends, outputs: ends }, why)
+    let options = FlowOptions { anchors, inputs: ends, outputs: ends, ..FlowOptions::default() };
+    flow_layout(module, &options, why)
 }
 
 /// Says which convolutions a policy has no layout for, and why.
@@ -267,6 +283,13 @@ impl Permuted {
     }
 }
 
+/// How a value is another one.
+#[derive(Clone)]
+struct Regrouped {
+    from: GraphVar,
+    regrouping: Rc<Regrouping>,
+}
+
 /// A way to compute a call.
 struct Choice {
     propagation: Option<Propagation>,
@@ -282,6 +305,8 @@ struct Flow<'a, 'm> {
     packs: HashMap<u64, (GraphVar, TiledLayout, Pad, Rc<Conversion>)>,
     /// Values that are physical ones in logical layout.
     crops: HashMap<u64, (GraphVar, TiledLayout)>,
+    /// Values that are others under other axes, where layouts are carried through.
+    regrouped: HashMap<u64, Regrouped>,
     constants: Constants,
     /// Types of logical values that are items of calls with several results.
     items: HashMap<u64, Vec<GraphVar>>,
@@ -314,6 +339,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             why,
             packs: HashMap::new(),
             crops: HashMap::new(),
+            regrouped: HashMap::new(),
             constants: Constants::collect(func),
             items: HashMap::new(),
             wanted: HashMap::new(),
@@ -335,13 +361,16 @@ impl<'a, 'm> Flow<'a, 'm> {
                     }
                 }
                 GraphExpr::CallTir { func, args, .. } => {
-                    let Some(f) = flow.functions.get(func) else { continue };
-                    let (Some(c), [GraphExpr::Var(from)]) =
-                        (recognised.call(func, f, &b.value), &args[..])
-                    else {
+                    let Some(f) = flow.functions.get(func).cloned() else { continue };
+                    let [GraphExpr::Var(from)] = &args[..] else { continue };
+                    let found =
+                        recognised.regrouping(func, &f, &b.value).filter(|_| options.regroups);
+                    if found.is_some_and(|r| flow.note_regrouped(&b.var, from, r)) {
                         continue;
-                    };
-                    flow.conversion(&b.var, from, &c);
+                    }
+                    if let Some(c) = recognised.call(func, &f, &b.value) {
+                        flow.conversion(&b.var, from, &c);
+                    }
                 }
                 _ => {}
             }
@@ -416,6 +445,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         let fixed = !passes_sizes(&f, scalars)
             || self.crops.contains_key(&id)
             || self.packs.contains_key(&id)
+            || self.regrouped.contains_key(&id)
             || args.iter().any(|a| matches!(a, GraphExpr::Var(v) if self.is_converted(v)))
             || f.buffers().count() != args.len() + outs.len();
         (!fixed).then_some((f, results))

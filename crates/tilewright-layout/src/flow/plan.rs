@@ -11,9 +11,10 @@ use std::time::Duration;
 use crate::solver;
 use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, dim};
 
-use super::candidates::{Node, StoredValue, Way};
+use super::candidates::Node;
 use super::surroundings::{Costs, Moved, Surroundings};
 use super::versions::{moved_bytes, touched};
+use super::ways::{StoredValue, Way};
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Left, TiledLayout, extents};
 use crate::free::constants;
 use crate::policy::ConvLayout;
@@ -58,17 +59,44 @@ pub struct Planned {
     pub free_inputs: usize,
     /// The tensors of the problem that are results whose layout was to be chosen.
     pub free_results: Vec<usize>,
-    /// The values that are others with their axes in another order: no kernel makes them.
-    pub permuted: Vec<PermutedValue>,
+    /// The values that are others under other axes: what transposes and reshapes make.
+    pub reordered: Vec<Reordered>,
 }
 
-/// A value that is another one with its axes in another order, and shares its versions.
-pub struct PermutedValue {
+/// A value that is another one under other axes.
+pub struct Reordered {
     pub name: Arc<str>,
     /// That of the other one.
     pub of: Arc<str>,
     /// The layout of the other one in which both are the same memory.
     pub layout: TiledLayout,
+    /// What became of the call that makes it.
+    pub went: Went,
+}
+
+/// What became of a transpose or a reshape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Went {
+    /// Both values lie in memory as the model has them.
+    View,
+    /// What makes the other value stores it so.
+    Writer,
+    /// What reads the value takes it from where the other one is.
+    Readers,
+    /// Cells are moved for it, or for another reader of the same layout.
+    Copied,
+}
+
+impl Went {
+    /// For people: what became of it.
+    pub fn what(self) -> &'static str {
+        match self {
+            Went::View => "a view",
+            Went::Writer => "its writer stores it so",
+            Went::Readers => "its readers take it so",
+            Went::Copied => "copied",
+        }
+    }
 }
 
 impl Planned {
@@ -103,16 +131,17 @@ pub fn plan_layout(
     let graphs = changed_graphs(module, |graph, normal| {
         // Other graph functions are called with what the model has.
         let is_free = options.io == IoLayout::Physical && entry == Some(graph);
-        let flow_options = FlowOptions::default();
+        let flow_options = FlowOptions { regroups: true, ..FlowOptions::default() };
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
         let around = Surroundings::new(module, normal);
         let nodes = trial.nodes(normal, options.policies, options.costs, &around);
         let costs = options.costs;
         let asked = problem(normal, &nodes, costs, &around, is_free, &|v| trial.logical(v));
         let Asked { problem, layouts, tensors } = asked;
-        let permuted = permuted_values(&trial, normal);
         let decided = (options.decided)(graph, &problem);
         let plan = solved(&problem, &nodes, options, decided)?;
+        let of_nodes = (&nodes[..], &plan, &layouts[..]);
+        let reordered = reordered_values(&trial, normal, of_nodes, &tensors);
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
         for (node, call) in nodes.iter().zip(&plan.calls) {
             let way = &node.ways[call.choice];
@@ -131,7 +160,8 @@ pub fn plan_layout(
             Some(layouts[tensor][plan.tensors[tensor].layout].clone())
         };
         let ends = if is_free { Ends::Chosen(&of) } else { Ends::Logical };
-        let flow_options = FlowOptions { anchors: &anchors, inputs: ends, outputs: ends };
+        let flow_options =
+            FlowOptions { anchors: &anchors, inputs: ends, outputs: ends, regroups: true };
         let new = Flow::new(normal, &flow_options, &mut functions, why)?.run(normal, &mut left);
         let free_inputs = problem.calls.len() - nodes.len();
         let mut free_results = Vec::new();
@@ -155,24 +185,65 @@ pub fn plan_layout(
             results,
             free_inputs,
             free_results,
-            permuted,
+            reordered,
         });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
 }
 
-/// The values of a graph that are others permuted, but for constants.
-fn permuted_values(flow: &Flow<'_, '_>, func: &GraphFunc) -> Vec<PermutedValue> {
+/// The values of a graph that are others under other axes, but for constants, and what a solution makes of them.
+fn reordered_values(
+    flow: &Flow<'_, '_>,
+    func: &GraphFunc,
+    (nodes, plan, layouts): (&[Node], &solver::Solution, &[Vec<TiledLayout>]),
+    tensors: &HashMap<u64, usize>,
+) -> Vec<Reordered> {
     let constant = constants(func, true);
+    let chosen: HashMap<u64, &Way> = nodes
+        .iter()
+        .zip(&plan.calls)
+        .map(|(node, call)| (node.var.id(), &node.ways[call.choice]))
+        .collect();
+    // Whether cells are moved from or to a layout of a value.
+    let is_copied = |v: u64, layout: Option<&TiledLayout>| {
+        let Some(tensor) = tensors.get(&v) else { return false };
+        let of = &layouts[*tensor];
+        plan.conversions.iter().filter(|c| c.tensor == *tensor).any(|c| {
+            let moves = !of[c.from].is_row_major() || !of[c.to].is_row_major();
+            moves && layout.is_none_or(|to| of[c.to] == *to)
+        })
+    };
+    let made_in = |v: u64| {
+        let tensor = *tensors.get(&v)?;
+        Some(&layouts[tensor][plan.tensors[tensor].layout])
+    };
     let all = func.bindings().filter(|b| !constant.contains(&b.var.id()));
-    let permuted = all.filter_map(|b| {
-        let permuted = flow.permuted(&b.var)?;
-        let own = TiledLayout::identity(&extents(&b.var)?);
-        let (name, of) = (b.var.name().clone(), permuted.root.name().clone());
-        Some(PermutedValue { name, of, layout: permuted.to_root(&own) })
+    let reordered = all.filter_map(|b| {
+        let id = b.var.id();
+        let (of, layout, went) = if let Some(of) = flow.regrouped.get(&id) {
+            let [from, to] = &chosen.get(&id)?.layouts[..] else { return None };
+            let (root, at_root) = flow.rooted(&of.from, from);
+            let went = match (from.is_row_major(), to.is_row_major()) {
+                _ if is_copied(root.id(), Some(&at_root)) || is_copied(id, None) => Went::Copied,
+                (true, true) => Went::View,
+                (false, true) => Went::Writer,
+                _ => Went::Readers,
+            };
+            (of.from.clone(), from.clone(), went)
+        } else {
+            let permuted = flow.permuted(&b.var)?;
+            let layout = permuted.to_root(&TiledLayout::identity(&extents(&b.var)?));
+            let went = match made_in(permuted.root.id()) {
+                Some(made) if *made == layout => Went::Writer,
+                _ if is_copied(permuted.root.id(), Some(&layout)) => Went::Copied,
+                _ => Went::Readers,
+            };
+            (permuted.root, layout, went)
+        };
+        Some(Reordered { name: b.var.name().clone(), of: of.name().clone(), layout, went })
     });
-    permuted.collect()
+    reordered.collect()
 }
 
 /// Whether an input or result may be stored in another layout than the model's own: its size is not

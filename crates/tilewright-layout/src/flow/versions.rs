@@ -100,9 +100,18 @@ impl Flow<'_, '_> {
             return Err(Error::internal("a layout of what is no tensor"));
         };
         let from = self.version(e, &logical).or_else(|| self.cheapest(var(e)?, layout).cloned());
-        let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };
-        let from = from.unwrap_or(logical);
-        let (func, base) = conversion(dtype, &from.layout, layout, pad)?;
+        let own = Version { layout: logical.clone(), expr: e.clone(), pad: None, own: false };
+        let mut from = from.unwrap_or(own);
+        let found = conversion(dtype, &from.layout, layout, pad);
+        let (func, base) = match found {
+            // What does not compose goes through the logical layout.
+            Err(_) if !from.layout.is_identity() && !layout.is_identity() => {
+                let expr = self.obtain(e, &logical, None, why)?;
+                from = Version { layout: logical, expr, pad: None, own: false };
+                conversion(dtype, &from.layout, layout, pad)?
+            }
+            found => found?,
+        };
         let new = GraphVar::tensor(name.clone(), typed_as(dtype, layout));
         let args = vec![from.expr.clone()];
         let made = self.functions.made((func, base), args, &new, why.span)?;
@@ -177,7 +186,7 @@ impl Flow<'_, '_> {
 
     /// A version that is handed out with what its padding holds. The call that asks for it may take
     /// another one of the same value before it is bound.
-    fn relied_on(&mut self, e: GraphExpr) -> GraphExpr {
+    pub(super) fn relied_on(&mut self, e: GraphExpr) -> GraphExpr {
         if let GraphExpr::Var(v) = &e {
             self.relied.insert(v.id());
         }

@@ -10,5 +10,6 @@ mod notation;
 mod parts;
 mod plan;
 mod random;
+mod regroup;
 mod stages;
 mod why;

@@ -10,10 +10,11 @@ use tilewright_ir::{
     Attrs, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Source, Tensor, TensorFunc,
     well_formed,
 };
-use tilewright_layout::flow::{Costs, Moved, PlanOptions, Priced, plan_layout};
+use tilewright_layout::flow::{Costs, Moved, PlanOptions, Priced, Went, plan_layout};
 use tilewright_layout::solver::check;
 use tilewright_layout::{ConvLayout, IoLayout};
 use tilewright_ops::Operand;
+use tilewright_ops::movement::{reshape, transpose};
 use tilewright_ops::te::{self, Reducer};
 use tilewright_runtime::Stored;
 use tilewright_runtime::plan::stored;
@@ -49,7 +50,7 @@ fn random_graph(seed: u64) -> Module {
     for _ in 0..3 + dice.below(5) {
         let value = values[values.len() - 1 - dice.below(values.len().min(3))].clone();
         let shape = extents(&operand(&value));
-        let new = match dice.below(6) {
+        let new = match dice.below(8) {
             0 | 1 if shape[2] > 1 && shape[3] > 1 => {
                 let (m, k) = ([4, 5, 8, 9][dice.below(4)], 1 + dice.below(2));
                 let w = input(&mut g, "w", &[m, shape[1], k, k]);
@@ -65,6 +66,18 @@ fn random_graph(seed: u64) -> Module {
                 let other = alike[dice.below(alike.len())].clone();
                 g.call("add", combine(&shape, |a, b| a + b), &[&value, &other])
             }
+            5 if shape[1].is_multiple_of(2) => {
+                let [c, h, w] = [shape[1] / 2, shape[2], shape[3]];
+                let groups = reshaped(&mut g, &value, &[shape[0], 2, c, h, w]);
+                let members = transposed(&mut g, &groups, &[0, 2, 1, 3, 4]);
+                reshaped(&mut g, &members, &shape)
+            }
+            6 if shape[1].is_multiple_of(4) => {
+                let [c, h, w] = [shape[1] / 4, shape[2], shape[3]];
+                let pixels = reshaped(&mut g, &value, &[shape[0], c, 2, 2, h, w]);
+                let pixels = transposed(&mut g, &pixels, &[0, 1, 4, 2, 5, 3]);
+                reshaped(&mut g, &pixels, &[shape[0], c, 2 * h, 2 * w])
+            }
             4 => g.call("shift", map(&shape, |e| e + 1), &[&value]),
             _ => g.call("clip", map(&shape, |e| e.max(0)), &[&value]),
         };
@@ -75,6 +88,14 @@ fn random_graph(seed: u64) -> Module {
     }
     seen.push(values[values.len() - 1].clone());
     g.returns(&seen.iter().collect::<Vec<_>>())
+}
+
+fn reshaped(g: &mut Graph, x: &GraphVar, shape: &[usize]) -> GraphVar {
+    g.call("reshape", reshape(&operand(x), shape).expect("as many cells"), &[x])
+}
+
+fn transposed(g: &mut Graph, x: &GraphVar, order: &[usize]) -> GraphVar {
+    g.call("transpose", transpose(&operand(x), order).expect("an order"), &[x])
 }
 
 /// The same for the same function, and nothing that makes sense.
@@ -114,6 +135,7 @@ fn check_padding(stored: &Stored, tensor: &Tensor) {
 #[test]
 fn plans_change_no_result_and_keep_their_word() {
     let (mut physical, mut converted, mut at_ends, mut padded) = (0, 0, 0, 0);
+    let (mut carried, mut copied) = (0, 0);
     for (seed, io) in
         (0..200).flat_map(|s| [IoLayout::Logical, IoLayout::Physical].map(|io| (s, io)))
     {
@@ -162,6 +184,9 @@ fn plans_change_no_result_and_keep_their_word() {
             assert_eq!(paid, made, "{seed}: {:#?}", calls(&planned));
             physical += usize::from(p.plan.tensors.iter().any(|t| t.layout > 0));
             converted += usize::from(paid > 0);
+            let went = p.reordered.iter().map(|r| r.went);
+            carried += went.clone().filter(|w| matches!(w, Went::Writer | Went::Readers)).count();
+            copied += went.filter(|w| *w == Went::Copied).count();
             // Whoever may leave the ends as they are can do what others do.
             if io == IoLayout::Physical {
                 let logical = PlanOptions { io: IoLayout::Logical, ..options };
@@ -176,6 +201,7 @@ fn plans_change_no_result_and_keep_their_word() {
         physical > 160 && converted > 80 && at_ends > 80 && padded > 20,
         "{physical} with layouts, {converted} with conversions, {at_ends} stored ends, {padded} padded"
     );
+    assert!(carried > 100 && copied > 20, "{carried} reshapes carried, {copied} copied");
 }
 
 #[test]
