@@ -41,3 +41,6 @@ class Module:
         for i in range(8):
             if i < n:
                 C[i] = T.int8(1)
+        A[T.Ramp(0, 1, 8)] = T.if_then_else(T.Broadcast(1, 8) <= T.Ramp(0, 1, 8) and T.Ramp(0, 1, 8) < T.Broadcast(n, 8), B[T.Ramp(-1, 2, 8)], T.Broadcast(T.float32(0.0), 8))
+        for i in range(8):
+            A[i] = T.if_then_else(i * 5 < n, B[i * 5], T.float32(0.0))

@@ -40,12 +40,9 @@ pub(super) fn of<'a>(
     let ExprKind::Load(image, at) = value.kind() else { return None };
     let [indices] = &reads(reader, &pad.buffer)[..] else { return None };
     let (mut moved, mut along): (HashMap<Var, Expr>, HashSet<Var>) = Default::default();
-    for ((v, extent, _), index) in
-        pad.covers_buffer()?.into_iter().zip(indices).filter_map(|(v, i)| {
-            let v = v?;
-            Some((pad.dims().find(|d| *d.0 == v)?, i))
-        })
-    {
+    for (v, index) in pad.covers_buffer()?.into_iter().zip(indices) {
+        let axis = v.and_then(|v| pad.dims().find(|d| *d.0 == v));
+        let Some((v, extent, _)) = axis else { continue };
         if inside.get(v).is_some_and(|bounds| *bounds != (0, extent)) {
             along.extend(free_vars(index));
         }
