@@ -118,6 +118,9 @@ impl Reduction<'_> {
                 IterKind::Reduce if extent >= 2 * lanes => {
                     2.0 * lanes as f64 / (reduced as f64 / lanes as f64)
                 }
+                IterKind::Reduce if self.masks() && 2 * extent >= lanes => {
+                    1.25 * lanes as f64 / (reduced as f64 / lanes as f64)
+                }
                 IterKind::Reduce => continue,
                 _ => match self.store.as_ref().and_then(|a| self.axes[k].step(a)) {
                     Some(1) => 1.0 / reduced as f64,
@@ -130,7 +133,9 @@ impl Reduction<'_> {
             }
         }
         let scalar = (self.loads.len() as f64) * lanes as f64;
-        best.filter(|(cost, _)| *cost < scalar && spatial > 0).map(|(_, k)| k)
+        // A single result waits for the step before.
+        let waits = |k: usize| if self.axes[k].kind == IterKind::Reduce { 3.0 } else { 1.0 };
+        best.filter(|(cost, k)| *cost < scalar * waits(*k) && spatial > 0).map(|(_, k)| k)
     }
 
     /// The spatial axis along which a tile has rows: the loads that move along `v` stay where
@@ -268,7 +273,7 @@ impl Reduction<'_> {
                 // What is read, weights and masks need some as well.
                 let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
-                // The rows that are left over of an open number are alone.
+                // Of an open number of rows any may be left over, for smaller tiles: much code.
                 if self.axes[u].extent.known().is_none() {
                     most.min(4)
                 } else {
@@ -286,6 +291,16 @@ impl Reduction<'_> {
         let steps = self.count(self.reduce()).saturating_mul(rows * per_row);
         let overlap = overlap.filter(|_| rows > 1 && steps <= OVERLAPPING);
         Tiling { v, width, u, rows, lanes, order, overlap }
+    }
+
+    /// How many vectors of what moves along `v` a tile loads for each of its rows.
+    pub(super) fn loads_of_row(&self, v: usize) -> i64 {
+        let Tiling { overlap, rows, .. } = self.tiling(v);
+        let steps = self.count(self.reduce());
+        overlap.map_or(steps, |o| {
+            let window = self.len(o.window);
+            ((rows - 1) * o.by + window).saturating_mul(steps / window) / rows
+        })
     }
 
     /// Loops around a tile, from outside.

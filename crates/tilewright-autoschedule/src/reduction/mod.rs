@@ -26,6 +26,7 @@
 mod bands;
 mod bounds;
 pub(crate) mod choice;
+mod inlined;
 mod partial;
 mod stage;
 mod tiles;
@@ -36,7 +37,6 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::index::{Linear, Ranges};
 use tilewright_ir::{DType, Dim, Error, Expr, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
@@ -73,11 +73,14 @@ pub(crate) fn schedule(
         let windows = window::of(&all, k, target);
         let pad = all.pairs().into_iter().find(|(_, reader)| *reader == k);
         let pad = pad.and_then(|(pad, _)| all.get(pad)).filter(|_| !stage.is_fixed());
+        let inlined = pad.and_then(|pad| inlined::of(pad, stage, all.epilogue(k), target));
+        let ways = windows.iter().map(Way::Windows);
+        let ways = ways.chain(inlined.iter().zip(pad).map(|(r, pad)| Way::Inlined(r, pad)));
         let mut refused = None;
         // A simpler way is tried where a primitive refuses; what it leaves half done is thrown away.
-        for windows in windows.iter().map(Some).chain([None]) {
+        for way in ways.chain([Way::Padded(pad)]) {
             let mut trial = sch.clone();
-            match reduction.loops(&mut trial, func, windows, pad) {
+            match reduction.loops(&mut trial, func, &way) {
                 Ok(true) => {
                     *sch = trial;
                     refused = None;
@@ -95,18 +98,28 @@ pub(crate) fn schedule(
     (remarks, plain)
 }
 
+/// What becomes of the padded image that a reduction reads, where it reads one.
+enum Way<'a, 'b> {
+    /// Of known size: there is none, or bands of it.
+    Windows(&'b Windows<'a>),
+    /// Of open size: there is none. The reduction of the image, and the stage that pads it.
+    Inlined(&'b Reduction<'a>, &'b Stage),
+    /// It is made by a stage.
+    Padded(Option<&'b Stage>),
+}
+
 impl<'a> Reduction<'a> {
-    /// Makes its loops; `pad` is what makes the image of open size that it alone reads. Says whether there are any.
-    fn loops(
-        &self,
-        sch: &mut Schedule,
-        func: &Arc<str>,
-        windows: Option<&Windows<'a>>,
-        pad: Option<&Stage>,
-    ) -> Result<bool> {
-        if let Some(windows) = windows {
-            return windows.loops(self, sch, func);
-        }
+    /// Makes its loops. Says whether there are any.
+    fn loops(&self, sch: &mut Schedule, func: &Arc<str>, way: &Way<'a, '_>) -> Result<bool> {
+        let pad = match way {
+            Way::Windows(windows) => return windows.loops(self, sch, func),
+            Way::Inlined(inlined, pad) => {
+                let pad = sch.get_block(pad.name(), func)?;
+                sch.compute_inline(&pad)?;
+                return inlined.loops(sch, func, &Way::Padded(None));
+            }
+            Way::Padded(pad) => *pad,
+        };
         // Nothing runs at all.
         if self.axes.iter().any(|a| a.extent == 0) {
             return Ok(false);
@@ -130,7 +143,8 @@ impl<'a> Reduction<'a> {
     }
 
     /// Computes what makes the image right before it is read: in the loops over the images that it has. What is
-    /// beside the image along an axis has loops of its own.
+    /// beside the image along an axis has loops of its own; along the last one it is in the vectors of its rows, where
+    /// the machine leaves out lanes.
     fn pad(&self, sch: &mut Schedule, places: &Places, tiling: &Tiling, pad: &Stage) -> Result<()> {
         let images: Vec<&Level> =
             tiling.order.iter().take_while(|l| self.is_image(l, pad)).collect();
@@ -141,27 +155,20 @@ impl<'a> Reduction<'a> {
         let block = sch.get_block(pad.name(), &places.block.func)?;
         let bytes = pad.buffer.dtype().bytes();
         let masks = self.target.vectors.masks && [4, 8].contains(&bytes);
-        let lanes = self.target.vectors.lanes(bytes);
+        let lanes = masks.then(|| self.target.vectors.lanes(bytes));
         let mut trial = sch.clone();
         let edges = self.edges(&images, pad);
-        let rows = edges.and_then(|e| padded_at(&mut trial, &block, &around, depth, (&e, masks)));
-        let rows = match rows {
-            Some(rows) => rows,
-            None => {
-                trial = sch.clone();
-                let Some(all) = computed_at(&mut trial, &block, &around, depth)? else {
-                    return Ok(());
-                };
-                all
-            }
-        };
-        *sch = trial;
-        if !masks {
+        if edges.and_then(|e| padded_at(&mut trial, &block, &around, depth, &e, lanes)).is_some() {
+            *sch = trial;
             return Ok(());
         }
+        trial = sch.clone();
+        let Some(all) = computed_at(&mut trial, &block, &around, depth)? else { return Ok(()) };
+        *sch = trial.clone();
         // Rows of an image are short, and their length is open.
-        let mut trial = sch.clone();
-        if rows.iter().try_for_each(|b| row_of_vectors(&mut trial, b, lanes)).is_ok() {
+        if let Some(lanes) = lanes
+            && all.iter().try_for_each(|b| row_of_vectors(&mut trial, b, lanes)).is_ok()
+        {
             *sch = trial;
         }
         Ok(())
@@ -268,50 +275,56 @@ struct Edges {
 }
 
 /// Computes a stage that pads in a loop at a depth, with loops of their own for what is before and behind the image
-/// along each of its axes. Returns the blocks whose rows are vectors where the machine leaves out lanes: of the image,
-/// and of what is beside it in an open number of cells; `None` where that is refused.
+/// along each of its axes. Where vectors of so many `lanes` may leave out some, they run over whole rows:
+///
+/// ```text
+/// for rows before the image, and behind it, vectors:   padded[row, vector] = constant
+/// for vectors, rows of the image:                      padded[row, vector] = where inside: image[row, vector]
+/// ```
+///
+/// What a vector leaves out is the same for all rows of the image. `None` where that is refused.
 fn padded_at(
     sch: &mut Schedule,
     block: &BlockRef,
     around: &LoopRef,
     depth: usize,
-    (edges, masks): (&[Edges], bool),
-) -> Option<Vec<BlockRef>> {
+    edges: &[Edges],
+    lanes: Option<i64>,
+) -> Option<()> {
     sch.compute_at(block, around, false, Position::default()).ok()?;
     if sch.get_loops(block).ok()?.len() != depth + 1 + edges.len() {
         return None;
     }
-    let (mut inside, mut rows) = (block.clone(), Vec::new());
-    for (k, axis) in edges.iter().enumerate() {
+    let mut inside = block.clone();
+    let apart = edges.len() - usize::from(lanes.is_some());
+    for (k, axis) in edges.iter().take(apart).enumerate() {
         let all = [axis.first, axis.inside, axis.behind];
         let all: Vec<Dim> = all.into_iter().filter(|n| *n != 0).collect();
         let mut sizes: Vec<Option<Expr>> = all.iter().map(|n| Some(n.typed(DType::I32))).collect();
         sizes.iter_mut().rev().take(1).for_each(|n| *n = None);
         let mut parts = cut(sch, &inside, depth + 1 + k, &sizes).ok()?;
         inside = parts.remove(usize::from(axis.first != 0));
-        if k + 1 < edges.len() {
-            rows.extend(parts);
-            continue;
-        }
-        let ends = all.iter().filter(|n| **n != axis.inside).zip(&parts);
-        for (n, end) in ends.filter(|(n, _)| n.known().is_none()) {
-            if masks && !is_one_cell(*n) {
-                rows.push(end.clone());
-                continue;
+        if let Some(lanes) = lanes {
+            parts.iter().try_for_each(|b| row_of_vectors(sch, b, lanes)).ok()?;
+        } else if k + 1 == edges.len() {
+            let ends = all.iter().filter(|n| **n != axis.inside).zip(&parts);
+            for (_, end) in ends.filter(|(n, _)| n.known().is_none()) {
+                let cells = innermost(sch, end).ok()?;
+                few_iterations(sch, &cells).ok()?;
             }
-            let cells = innermost(sch, end).ok()?;
-            few_iterations(sch, &cells).ok()?;
         }
     }
-    rows.push(inside);
-    Some(rows)
-}
-
-/// Whether an open number of cells is at most one: no vector is made of that.
-fn is_one_cell(n: Dim) -> bool {
-    let cells = Linear::from_expr(&n.typed(DType::I32));
-    cells.and_then(|n| n.span(&Ranges::default())).is_some_and(|cells| cells.hi <= 1)
-        || Dim::from(1).at_least(n)
+    let lanes = match lanes {
+        Some(lanes) => lanes,
+        None => return Some(()),
+    };
+    row_of_vectors(sch, &inside, lanes).ok()?;
+    if edges.len() > 1 {
+        let mut loops = sch.get_loops(&inside).ok()?.split_off(depth + edges.len() - 1);
+        loops.swap(0, 1);
+        sch.reorder(&loops).ok()?;
+    }
+    Some(())
 }
 
 fn share_loops(sch: &mut Schedule, count: usize, head: &BlockRef, units: usize) -> Result<()> {

@@ -26,6 +26,9 @@ use crate::share::shared;
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
 const UNROLLED: i64 = 36;
 
+/// The same where rows of windows share what they read, for a row that is left over: there are few.
+const UNROLLED_ROW: i64 = 64;
+
 /// Some tiles along an axis: how many, and the size of each.
 pub(super) struct Piece {
     pub(super) count: Dim,
@@ -165,8 +168,6 @@ impl Reduction<'_> {
             let (size, smaller) = match level {
                 Level::Axis(_) => continue,
                 Level::Vectors => (tiling.width, halves(tiling.width).collect()),
-                // Rows of windows share what they read: there are few that are left, and much code.
-                Level::Rows if tiling.overlap.is_some() => (tiling.rows, vec![1]),
                 Level::Rows => (tiling.rows, divisors(tiling.rows)),
             };
             let given = around.rows.filter(|(axis, _)| *axis == k);
@@ -254,15 +255,14 @@ impl Reduction<'_> {
         let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
         let vectors = (one.width as u64).div_ceil(tiling.lanes as u64) as i64;
         let updates = self.count(self.reduce()).saturating_mul(one.rows * vectors);
+        let most = if tiling.overlap.is_some() { UNROLLED_ROW } else { UNROLLED };
         let mut shared = false;
         match tiling.overlap.as_ref().filter(|_| rows.is_some() && known) {
             Some(overlap) => {
                 self.by_place(sch, overlap, reduce, &inner)?;
                 shared = wide > 0;
             }
-            None if known && updates <= UNROLLED => {
-                reduce.iter().try_for_each(|l| sch.unroll(l))?
-            }
+            None if known && updates <= most => reduce.iter().try_for_each(|l| sch.unroll(l))?,
             None => reduce.iter().try_for_each(|l| no_unroll(sch, l))?,
         }
         let blocks = vec![init, update, one.finish.clone()];

@@ -311,6 +311,30 @@ fn windows_of_open_images_have_vectors() {
 }
 
 #[test]
+fn windows_of_open_images_are_read_from_the_image() {
+    let image = || Operand::f32(&[size("b", true), 6.into(), size("h", true), size("w", true)]);
+    let [mut depthwise, mut wide] = [3usize, 7].map(|k| {
+        let mut c = Conv::new(image(), Operand::f32(&[Dim::from(6), 1.into(), k.into(), k.into()]));
+        (c.groups, c.pads_begin, c.pads_end) = (6, vec![k / 2; 2], vec![k / 2; 2]);
+        c
+    });
+    let mut pool = Pool::new(image(), &[3; 2]);
+    (pool.pads_begin, pool.pads_end) = (vec![1; 2], vec![0, 1]);
+    // What is beside the image takes memory only where many vectors are read, or cells that are apart.
+    let in_place = |what: &str, f: TensorFunc, wanted: bool| {
+        check_vectors(what, &f, &[1, 2, 5, 18]);
+        let lowered = lower(&scheduled(what, &f, &targets()[0])).expect("lowers");
+        assert_eq!(lowered.scratch_count() == 0, wanted, "{what}");
+    };
+    in_place("a maximum", max_pool(&pool).expect("a pool"), true);
+    in_place("a depthwise convolution", conv(&depthwise).expect("a convolution"), true);
+    in_place("a wide window", conv(&wide).expect("a convolution"), false);
+    (depthwise.strides, wide.strides) = (vec![2; 2], vec![2, 1]);
+    in_place("a depthwise convolution by twos", conv(&depthwise).expect("a convolution"), false);
+    in_place("a wide window by twos", conv(&wide).expect("a convolution"), false);
+}
+
+#[test]
 fn moves_of_open_tensors_have_vectors() {
     let x = Operand::f32(&[size("b", true), 20.into(), size("h", true), size("w", true)]);
     let sizes = [1, 3, 16, 21];

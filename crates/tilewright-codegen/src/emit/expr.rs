@@ -253,12 +253,22 @@ impl Func<'_> {
             self.expr(&common)?;
         }
         if c.lanes() != 1 {
-            let x = self.masked(&c, |func| func.expr(t))?;
-            let not = self.code.not(&c);
-            let y = self.masked(&not, |func| func.expr(f))?;
-            return self.choose(e, &c, &x, &y);
+            return self.choose_lanes(e, &c, t, f);
         }
         self.branching(&c, |func| func.expr(t), |func| func.expr(f))
+    }
+
+    /// A choice by lanes, each side under its mask. The lanes that take part decide alone: what others become is not
+    /// seen, and what is loaded under the mask by which it is chosen needs no choice where it is zero else.
+    fn choose_lanes(&mut self, e: &Expr, c: &Val, t: &Expr, f: &Expr) -> Result<Val> {
+        let x = self.masked(c, |func| func.expr(t))?;
+        let not = self.code.not(c);
+        let y = self.masked(&not, |func| func.expr(f))?;
+        let taken = match self.mask.clone() {
+            Some(mask) if mask.ty == c.ty => self.code.bin("and", &mask, c),
+            _ => c.clone(),
+        };
+        self.choose(e, &taken, &x, &y)
     }
 
     /// Evaluates one of two sides.

@@ -57,7 +57,7 @@ const EXTENTS: u64 = GUARDS / 2;
 /// # Errors
 /// `Refused` for an assumption that is provably false.
 pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    let unrolled = unroll_conditions(func);
+    let unrolled = unroll_conditions(func, false);
     let mut func = fold_func(&mut Settle::new(func), unrolled.as_ref().unwrap_or(func));
     if unrolled.is_some() {
         func.body = prune(&func.body);
@@ -80,9 +80,12 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 
 /// Simplifies the indices of a function with flat memory, where divisions are left in it: places that
 /// only together make one index, as `x // 28 * 28 + x % 28` makes `x`, are one there. A loop of at most one
-/// iteration, as the rest behind whole tiles has, becomes a condition.
+/// iteration, as the rest behind whole tiles has, becomes a condition. Loops that become statements and decide a part
+/// of a condition are copies without it.
 pub(super) fn simplify_flat(func: &TensorFunc) -> TensorFunc {
-    if func.body.any_expr(is_division) {
+    let unrolled = unroll_conditions(func, true);
+    let func = unrolled.as_ref().unwrap_or(func);
+    if unrolled.is_some() || func.body.any_expr(is_division) {
         fold_func(&mut Settle { once: true, ..Settle::new(func) }, func)
     } else {
         func.clone()

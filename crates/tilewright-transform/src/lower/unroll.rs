@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Such a loop would become statements when code is generated. Here its conditions are decided before
-//! anything asks what holds where they do. The pass `unroll_loop` does it with every such loop.
+//! anything asks what holds where they do. Where they are parts of a condition beside masks of lanes, copies are
+//! made when nothing asks any more. The pass `unroll_loop` does it with every such loop.
 
 use std::collections::HashSet;
 
@@ -36,9 +37,10 @@ pub const PASS: Pass = Pass {
     }),
 };
 
-/// A function without loops that become statements and alone decide a condition; `None` where it has none.
-pub(super) fn unroll_conditions(func: &TensorFunc) -> Option<TensorFunc> {
-    let mut found = Decisive::default();
+/// A function without loops that become statements and alone decide a condition, or one of its `parts`; `None` where
+/// it has none.
+pub(super) fn unroll_conditions(func: &TensorFunc, parts: bool) -> Option<TensorFunc> {
+    let mut found = Decisive { parts, ..Decisive::default() };
     found.stmt(&func.body);
     let mut unroll =
         Unroll { wanted: &|v| found.vars.contains(v), most: COPIES.default, copies: 1 };
@@ -57,6 +59,8 @@ fn iterations(s: &Stmt) -> Option<(&Var, i64, &Stmt)> {
 /// Loops that become statements, of which conditions depend and on nothing else.
 #[derive(Default)]
 struct Decisive {
+    /// Whether parts of a condition count as one.
+    parts: bool,
     around: Vec<Var>,
     vars: HashSet<Var>,
 }
@@ -64,9 +68,12 @@ struct Decisive {
 impl Visit for Decisive {
     fn stmt(&mut self, s: &Stmt) {
         if let StmtKind::If { cond, .. } = s.kind() {
-            let all = free_vars(cond);
-            if cond.loaded_buffers().is_empty() && all.iter().all(|v| self.around.contains(v)) {
-                self.vars.extend(all);
+            let all = if self.parts { cond.conjuncts() } else { vec![cond.clone()] };
+            for cond in all.iter().filter(|c| c.loaded_buffers().is_empty()) {
+                let vars = free_vars(cond);
+                if vars.iter().all(|v| self.around.contains(v)) {
+                    self.vars.extend(vars);
+                }
             }
         }
         let var = iterations(s).map(|(var, ..)| var.clone());

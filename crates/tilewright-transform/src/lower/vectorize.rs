@@ -3,10 +3,10 @@
 //! `for i in T.vectorized(n)` says that its iterations do not depend on one another, so its
 //! statements may run one after the other, each for all `i` at once. In each statement `i`
 //! becomes the ramp `min, min + 1, ...` of `n` lanes, and whatever meets it is broadcast. A condition
-//! that differs between lanes is a mask of the stores that it guards, where all that these access are
-//! neighbours that machines mask. A
-//! statement that has no vector form (another condition or a loop bound that differs between lanes, a
-//! lazy choice, a call with effects, a store whose place is the same for every lane) runs as a
+//! that differs between lanes is a mask of the stores that it guards, or of the loads of the value that it
+//! chooses, where all that these access are neighbours that machines mask. A
+//! statement that has no vector form (another condition or a loop bound that differs between lanes,
+//! a call with effects, a store whose place is the same for every lane) runs as a
 //! serial loop instead, as does a loop whose extent is not a constant.
 
 use std::collections::HashMap;
@@ -213,9 +213,13 @@ impl Widen {
                 }
             }
             ExprKind::IfThenElse(c, t, f) => {
-                let c = self.scalar(c)?;
+                let c = self.expr(c)?;
                 let (t, f) = self.pair(t, f)?;
-                Expr::if_then_else(c, t, f)
+                if c.dtype().lanes == 1 {
+                    return Some(Expr::if_then_else(c, t, f));
+                }
+                let both = is_masked_value(&t) && is_masked_value(&f);
+                both.then(|| Expr::if_then_else(c, self.widen(t), self.widen(f)))?
             }
             ExprKind::Load(buffer, indices) => Expr::load(buffer, self.place(buffer, indices)?),
             ExprKind::Call(target, args) => {
@@ -250,17 +254,23 @@ const STRIDES: std::ops::RangeInclusive<i64> = 1..=4;
 fn is_masked(s: &Stmt) -> bool {
     match s.kind() {
         StmtKind::Store { buffer, indices, value } => {
-            let mut loads = true;
-            value.for_each_load(|b, at| loads &= is_strided_within(b, at, *STRIDES.end()));
-            let calls = value.any(|e| {
-                matches!(e.kind(), ExprKind::Call(target, _)
-                if !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_)))
-            });
-            loads && !calls && value.dtype().lanes > 1 && is_strided_within(buffer, indices, 1)
+            let lanes = value.dtype().lanes;
+            lanes > 1 && is_masked_value(value) && is_strided_within(buffer, indices, 1)
         }
         StmtKind::Seq(stmts) => stmts.iter().all(is_masked),
         _ => false,
     }
+}
+
+/// Whether machines can leave out lanes of a value: it is made of what lies close together, and of scalars.
+fn is_masked_value(value: &Expr) -> bool {
+    let mut loads = true;
+    value.for_each_load(|b, at| loads &= is_strided_within(b, at, *STRIDES.end()));
+    let calls = value.any(|e| {
+        matches!(e.kind(), ExprKind::Call(target, _)
+        if !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_)))
+    });
+    loads && !calls
 }
 
 fn is_strided_within(buffer: &Buffer, indices: &[Expr], most: i64) -> bool {
