@@ -118,9 +118,6 @@ impl Reduction<'_> {
                 IterKind::Reduce if extent >= 2 * lanes => {
                     2.0 * lanes as f64 / (reduced as f64 / lanes as f64)
                 }
-                IterKind::Reduce if self.masks() && 2 * extent >= lanes => {
-                    1.25 * lanes as f64 / (reduced as f64 / lanes as f64)
-                }
                 IterKind::Reduce => continue,
                 _ => match self.store.as_ref().and_then(|a| self.axes[k].step(a)) {
                     Some(1) => 1.0 / reduced as f64,
@@ -133,9 +130,7 @@ impl Reduction<'_> {
             }
         }
         let scalar = (self.loads.len() as f64) * lanes as f64;
-        // A single result waits for the step before.
-        let waits = |k: usize| if self.axes[k].kind == IterKind::Reduce { 3.0 } else { 1.0 };
-        best.filter(|(cost, k)| *cost < scalar * waits(*k) && spatial > 0).map(|(_, k)| k)
+        best.filter(|(cost, _)| *cost < scalar && spatial > 0).map(|(_, k)| k)
     }
 
     /// The spatial axis along which a tile has rows: the loads that move along `v` stay where

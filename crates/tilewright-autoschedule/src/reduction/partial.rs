@@ -10,9 +10,9 @@
 //!     for steps that are no vector: sum = op(sum, value)          loop_partition
 //! ```
 //!
-//! Where the machine leaves out lanes, what whole tiles leave over is added to the partial results as well, in a tile
-//! of which lanes are left out. Elsewhere an open number of steps, which may be fewer than lanes, is added in vectors
-//! and one by one.
+//! Of an open number of steps there may be fewer than lanes, and lanes without a step: what whole tiles leave over
+//! is added to the partial results as well, in a tile of which lanes are left out where the machine does that;
+//! elsewhere in vectors and one by one.
 
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Error, Expr, Result};
@@ -35,19 +35,14 @@ impl Reduction<'_> {
         let lanes = self.lanes();
         let extent = self.axes[v].extent;
         // Several vectors, so that one operation need not wait for the one before.
-        let mut vectors = match extent.estimate() / lanes {
+        let vectors = match extent.estimate() / lanes {
             0..2 => 1,
             2..4 => 2,
             _ => 4,
         };
-        let mut ragged = extent.known().is_none();
-        if let Some(n) = extent.number().filter(|n| n % (vectors * lanes) != 0 && self.masks()) {
-            vectors = (n as u64).div_ceil(lanes as u64).min(4) as i64;
-            ragged = true;
-        }
         let width = vectors * lanes;
-        if ragged {
-            self.ragged_partial(sch, block, (extent, width), depth)?;
+        if extent.known().is_none() {
+            self.open_partial(sch, block, (extent, width), depth)?;
             if vectors > 1 {
                 fewer(sch, block, depth, lanes)?;
             }
@@ -96,8 +91,8 @@ impl Reduction<'_> {
         combined(sch, block, depth, lanes)
     }
 
-    /// Partial results in so many lanes along the last loop of a reduction, whose extent is open or leaves lanes out.
-    fn ragged_partial(
+    /// Partial results in so many lanes along the last loop of a reduction, whose extent is open.
+    fn open_partial(
         &self,
         sch: &mut Schedule,
         block: &BlockRef,
@@ -109,20 +104,11 @@ impl Reduction<'_> {
         let along = innermost(sch, block)?;
         let [_, lane] = split(sch, &along, None, width)?;
         let update = sch.rfactor(&lane, -1)?;
-        // Where lanes may have no step, a block of their own begins them.
-        let init = sch.get_block(&format!("{}_init", update.name), &block.func);
-        let tiles = extent.floordiv(width.dim());
-        let parts = match tiles.number() {
-            Some(0) => vec![update.clone(), update.clone()],
-            _ => cut(sch, &update, depth + others, &[Some(tiles.typed(DType::I32)), None])?,
-        };
-        let [init, update] = match init {
-            Ok(init) => [init, update],
-            Err(_) => begun(sch, &update, depth)?,
-        };
+        let init = sch.get_block(&format!("{}_init", update.name), &block.func)?;
+        let tiles = [Some(extent.floordiv(width.dim()).typed(DType::I32)), None];
+        let parts = cut(sch, &update, depth + others, &tiles)?;
         let around = depth + others + 1;
-        let whole = (&update, around);
-        for (block, around) in [(&init, depth)].into_iter().chain((tiles != 0).then_some(whole)) {
+        for (block, around) in [(&init, depth), (&update, around)] {
             let lane = sch.get_loops(block)?.split_off(around).pop();
             if let Some(lane) = lane.filter(|_| width > lanes) {
                 sch.split(&lane, &[number(width / lanes), number(lanes)])?;
@@ -130,8 +116,7 @@ impl Reduction<'_> {
             in_registers(sch, block, around)?;
         }
         let loops = sch.get_loops(&update)?.split_off(depth);
-        let long = others + usize::from(tiles != 0);
-        loops[..long].iter().try_for_each(|l| no_unroll(sch, l))?;
+        loops[..=others].iter().try_for_each(|l| no_unroll(sch, l))?;
         let Some(last) = parts.get(1) else { return Ok(()) };
         if self.masks() {
             let steps = loop_at(sch, last, around)?;
