@@ -30,7 +30,7 @@ use tilewright_verify::{Verdict, VerifyOptions};
 
 use crate::constant_views::share_constants;
 use crate::groups::{Group, over_same_sizes};
-use crate::values::{Graph, Value};
+use crate::values::{Graph, Value, long};
 
 /// Most groups of the first graph that one of the second graph is compared with.
 const TRIED: usize = 6;
@@ -482,9 +482,4 @@ fn module_of(f: &TensorFunc) -> Module {
     let mut module = Module::new();
     module.insert("group", f.clone());
     module
-}
-
-/// Extents of more than one element.
-pub(crate) fn long(shape: &[usize]) -> Vec<usize> {
-    shape.iter().copied().filter(|n| *n != 1).collect()
 }

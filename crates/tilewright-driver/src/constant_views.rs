@@ -12,8 +12,7 @@ use tilewright_graph::stages::{advance, at, buffer, cells, one_stage};
 use tilewright_ir::tensor::row_major;
 use tilewright_ir::{DType, Dim, Expr, Tensor, TensorFunc};
 
-use crate::congruence::long;
-use crate::values::Graph;
+use crate::values::{Graph, long};
 
 /// Most places of the whole at which a view may begin that are tried.
 const STARTS: usize = 4096;

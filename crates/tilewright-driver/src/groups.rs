@@ -7,10 +7,10 @@ use tilewright_graph::merge::{Member, Source, merge};
 use tilewright_ir::dim::{self, MAX_CELLS, SizeRange};
 use tilewright_ir::visit::{Subst, accessed, fold_block_children, fold_expr_children, fold_func};
 use tilewright_ir::{
-    Block, Buffer, Dim, Expr, ExprKind, Fold, Param, Stmt, StmtKind, Tensor, TensorFunc, Var,
+    Block, Buffer, Dim, Expr, ExprKind, Fold, Param, Stmt, StmtKind, TensorFunc, Var,
 };
 
-use crate::values::{Graph, Value};
+use crate::values::{Graph, Value, literal};
 
 /// Most calls of a group.
 const GROUP: usize = 24;
@@ -220,21 +220,4 @@ impl Fold for Squeezed {
         }
         Arc::new(b)
     }
-}
-
-/// The number that all elements of a tensor are, as the bits of a `float64`.
-pub(crate) fn literal(t: &Tensor) -> Option<u64> {
-    if let Some(floats) = t.as_slice::<f32>() {
-        let (first, rest) = floats.split_first()?;
-        let is_one = rest.iter().all(|v| v.to_bits() == first.to_bits());
-        return is_one.then(|| f64::from(*first).to_bits());
-    }
-    /// Integers of this size and less are exact as `float64`.
-    const EXACT: i128 = 1 << 52;
-    if !(t.dtype().is_int() || t.dtype().is_bool()) || t.is_empty() {
-        return None;
-    }
-    let first = t.get_i128(0);
-    let is_one = first.abs() < EXACT && (1..t.len()).all(|k| t.get_i128(k) == first);
-    is_one.then(|| (first as f64).to_bits())
 }

@@ -11,7 +11,6 @@ use tilewright_ir::{
 };
 
 use crate::folded::Product;
-use crate::groups::literal;
 use crate::lines::Lines;
 
 /// A value of a graph.
@@ -398,4 +397,26 @@ pub(crate) fn stores(func: &TensorFunc) -> u64 {
     let mut all = Stores { loops: 1, count: 0 };
     all.stmt(&func.body);
     all.count
+}
+
+/// Extents of more than one element.
+pub(crate) fn long(shape: &[usize]) -> Vec<usize> {
+    shape.iter().copied().filter(|n| *n != 1).collect()
+}
+
+/// The number that all elements of a tensor are, as the bits of a `float64`.
+pub(crate) fn literal(t: &Tensor) -> Option<u64> {
+    if let Some(floats) = t.as_slice::<f32>() {
+        let (first, rest) = floats.split_first()?;
+        let is_one = rest.iter().all(|v| v.to_bits() == first.to_bits());
+        return is_one.then(|| f64::from(*first).to_bits());
+    }
+    /// Integers of this size and less are exact as `float64`.
+    const EXACT: i128 = 1 << 52;
+    if !(t.dtype().is_int() || t.dtype().is_bool()) || t.is_empty() {
+        return None;
+    }
+    let first = t.get_i128(0);
+    let is_one = first.abs() < EXACT && (1..t.len()).all(|k| t.get_i128(k) == first);
+    is_one.then(|| (first as f64).to_bits())
 }
