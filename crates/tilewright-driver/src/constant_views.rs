@@ -49,12 +49,13 @@ pub(crate) fn share_constants(
 fn alone(graph: &Graph<'_>, other: &Graph<'_>, reals: bool) -> Vec<(usize, Tensor)> {
     let others: Vec<&Tensor> = other.arrays().map(|(_, t)| t).collect();
     let is_alone = |t: &Tensor| {
-        let like = |o: &&&Tensor| t.dtype() == o.dtype() && long(t.shape()) == long(o.shape());
-        let like: Vec<&&Tensor> = others.iter().filter(like).collect();
         let is_rounded =
             |o: &Tensor| o.reshape(t.shape()).is_ok_and(|o| rounding_of(t, &o).is_some());
-        !like.iter().any(|o| t.bytes() == o.bytes())
-            && !(reals && like.iter().any(|o| is_rounded(o)))
+        !others.iter().any(|o| {
+            t.dtype() == o.dtype()
+                && long(t.shape()) == long(o.shape())
+                && (t.bytes() == o.bytes() || reals && is_rounded(o))
+        })
     };
     graph.arrays().filter(|(_, t)| is_alone(t)).map(|(n, t)| (n, t.clone())).collect()
 }
