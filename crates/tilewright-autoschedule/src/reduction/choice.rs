@@ -100,7 +100,11 @@ impl Reduction<'_> {
         for k in 0..self.axes.len() {
             let extent = self.len(k);
             let decides = self.axes[k].parts.iter().any(|(v, _)| self.deciding.contains(v));
-            if extent < lanes.min(4) || decides {
+            let is_gather = |s: &Option<i64>| s.is_none_or(|s| !(0..=*STRIDES.end()).contains(&s));
+            // Lanes that are gathered save little, and of an open number there may be one.
+            let may_be_one =
+                self.axes[k].extent.known().is_none() && self.steps(k).any(|s| is_gather(&s));
+            if extent < lanes.min(4) || decides || may_be_one {
                 continue;
             }
             let loads: f64 = self
@@ -108,8 +112,8 @@ impl Reduction<'_> {
                 .map(|s| match s {
                     Some(0) => 0.5,
                     Some(1) => 1.0,
-                    Some(s) if STRIDES.contains(&s) => 1.5,
-                    _ => lanes as f64,
+                    s if is_gather(&s) => lanes as f64,
+                    _ => 1.5,
                 })
                 .sum();
             let used = extent as f64 / (extent as f64 / lanes as f64).ceil() / lanes as f64;
