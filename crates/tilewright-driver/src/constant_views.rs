@@ -105,74 +105,20 @@ impl View {
         if !is_possible {
             return None;
         }
-        let size = part.bytes().len() / part.len();
-        let (a, b) = (part.bytes(), whole.bytes());
-        let word = |bytes: &[u8], i: usize| match bytes[i * size..(i + 1) * size] {
-            [x] => u64::from(x),
-            [x, y] => u64::from(u16::from_ne_bytes([x, y])),
-            [x, y, z, w] => u64::from(u32::from_ne_bytes([x, y, z, w])),
-            [x, y, z, w, p, q, r, s] => u64::from_ne_bytes([x, y, z, w, p, q, r, s]),
-            _ => 0,
-        };
-        let is_rounded = reals && part.dtype().is_float();
-        let near = if is_rounded { ROUNDING * largest(part) } else { 0.0 };
-        let is_same = |i: usize, j: usize| {
-            word(a, i) == word(b, j)
-                || is_rounded && (part.get_f64(i) - whole.get_f64(j)).abs() <= near
-        };
-        let own = row_major(part.shape());
-        let mut steps: Vec<usize> = own.iter().copied().chain(row_major(whole.shape())).collect();
-        steps.sort_unstable();
-        steps.dedup();
+        let pair = Pair::new(part, whole, reals);
         let mut budget = COMPARED * part.len();
-        let starts = (0..whole.len()).filter(|start| is_same(0, *start)).take(STARTS);
-        for start in starts {
-            let fitting = part.shape().iter().zip(&own).map(|(&n, &own)| {
-                if n == 1 {
-                    return vec![0];
-                }
-                let fits = |step: &usize| {
-                    start + (n - 1) * step < whole.len()
-                        && is_same(own, start + step)
-                        && is_same((n - 1) * own, start + (n - 1) * step)
-                };
-                steps.iter().copied().filter(fits).collect()
-            });
-            let fitting: Vec<Vec<usize>> = fitting.collect();
-            let choices = fitting.iter().map(Vec::len).product::<usize>();
-            for mut choice in 0..choices.min(CHOICES) {
-                let strides = fitting.iter().map(|steps| {
-                    let step = steps[choice % steps.len()];
-                    choice /= steps.len();
-                    step
-                });
-                let view = View { start, strides: strides.collect(), rounding: 0.0 };
-                if view.end(part.shape()) > whole.len() {
-                    continue;
-                }
-                let agreeing = view.places(part.shape()).enumerate();
-                let agreeing = agreeing.take_while(|(i, j)| is_same(*i, *j)).count();
-                budget = budget.checked_sub(agreeing)?;
-                if agreeing == part.len() {
-                    let places = view.places(part.shape());
-                    let bytes: Vec<u8> =
-                        places.flat_map(|j| &b[j * size..(j + 1) * size]).copied().collect();
-                    let taken = Tensor::from_bytes(part.dtype(), part.shape(), &bytes).ok()?;
-                    if let Some(rounding) = rounding_of(part, &taken).filter(|_| is_rounded) {
-                        return Some(View { rounding, ..view });
-                    }
-                    if taken.bytes() == a {
-                        return Some(view);
-                    }
-                }
+        let starts = (0..whole.len()).filter(|start| pair.is_same(0, *start)).take(STARTS);
+        for view in starts.flat_map(|start| pair.views(start)) {
+            let places = view.places(part.shape()).enumerate();
+            let agreeing = places.take_while(|(i, j)| pair.is_same(*i, *j)).count();
+            budget = budget.checked_sub(agreeing)?;
+            if agreeing == part.len()
+                && let Some(rounding) = pair.rounding(&view)
+            {
+                return Some(View { rounding, ..view });
             }
         }
         None
-    }
-
-    /// Behind which place its elements end.
-    fn end(&self, shape: &[usize]) -> usize {
-        self.start + 1 + shape.iter().zip(&self.strides).map(|(n, s)| (n - 1) * s).sum::<usize>()
     }
 
     /// Where each element lies.
@@ -243,7 +189,90 @@ impl View {
     }
 }
 
-/// The largest magnitude.
-fn largest(t: &Tensor) -> f64 {
-    (0..t.len()).map(|k| t.get_f64(k).abs()).fold(0.0, f64::max)
+/// A tensor, and one that may hold it.
+struct Pair<'a> {
+    part: &'a Tensor,
+    whole: &'a Tensor,
+    /// Bytes of an element.
+    size: usize,
+    /// How far apart floats may be that count as one number, where they are real numbers.
+    near: Option<f64>,
+    /// The strides that are tried.
+    steps: Vec<usize>,
+}
+
+impl Pair<'_> {
+    fn new<'a>(part: &'a Tensor, whole: &'a Tensor, reals: bool) -> Pair<'a> {
+        let magnitudes = (0..part.len()).map(|k| part.get_f64(k).abs());
+        let is_rounded = reals && part.dtype().is_float();
+        let near = is_rounded.then(|| ROUNDING * magnitudes.fold(0.0, f64::max));
+        let mut steps = [row_major(part.shape()), row_major(whole.shape())].concat();
+        steps.sort_unstable();
+        steps.dedup();
+        Pair { part, whole, size: part.bytes().len() / part.len(), near, steps }
+    }
+
+    /// Whether an element of the part may be one of the whole.
+    fn is_same(&self, i: usize, j: usize) -> bool {
+        word(self.bytes(self.part, i)) == word(self.bytes(self.whole, j))
+            || self
+                .near
+                .is_some_and(|near| (self.part.get_f64(i) - self.whole.get_f64(j)).abs() <= near)
+    }
+
+    fn bytes<'t>(&self, t: &'t Tensor, i: usize) -> &'t [u8] {
+        &t.bytes()[i * self.size..(i + 1) * self.size]
+    }
+
+    /// The views that begin at a place, as far as the second and the last element along each axis say.
+    fn views(&self, start: usize) -> impl Iterator<Item = View> {
+        let shape = self.part.shape();
+        let fitting = shape.iter().zip(row_major(shape)).map(|(&n, own)| {
+            if n == 1 {
+                return vec![0];
+            }
+            let fits = |step: &usize| {
+                start + (n - 1) * step < self.whole.len()
+                    && self.is_same(own, start + step)
+                    && self.is_same((n - 1) * own, start + (n - 1) * step)
+            };
+            self.steps.iter().copied().filter(fits).collect()
+        });
+        let fitting: Vec<Vec<usize>> = fitting.collect();
+        let choices = fitting.iter().map(Vec::len).product::<usize>().min(CHOICES);
+        let all = (0..choices).map(move |mut choice| {
+            let strides = fitting.iter().map(|steps| {
+                let step = steps[choice % steps.len()];
+                choice /= steps.len();
+                step
+            });
+            View { start, strides: strides.collect(), rounding: 0.0 }
+        });
+        let last =
+            |view: &View| shape.iter().zip(&view.strides).map(|(n, s)| (n - 1) * s).sum::<usize>();
+        all.filter(move |view| start + last(view) < self.whole.len())
+    }
+
+    /// The largest difference of a view's elements, as a part of the largest value; `None` where they are others.
+    fn rounding(&self, view: &View) -> Option<f64> {
+        let places = view.places(self.part.shape());
+        let bytes = places.flat_map(|j| self.bytes(self.whole, j)).copied();
+        let bytes: Vec<u8> = bytes.collect();
+        if bytes == self.part.bytes() {
+            return Some(0.0);
+        }
+        let taken = Tensor::from_bytes(self.part.dtype(), self.part.shape(), &bytes).ok()?;
+        self.near.and_then(|_| rounding_of(self.part, &taken))
+    }
+}
+
+/// The bits of an element of whole bytes.
+fn word(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [x] => u64::from(x),
+        [x, y] => u64::from(u16::from_ne_bytes([x, y])),
+        [x, y, z, w] => u64::from(u32::from_ne_bytes([x, y, z, w])),
+        [x, y, z, w, p, q, r, s] => u64::from_ne_bytes([x, y, z, w, p, q, r, s]),
+        _ => 0,
+    }
 }

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_ir::index::either;
 use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};
-use tilewright_ir::{BinOp, Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, TensorFunc};
+use tilewright_ir::{Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, TensorFunc};
 use tilewright_transform::inline_spatial;
 use tilewright_transform::names::{UniqueNames, unique_blocks};
 
@@ -95,7 +96,15 @@ impl Fold for Literals {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
             ExprKind::Load(buffer, _) if self.0.contains_key(buffer) => self.0[buffer].clone(),
-            _ => without_literals(&fold_expr_children(self, e)),
+            _ => {
+                let e = fold_expr_children(self, e);
+                match e.kind() {
+                    ExprKind::Binary(op, x, y) if op.is_logic() => {
+                        either(*op, x, y).cloned().unwrap_or(e)
+                    }
+                    _ => e,
+                }
+            }
         }
     }
 
@@ -110,17 +119,6 @@ impl Fold for Literals {
             reads.retain(|r| !self.0.contains_key(&r.buffer));
         }
         Arc::new(b)
-    }
-}
-
-/// What `and` and `or` are where an operand is a literal.
-fn without_literals(e: &Expr) -> Expr {
-    let ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) = e.kind() else { return e.clone() };
-    let is_neutral = |x: &Expr| if *op == BinOp::And { x.is_true() } else { x.is_false() };
-    match (is_neutral(a), is_neutral(b)) {
-        (true, _) => b.clone(),
-        (_, true) => a.clone(),
-        _ => e.clone(),
     }
 }
 

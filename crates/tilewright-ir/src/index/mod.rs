@@ -180,15 +180,8 @@ impl Simplify<'_> {
         let x = self.expr(a);
         let ranges = self.ranges;
         let y = ranges.under(&x, op == BinOp::And, || self.expr(b));
-        if decides(op, &x) || is_neutral(op, &y) {
-            Some(x)
-        } else if decides(op, &y) || is_neutral(op, &x) {
-            Some(y)
-        } else if x.ptr_eq(a) && y.ptr_eq(b) {
-            None
-        } else {
-            Some(Expr::binary(op, x, y))
-        }
+        let is_new = !x.ptr_eq(a) || !y.ptr_eq(b);
+        either(op, &x, &y).cloned().or_else(|| is_new.then(|| Expr::binary(op, x, y)))
     }
 
     fn compare(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
@@ -413,6 +406,17 @@ impl Simplify<'_> {
         }
         let multiple = apart.constant % c == 0 && apart.terms.iter().all(|(_, k)| k % c == 0);
         Some(Some(e).filter(|e| multiple && e.fits(self.ranges).is_some()))
+    }
+}
+
+/// The operand that `and` or `or` of two conditions is, where a constant among them says so.
+pub fn either<'e>(op: BinOp, x: &'e Expr, y: &'e Expr) -> Option<&'e Expr> {
+    if decides(op, x) || is_neutral(op, y) {
+        Some(x)
+    } else if decides(op, y) || is_neutral(op, x) {
+        Some(y)
+    } else {
+        None
     }
 }
 
