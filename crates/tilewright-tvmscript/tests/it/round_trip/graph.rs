@@ -63,7 +63,7 @@ impl Gen<'_> {
         }
     }
 
-    /// A value whose type is not known to the check, so that any annotation fits.
+    /// The call of an operator with any arguments and attributes.
     fn graph_call(&mut self, known: &[GraphVar]) -> GraphExpr {
         let ops = [
             "R.nn.relu",
@@ -87,6 +87,17 @@ impl Gen<'_> {
             attrs.insert(key.into(), self.attr(1));
         }
         GraphExpr::Call { op: op.into(), args, attrs }
+    }
+
+    /// A call, and a type that it may be declared as: only of `R.shape` with a list of sizes is
+    /// the type known to the check.
+    fn typed_call(&mut self, known: &[GraphVar]) -> (GraphType, GraphExpr) {
+        let call = self.graph_call(known);
+        let ty = match call.as_shape() {
+            Some(sizes) => GraphType::Shape(sizes),
+            None => self.graph_type(2),
+        };
+        (ty, call)
     }
 
     fn graph_value(&mut self, known: &[GraphVar], depth: usize) -> GraphExpr {
@@ -126,11 +137,11 @@ impl Gen<'_> {
                         (GraphType::Tensor(four()), GraphExpr::call_tir(copy, args, vec![four()]))
                     }
                     1 => {
-                        let items = vec![GraphExpr::Const(self.tensor()), self.graph_call(&known)];
-                        let item = GraphExpr::Item(Box::new(GraphExpr::Tuple(items)), 1);
-                        (self.graph_type(2), item)
+                        let (ty, call) = self.typed_call(&known);
+                        let items = vec![GraphExpr::Const(self.tensor()), call];
+                        (ty, GraphExpr::Item(Box::new(GraphExpr::Tuple(items)), 1))
                     }
-                    _ => (self.graph_type(2), self.graph_call(&known)),
+                    _ => self.typed_call(&known),
                 };
                 let var = GraphVar::new(self.name(), ty);
                 known.push(var.clone());
