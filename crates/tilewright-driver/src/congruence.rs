@@ -25,12 +25,13 @@ use tilewright_analysis::reals::{equal_in_reals, equal_with_multiples, multiple_
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::legalize::copy_func;
 use tilewright_ir::equal::{self, Equality};
-use tilewright_ir::{DType, Module, Result, TensorFunc, dim};
+use tilewright_ir::{DType, Expr, GraphType, Module, Result, TensorFunc, Var, dim};
 use tilewright_verify::{Verdict, VerifyOptions};
 
 use crate::constant_views::share_constants;
+use crate::found_sizes::FoundSizes;
 use crate::groups::{Group, over_same_sizes};
-use crate::values::{Graph, Value, long};
+use crate::values::{EnteredBody, Graph, Node, Value, long};
 
 /// Most groups of the first graph that one of the second graph is compared with.
 const TRIED: usize = 6;
@@ -47,7 +48,7 @@ pub(crate) enum Congruence {
     /// part of the larger one.
     Equal { calls: usize, groups: usize, rounding: Option<f64> },
     /// These results could not be shown equal; and how often both graphs together store an element, at least, as
-    /// far as sizes are known; and the first call of the second graph that equals none of the first.
+    /// far as sizes are known; and what is known of the first call of the second graph that is unlike.
     Open { results: Vec<usize>, stores: u64, unlike: Option<String> },
     /// The caller has shown that they differ ([`Refute`]).
     Refuted,
@@ -66,42 +67,22 @@ pub(crate) fn compare(
     options: &VerifyOptions,
     refute: &mut Refute<'_>,
 ) -> Result<Option<Congruence>> {
-    let reals = options.reals;
-    // Calls say sizes in variables of the graph, where they say all that a function needs.
-    let modules = [a.0, b.0].map(|m| unify_sizes(m).unwrap_or_else(|_| m.clone()));
-    let graphs = (Graph::new(&modules[0], a.1, reals), Graph::new(&modules[1], b.1, reals));
-    let (Some(mut first), Some(mut second)) = graphs else {
-        return Ok(None);
-    };
-    if param_types(&first) != param_types(&second) || first.results.len() != second.results.len() {
-        return Ok(None);
+    let Some(mut sizes) = FoundSizes::new(a, b) else { return Ok(None) };
+    let mut is_asked = false;
+    let mut compared = Vec::new();
+    loop {
+        let (a, b) = ((&sizes.first, a.1), (&sizes.second()?, b.1));
+        let found = |v: &Var| sizes.is_found(v);
+        let mut classes = Classes::new(options, &found, compared);
+        let mut ask = |stores| !std::mem::replace(&mut is_asked, true) && refute(stores);
+        let answer = classes.compare(a, b, &mut ask)?;
+        let learnt = classes.learnt;
+        compared = classes.compared;
+        if learnt.is_empty() || answer == Some(Congruence::Refuted) {
+            return Ok(answer);
+        }
+        sizes.learn(learnt);
     }
-    let mut classes = Classes::new(options);
-    let rounding = share_constants(&mut first, &mut second, reals);
-    rounding.into_iter().for_each(|rounding| classes.count_rounding(rounding));
-    classes.first(&first);
-    let stores = first.stores().saturating_add(second.stores());
-    if classes.second(&first, &second, &mut || refute(stores))? {
-        return Ok(Some(Congruence::Refuted));
-    }
-    let (of_a, of_b) = (&classes.of[0], &classes.of[1]);
-    let pairs = first.results.iter().zip(&second.results).enumerate();
-    let open = pairs.filter(|(_, (x, y))| of_a[**x] != of_b[**y]).map(|(k, _)| k);
-    let open: Vec<usize> = open.collect();
-    let calls = (0..second.nodes.len()).filter(|at| second.is_call(*at)).count();
-    Ok(Some(if open.is_empty() {
-        // A product that took on a scale is equal in the reals, also where nothing was rounded.
-        let folds = first.folds || second.folds;
-        let rounding = classes.rounding.or(folds.then_some(0.0));
-        Congruence::Equal { calls, groups: classes.groups, rounding }
-    } else {
-        let unlike = classes.unlike(&second);
-        let unlike = unlike.map(|at| match &second.nodes[at].value {
-            Value::Call { func, .. } => format!("`{}`, of `{func}`", second.nodes[at].name),
-            _ => String::new(),
-        });
-        Congruence::Open { results: open, stores, unlike }
-    }))
 }
 
 fn param_types(g: &Graph<'_>) -> Vec<String> {
@@ -116,6 +97,17 @@ enum Key {
     /// By its extents of more than one element.
     Constant(DType, Vec<usize>, Vec<u8>),
     Call(usize, Vec<usize>, Vec<String>, usize, String),
+    /// Whatever its type says: that follows from its operands.
+    Operator(String, Vec<usize>),
+}
+
+/// How a walk over the second graph ended.
+enum Ended {
+    Whole,
+    /// The graphs are known to differ.
+    Refuted,
+    /// Sizes are known to be the same that have other names.
+    Learnt,
 }
 
 /// How two groups are the same.
@@ -128,6 +120,14 @@ enum Same {
 
 struct Classes<'o> {
     options: &'o VerifyOptions,
+    /// Whether a size of the second graph is one that it finds, and that is not known to be one of the first.
+    is_found: &'o dyn Fn(&Var) -> bool,
+    /// What such sizes are in the first graph.
+    learnt: HashMap<Var, Expr>,
+    /// Such sizes that values say which were looked at.
+    passed: HashSet<Var>,
+    /// The first value of the second graph that may end a run which the first graph does not end.
+    may_fail: Option<usize>,
     /// The class of each value, for both graphs.
     of: [Vec<usize>; 2],
     classes: HashMap<Key, usize>,
@@ -150,20 +150,85 @@ struct Classes<'o> {
 }
 
 impl<'o> Classes<'o> {
-    fn new(options: &'o VerifyOptions) -> Classes<'o> {
+    fn new(
+        options: &'o VerifyOptions,
+        is_found: &'o dyn Fn(&Var) -> bool,
+        compared: Vec<(TensorFunc, TensorFunc, Option<Same>)>,
+    ) -> Classes<'o> {
         Classes {
             options,
+            is_found,
+            learnt: HashMap::new(),
+            passed: HashSet::new(),
+            may_fail: None,
             of: [Vec::new(), Vec::new()],
             classes: HashMap::new(),
             count: 0,
             count_of_first: 0,
             functions: Vec::new(),
             names: [HashMap::new(), HashMap::new()],
-            compared: Vec::new(),
+            compared,
             multiples: HashMap::new(),
             groups: 0,
             rounding: None,
         }
+    }
+
+    /// Compares graph functions of two modules, as far as the sizes that they find are known to be the same.
+    fn compare(
+        &mut self,
+        a: (&Module, &str),
+        b: (&Module, &str),
+        refute: &mut Refute<'_>,
+    ) -> Result<Option<Congruence>> {
+        let reals = self.options.reals;
+        // Calls say sizes in variables of the graph, where they say all that a function needs.
+        let modules = [a.0, b.0].map(|m| unify_sizes(m).unwrap_or_else(|_| m.clone()));
+        let graphs = (Graph::new(&modules[0], a.1, reals), Graph::new(&modules[1], b.1, reals));
+        let (Some(mut first), Some(mut second)) = graphs else {
+            return Ok(None);
+        };
+        let is_alike = param_types(&first) == param_types(&second)
+            && first.results.len() == second.results.len();
+        if !is_alike {
+            return Ok(None);
+        }
+        let rounding = share_constants(&mut first, &mut second, reals);
+        rounding.into_iter().for_each(|rounding| self.count_rounding(rounding));
+        self.first(&first);
+        let stores = first.stores().saturating_add(second.stores());
+        match self.second(&first, &second, &mut || refute(stores))? {
+            Ended::Whole => {}
+            Ended::Refuted => return Ok(Some(Congruence::Refuted)),
+            Ended::Learnt => return Ok(None),
+        }
+        let (of_a, of_b) = (&self.of[0], &self.of[1]);
+        let pairs = first.results.iter().zip(&second.results).enumerate();
+        let open = pairs.filter(|(_, (x, y))| of_a[**x] != of_b[**y]).map(|(k, _)| k);
+        let mut open: Vec<usize> = open.collect();
+        if open.is_empty() && self.may_fail.is_some() {
+            open = (0..first.results.len()).collect();
+        }
+        let calls = (0..second.nodes.len()).filter(|at| second.is_call(*at)).count();
+        Ok(Some(if open.is_empty() {
+            // A product that took on a scale is equal in the reals, also where nothing was rounded.
+            let folds = first.folds || second.folds;
+            let rounding = self.rounding.or(folds.then_some(0.0));
+            Congruence::Equal { calls, groups: self.groups, rounding }
+        } else {
+            let unlike = match (self.unlike(&second), self.may_fail) {
+                (Some(at), _) => Some(format!(
+                    "the first call of the second one that equals none of the first one is {}",
+                    second.title(at)
+                )),
+                (None, Some(at)) => Some(format!(
+                    "{} of the second one may end a run that the first one does not end",
+                    second.title(at)
+                )),
+                (None, None) => None,
+            };
+            Congruence::Open { results: open, stores, unlike }
+        }))
     }
 
     fn new_class(&mut self) -> usize {
@@ -181,9 +246,14 @@ impl<'o> Classes<'o> {
                 let number = self.function(side, graph, func)?;
                 let args = args.iter().map(|a| self.of[side].get(*a).copied());
                 let args = args.collect::<Option<Vec<usize>>>()?;
-                Key::Call(number, args, scalars.clone(), *item, node.ty.clone())
+                let scalars = scalars.iter().map(ToString::to_string).collect();
+                Key::Call(number, args, scalars, *item, node.ty.clone())
             }
-            Value::Opaque => return None,
+            Value::Operator { op, args } => {
+                let args = args.iter().map(|a| self.of[side].get(*a).copied());
+                Key::Operator(op.clone(), args.collect::<Option<Vec<usize>>>()?)
+            }
+            Value::Cast(_) | Value::Opaque => return None,
         })
     }
 
@@ -200,7 +270,7 @@ impl<'o> Classes<'o> {
             .functions
             .iter()
             .position(|(s, f)| {
-                *s == signature && equal::tensor_funcs(f, func, &Equality::loose()).is_ok()
+                *s == signature && equal::tensor_funcs(f, func, &values_alone()).is_ok()
             })
             .unwrap_or_else(|| {
                 self.functions.push((signature.clone(), func.clone()));
@@ -213,7 +283,10 @@ impl<'o> Classes<'o> {
     /// Classes for the first graph.
     fn first(&mut self, graph: &Graph<'_>) {
         for at in 0..graph.nodes.len() {
-            let class = match self.key(0, graph, at) {
+            let key = self.key(0, graph, at);
+            let class = match key {
+                // More is said of it, but it is the same value.
+                None if let Value::Cast(of) = graph.nodes[at].value => self.of[0][of],
                 Some(key) => match self.classes.get(&key) {
                     Some(class) => *class,
                     None => {
@@ -235,7 +308,7 @@ impl<'o> Classes<'o> {
         first: &Graph<'_>,
         graph: &Graph<'_>,
         differ: &mut dyn FnMut() -> bool,
-    ) -> Result<bool> {
+    ) -> Result<Ended> {
         let mut is_asked = false;
         let of_first = self.count;
         self.count_of_first = of_first;
@@ -243,8 +316,14 @@ impl<'o> Classes<'o> {
         let mut one: Vec<usize> = vec![0; of_first];
         self.of[0].iter().enumerate().rev().for_each(|(at, class)| one[*class] = at);
         for at in 0..graph.nodes.len() {
+            if graph.nodes[at].mentions(&|v| self.learnt.contains_key(v)) {
+                return Ok(Ended::Learnt);
+            }
             let key = self.key(1, graph, at);
-            let known = key.as_ref().and_then(|k| self.classes.get(k).copied());
+            let known = match &graph.nodes[at].value {
+                Value::Cast(of) => Some(self.of[1][*of]).filter(|class| *class < of_first),
+                _ => key.as_ref().and_then(|k| self.classes.get(k).copied()),
+            };
             let class = match known {
                 Some(class) => class,
                 None => match self.by_rounding(first, graph, at) {
@@ -256,7 +335,7 @@ impl<'o> Classes<'o> {
                                 && !std::mem::replace(&mut is_asked, true)
                                 && differ()
                             {
-                                return Ok(true);
+                                return Ok(Ended::Refuted);
                             }
                             self.new_class()
                         }
@@ -272,21 +351,107 @@ impl<'o> Classes<'o> {
                 self.multiples.insert(at, multiple);
             }
             self.of[1].push(class);
+            if !self.fails_no_more(first, graph, at) {
+                self.may_fail.get_or_insert(at);
+            }
+            self.learn(first, graph, at);
         }
-        Ok(false)
+        Ok(if self.learnt.is_empty() { Ended::Whole } else { Ended::Learnt })
+    }
+
+    /// Whether the first graph fails wherever a value of the second one does; for calls that equal none of the first
+    /// graph nothing is asked.
+    fn fails_no_more(&self, first: &Graph<'_>, graph: &Graph<'_>, at: usize) -> bool {
+        let (class, node) = (self.of[1][at], &graph.nodes[at]);
+        let class = match &node.value {
+            Value::Call { func, .. } if class < self.count_of_first => {
+                if !graph.callee(func).is_some_and(|f| f.body.effects().asserts) {
+                    return true;
+                }
+                class
+            }
+            Value::Operator { .. } if !node.sizes().is_empty() => class,
+            Value::Cast(of) => self.of[1][*of],
+            _ => return true,
+        };
+        let same = first.nodes.iter().zip(&self.of[0]).filter(|(_, c)| **c == class);
+        // What the second graph itself knows of the value before.
+        let before = match &node.value {
+            Value::Cast(of) if self.says_no_more(node, &graph.nodes[*of]) => return true,
+            Value::Call { .. } => None,
+            _ => Some(node),
+        };
+        same.into_iter().any(|(known, _)| {
+            let runs = known.bodies.iter().all(|x| {
+                node.bodies.iter().any(|y| x.which == y.which && self.are_same(x, y))
+            });
+            runs && before.is_none_or(|node| self.says_no_more(node, known))
+        })
+    }
+
+    fn are_same(&self, x: &EnteredBody, y: &EnteredBody) -> bool {
+        let (x, y) = (x.operands.iter(), y.operands.iter());
+        x.map(|n| self.of[0][*n]).eq(y.map(|n| self.of[1][*n]))
+    }
+
+    /// Whether the type of a value of the second graph, where sizes may be found, says no more than one that is known.
+    fn says_no_more(&self, node: &Node, known: &Node) -> bool {
+        let is_kind = match (&known.declared, &node.declared) {
+            (Some(GraphType::Tensor(x)), Some(GraphType::Tensor(y))) => x.dtype == y.dtype,
+            (Some(GraphType::Shape(_)), Some(GraphType::Shape(_))) => true,
+            (_, Some(GraphType::Opaque(_))) => return true,
+            _ => false,
+        };
+        let (x, y) = (known.sizes(), node.sizes());
+        let mut met = HashSet::new();
+        is_kind
+            && x.len() == y.len()
+            && x.iter().zip(y).all(|(x, y)| match y.as_var() {
+                Some(v) if self.is_new(v) => met.insert(v.clone()),
+                _ => x.to_string() == y.to_string(),
+            })
+    }
+
+    /// Whether a size of the second graph is one that it finds, and no value before says it.
+    fn is_new(&self, v: &Var) -> bool {
+        (self.is_found)(v) && !self.passed.contains(v)
+    }
+
+    /// Takes in what sizes of a value are that the second graph finds in it.
+    fn learn(&mut self, first: &Graph<'_>, graph: &Graph<'_>, at: usize) {
+        let (class, sizes) = (self.of[1][at], graph.nodes[at].sizes());
+        let new: Vec<Var> = sizes.iter().filter_map(Expr::as_var).cloned().collect();
+        let new: Vec<Var> = new.into_iter().filter(|v| self.is_new(v)).collect();
+        if new.is_empty() {
+            return;
+        }
+        let mut same = first.nodes.iter().zip(&self.of[0]).filter(|(_, c)| **c == class);
+        if let Some((known, _)) = same.find(|(node, _)| node.sizes().len() == sizes.len()) {
+            for (size, known) in sizes.iter().zip(known.sizes()) {
+                if let Some(v) = size.as_var().filter(|v| new.contains(v)) {
+                    self.learnt.entry(v.clone()).or_insert_with(|| known.clone());
+                }
+            }
+        }
+        self.passed.extend(new);
     }
 
     /// The first call that equals none of the first graph, among those that lead to such a result through such.
     fn unlike(&self, second: &Graph<'_>) -> Option<usize> {
         let is_unlike = |at: usize| second.is_call(at) && self.of[1][at] >= self.count_of_first;
         let mut todo = second.results.clone();
-        let (mut seen, mut first) = (HashSet::new(), None);
+        let (mut seen, mut passed, mut first) = (HashSet::new(), HashSet::new(), None);
         while let Some(at) = todo.pop() {
             if is_unlike(at) && seen.insert(at) {
                 first = Some(first.map_or(at, |first: usize| first.min(at)));
                 if let Value::Call { args, .. } = &second.nodes[at].value {
                     todo.extend(args);
                 }
+            }
+            if let Value::Operator { args, .. } = &second.nodes[at].value
+                && passed.insert(at)
+            {
+                todo.extend(args);
             }
         }
         first
@@ -428,7 +593,7 @@ impl<'o> Classes<'o> {
     /// Whether two functions are proved equal; asked once for each pair.
     fn is_same(&mut self, a: &TensorFunc, b: &TensorFunc) -> bool {
         let [a, b] = &over_same_sizes(a, b);
-        let loose = Equality::loose();
+        let loose = values_alone();
         if equal::tensor_funcs(a, b, &loose).is_ok() {
             return true;
         }
@@ -470,6 +635,11 @@ impl<'o> Classes<'o> {
         // A proof that uses assumptions of one side does not count here.
         matches!(verdict, Ok(Verdict::Equal(p)) if p.relied.iter().all(Vec::is_empty))
     }
+}
+
+/// What decides which values a function computes, and where it fails.
+fn values_alone() -> Equality {
+    Equality { messages: false, ..Equality::loose() }
 }
 
 /// The function that copies what a function takes; `None` where its shape is not known.

@@ -36,11 +36,16 @@ impl Group {
             // One number for all elements is a part of the function, whatever its shape is.
             let is_number =
                 matches!(&graph.nodes[n].value, Value::Constant(t) if literal(t).is_some());
-            if !is_number && is_edge(n) {
+            if is_number {
+                continue;
+            }
+            if is_edge(n) {
                 edge.insert(n);
                 continue;
             }
             match &graph.nodes[n].value {
+                // What runs under other conditions may fail where the value is not needed.
+                _ if graph.nodes[n].bodies != graph.nodes[at].bodies => return None,
                 Value::Call { args, passes_sizes: true, .. } => {
                     if calls.insert(n) {
                         todo.extend(args);
@@ -49,7 +54,6 @@ impl Group {
                         return None;
                     }
                 }
-                _ if is_number => {}
                 _ => return None,
             }
         }

@@ -29,6 +29,7 @@ mod constants;
 mod derivations;
 mod file_state;
 mod folded;
+mod found_sizes;
 mod groups;
 pub mod kept;
 pub mod layout;

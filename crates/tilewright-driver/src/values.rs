@@ -1,13 +1,15 @@
 //! The values of a graph function, each after what it is made from, and what is known of the calls that make them.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_graph::call_sizes::passes_sizes;
+use tilewright_graph::control::dataflow::{CAST, ENTER, LEAVE, is_value_operator};
 use tilewright_graph::normal::{normalize, results, var};
-use tilewright_ir::visit::walk_stmt;
+use tilewright_ir::visit::{free_vars, walk_stmt};
 use tilewright_ir::{
-    DType, Function, GraphExpr, GraphType, Module, Stmt, StmtKind, Tensor, TensorFunc, Visit, dim,
+    DType, Expr, Function, GraphExpr, GraphType, Module, Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
 };
 
 use crate::folded::Product;
@@ -20,8 +22,39 @@ pub(crate) struct Node {
     pub(crate) value: Value,
     /// Its type, as text: sizes are named alike in both graphs.
     pub(crate) ty: String,
+    /// Its type, where the graph says it.
+    pub(crate) declared: Option<GraphType>,
+    /// The bodies that it is in, the outermost first.
+    pub(crate) bodies: Rc<Vec<EnteredBody>>,
     /// How often it is read; what a fold made has those of what it stands for.
     pub(crate) readers: usize,
+}
+
+/// A body of control flow: which one, and of which operands.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct EnteredBody {
+    pub(crate) which: String,
+    pub(crate) operands: Vec<usize>,
+}
+
+impl Node {
+    /// The extents that its type says.
+    pub(crate) fn sizes(&self) -> &[Expr] {
+        match &self.declared {
+            Some(GraphType::Tensor(t)) => &t.shape,
+            Some(GraphType::Shape(sizes)) => sizes,
+            _ => &[],
+        }
+    }
+
+    /// Whether its type, or what it is made from, mentions a variable.
+    pub(crate) fn mentions(&self, is_one: &dyn Fn(&Var) -> bool) -> bool {
+        let scalars = match &self.value {
+            Value::Call { scalars, .. } => &scalars[..],
+            _ => &[],
+        };
+        self.sizes().iter().chain(scalars).flat_map(free_vars).any(|v| is_one(&v))
+    }
 }
 
 pub(crate) enum Value {
@@ -31,12 +64,17 @@ pub(crate) enum Value {
     Call {
         func: Arc<str>,
         args: Vec<usize>,
-        scalars: Vec<String>,
+        /// Numbers that it is given.
+        scalars: Vec<Expr>,
         /// Whether what it passes as numbers is what the function's own variables stand for.
         passes_sizes: bool,
         item: usize,
         outs: usize,
     },
+    /// One value of another operator, by its name and attributes.
+    Operator { op: String, args: Vec<usize> },
+    /// Another value, of whose type more is said.
+    Cast(usize),
     /// Anything else.
     Opaque,
 }
@@ -54,6 +92,8 @@ pub(crate) struct Graph<'m> {
     lines: HashMap<usize, (usize, Lines)>,
     /// Calls that take constants out of larger ones.
     views: HashSet<usize>,
+    /// The bodies that the next value is in.
+    bodies: Rc<Vec<EnteredBody>>,
 }
 
 impl<'m> Graph<'m> {
@@ -71,6 +111,7 @@ impl<'m> Graph<'m> {
             made: HashMap::new(),
             lines: HashMap::new(),
             views: HashSet::new(),
+            bodies: Rc::default(),
         };
         let mut uses = Uses::default();
         normal.bindings().for_each(|b| uses.count(&b.value));
@@ -83,6 +124,9 @@ impl<'m> Graph<'m> {
             known.insert(p.id(), vec![at]);
         }
         for b in normal.bindings() {
+            if graph.enter_or_leave(&b.value, &known) {
+                continue;
+            }
             let mut nodes = graph.bind(&b.value, b.var.ty(), &known);
             let readers = uses.of(b.var.id());
             // Other names of a value have readers of their own.
@@ -109,19 +153,40 @@ impl<'m> Graph<'m> {
         Some(graph)
     }
 
+    /// Whether a binding says where a body begins or ends.
+    fn enter_or_leave(&mut self, e: &GraphExpr, known: &HashMap<u64, Vec<usize>>) -> bool {
+        let GraphExpr::Call { op, args, attrs } = e else { return false };
+        let mut bodies = (*self.bodies).clone();
+        match &**op {
+            ENTER => {
+                let operands = args.iter().flat_map(|a| self.bind(a, &a.ty(), known)).collect();
+                bodies.push(EnteredBody { which: format!("{attrs:?}"), operands });
+            }
+            LEAVE => {
+                bodies.pop();
+            }
+            _ => return false,
+        }
+        self.bodies = Rc::new(bodies);
+        true
+    }
+
     fn push(&mut self, value: Value, ty: &GraphType) -> usize {
-        let ty = match ty {
+        let text = match ty {
             GraphType::Tensor(t) => {
                 let shape: Vec<String> = t.shape.iter().map(ToString::to_string).collect();
                 format!("{} [{}]", t.dtype, shape.join(", "))
             }
             other => format!("{other:?}"),
         };
-        self.add(value, ty, 0)
+        let at = self.add(value, text, 0);
+        self.nodes[at].declared = Some(ty.clone());
+        at
     }
 
     fn add(&mut self, value: Value, ty: String, readers: usize) -> usize {
-        self.nodes.push(Node { name: Arc::default(), value, ty, readers });
+        let (name, bodies) = (Arc::default(), self.bodies.clone());
+        self.nodes.push(Node { name, value, ty, declared: None, bodies, readers });
         self.nodes.len() - 1
     }
 
@@ -252,15 +317,14 @@ impl<'m> Graph<'m> {
                     nodes.extend(self.bind(arg, &arg.ty(), known));
                 }
                 let is_whole = nodes.len() == args.len();
-                let texts: Vec<String> = scalars.iter().map(ToString::to_string).collect();
                 let passes_sizes =
-                    texts.is_empty() || self.callee(func).is_some_and(|f| passes_sizes(f, scalars));
+                    scalars.is_empty() || self.callee(func).is_some_and(|f| passes_sizes(f, scalars));
                 let each = outs.iter().enumerate().map(|(item, out)| {
                     let value = if is_whole {
                         Value::Call {
                             func: func.clone(),
                             args: nodes.clone(),
-                            scalars: texts.clone(),
+                            scalars: scalars.clone(),
                             passes_sizes,
                             item,
                             outs: outs.len(),
@@ -273,12 +337,35 @@ impl<'m> Graph<'m> {
                 let each: Vec<(Value, GraphType)> = each.collect();
                 each.into_iter().map(|(value, ty)| self.push(value, &ty)).collect()
             }
+            GraphExpr::Call { op, args, attrs } => {
+                let mut nodes = Vec::new();
+                for arg in args {
+                    nodes.extend(self.bind(arg, &arg.ty(), known));
+                }
+                let is_whole = nodes.len() == args.len() && !matches!(ty, GraphType::Tuple(_));
+                let value = match nodes[..] {
+                    _ if !is_whole => Value::Opaque,
+                    [of] if **op == *CAST => Value::Cast(of),
+                    _ if !is_value_operator(op) => Value::Opaque,
+                    _ => Value::Operator { op: format!("{op} {attrs:?}"), args: nodes },
+                };
+                vec![self.push(value, ty)]
+            }
             _ => match ty {
                 GraphType::Tuple(types) => {
                     types.iter().map(|t| self.push(Value::Opaque, t)).collect()
                 }
                 ty => vec![self.push(Value::Opaque, ty)],
             },
+        }
+    }
+
+    /// A value in messages.
+    pub(crate) fn title(&self, at: usize) -> String {
+        let node = &self.nodes[at];
+        match &node.value {
+            Value::Call { func, .. } => format!("`{}`, of `{func}`", node.name),
+            _ => format!("`{}`", node.name),
         }
     }
 
@@ -301,9 +388,19 @@ impl<'m> Graph<'m> {
         let old = std::mem::take(&mut self.nodes);
         let mut places: Vec<usize> = Vec::with_capacity(old.len());
         for (n, mut node) in old.into_iter().enumerate() {
-            if let Value::Call { args, .. } = &mut node.value {
-                args.iter_mut().for_each(|a| *a = places[*a]);
+            match &mut node.value {
+                Value::Call { args, .. } | Value::Operator { args, .. } => {
+                    args.iter_mut().for_each(|a| *a = places[*a]);
+                }
+                Value::Cast(of) => *of = places[*of],
+                Value::Param(_) | Value::Constant(_) | Value::Opaque => {}
             }
+            if !node.bodies.is_empty() {
+                let mut bodies = (*node.bodies).clone();
+                bodies.iter_mut().for_each(|b| b.operands.iter_mut().for_each(|a| *a = places[*a]));
+                node.bodies = Rc::new(bodies);
+            }
+            self.bodies = node.bodies.clone();
             if let Some((whole, func)) = views.remove(&n) {
                 let ty = format!("{} {:?}", whole.dtype(), whole.shape());
                 let name: Arc<str> = format!("view {n}").into();

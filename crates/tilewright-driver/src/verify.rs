@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tilewright_analysis::equivalence;
+use tilewright_graph::control::mark_empty;
 use tilewright_graph::normal::needed_ids;
 use tilewright_graph::sizes;
 use tilewright_ir::dim::SizeRange;
@@ -85,6 +86,8 @@ pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) ->
     let options = &VerifyOptions { reassociate, ..options.clone() };
     let mut findings = Findings::default();
     let mut answer = Answer::Equal;
+    // What is reduced over nothing is what the reduction begins with.
+    let [a, b] = &[a, b].map(mark_empty);
     for (name_a, name_b) in tilewright_verify::pairs(a, b)? {
         let [a, b] = [(a, &name_a), (b, &name_b)].map(|(module, name)| {
             let alone = alone(module, name);
@@ -316,9 +319,7 @@ impl Pair {
                 "note: `{name}`: call by call, these results are not seen to be equal: {results}"
             ));
             if let Some(unlike) = unlike {
-                findings.note(format!(
-                    "note: `{name}`: the first call of the second one that equals none of the first one is {unlike}"
-                ));
+                findings.note(format!("note: `{name}`: {unlike}"));
             }
         }
         Ok(answer)

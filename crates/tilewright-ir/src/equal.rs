@@ -74,12 +74,20 @@ pub struct Equality {
     pub regions: Regions,
     /// Variables and buffers without a definition.
     pub free: Free,
+    /// Whether what assertions say counts.
+    pub messages: bool,
 }
 
 impl Default for Equality {
     /// Everything counts.
     fn default() -> Self {
-        Equality { names: true, block_names: true, regions: Regions::Exact, free: Free::Identical }
+        Equality {
+            names: true,
+            block_names: true,
+            regions: Regions::Exact,
+            free: Free::Identical,
+            messages: true,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use tilewright_ir::control::is_control_operator;
 use tilewright_ir::{Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, Var, graph};
 
 use tilewright_interp::graph::{bind_extents, evaluate, extents};
@@ -131,8 +132,11 @@ impl GraphRun<'_, '_> {
                     _ => SymbolicValue::Tuple(values),
                 })
             }
-            GraphExpr::If(_) | GraphExpr::Loop(_) => undecided("control flow is not compared"),
+            GraphExpr::If(_) | GraphExpr::Loop(_) => undecided("control flow is compared call by call"),
             GraphExpr::Call { op, args, .. } => {
+                if is_control_operator(op) {
+                    return undecided("sizes that data decide, and lists, are compared call by call");
+                }
                 let Some(name) = graph::callee(op) else {
                     return undecided(format!("the operator `{op}` is not known"));
                 };

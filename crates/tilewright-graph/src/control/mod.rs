@@ -15,7 +15,9 @@
 //! * `pieces`: nodes with pieces in the place of calls.
 //! * `write`: nodes as a body again.
 //! * `empty`: functions that are right without elements.
+//! * [`dataflow`]: a graph function without control flow, for what compares values.
 
+pub mod dataflow;
 mod empty;
 mod pieces;
 pub mod resolve;
