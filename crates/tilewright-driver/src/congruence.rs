@@ -71,7 +71,8 @@ pub(crate) fn compare(
     let mut is_asked = false;
     let mut compared = Vec::new();
     loop {
-        let (a, b) = ((&sizes.first, a.1), (&sizes.second()?, b.1));
+        let modules = sizes.modules()?;
+        let (a, b) = ((&modules[0], a.1), (&modules[1], b.1));
         let found = |v: &Var| sizes.is_found(v);
         let mut classes = Classes::new(options, &found, compared);
         let mut ask = |stores| !std::mem::replace(&mut is_asked, true) && refute(stores);
@@ -81,7 +82,7 @@ pub(crate) fn compare(
         if learnt.is_empty() || answer == Some(Congruence::Refuted) {
             return Ok(answer);
         }
-        sizes.learn(learnt);
+        sizes.learn(&learnt);
     }
 }
 
@@ -120,9 +121,9 @@ enum Same {
 
 struct Classes<'o> {
     options: &'o VerifyOptions,
-    /// Whether a size of the second graph is one that it finds, and that is not known to be one of the first.
+    /// Whether a size is one that a graph finds, and that is not known to be another one.
     is_found: &'o dyn Fn(&Var) -> bool,
-    /// What such sizes are in the first graph.
+    /// What such sizes are, of values of the first graph.
     learnt: HashMap<Var, Expr>,
     /// Such sizes that values say which were looked at.
     passed: HashSet<Var>,
@@ -196,6 +197,9 @@ impl<'o> Classes<'o> {
         let rounding = share_constants(&mut first, &mut second, reals);
         rounding.into_iter().for_each(|rounding| self.count_rounding(rounding));
         self.first(&first);
+        if !self.learnt.is_empty() {
+            return Ok(None);
+        }
         let stores = first.stores().saturating_add(second.stores());
         match self.second(&first, &second, &mut || refute(stores))? {
             Ended::Whole => {}
@@ -298,6 +302,7 @@ impl<'o> Classes<'o> {
                 None => self.new_class(),
             };
             self.of[0].push(class);
+            self.learn(0, graph, graph, at);
         }
     }
 
@@ -354,7 +359,7 @@ impl<'o> Classes<'o> {
             if !self.fails_no_more(first, graph, at) {
                 self.may_fail.get_or_insert(at);
             }
-            self.learn(first, graph, at);
+            self.learn(1, first, graph, at);
         }
         Ok(if self.learnt.is_empty() { Ended::Whole } else { Ended::Learnt })
     }
@@ -412,23 +417,24 @@ impl<'o> Classes<'o> {
             })
     }
 
-    /// Whether a size of the second graph is one that it finds, and no value before says it.
+    /// Whether a size is one that a graph finds, and no value before says it.
     fn is_new(&self, v: &Var) -> bool {
         (self.is_found)(v) && !self.passed.contains(v)
     }
 
-    /// Takes in what sizes of a value are that the second graph finds in it.
-    fn learn(&mut self, first: &Graph<'_>, graph: &Graph<'_>, at: usize) {
-        let (class, sizes) = (self.of[1][at], graph.nodes[at].sizes());
-        let new: Vec<Var> = sizes.iter().filter_map(Expr::as_var).cloned().collect();
-        let new: Vec<Var> = new.into_iter().filter(|v| self.is_new(v)).collect();
+    /// Takes in what sizes are that a graph finds in a value: those of the first value of its class.
+    fn learn(&mut self, side: usize, first: &Graph<'_>, graph: &Graph<'_>, at: usize) {
+        let (class, sizes) = (self.of[side][at], graph.nodes[at].sizes());
+        let all = sizes.iter().filter_map(Expr::as_var);
+        let new: Vec<Var> = all.filter(|v| self.is_new(v)).cloned().collect();
         if new.is_empty() {
             return;
         }
         let mut same = first.nodes.iter().zip(&self.of[0]).filter(|(_, c)| **c == class);
         if let Some((known, _)) = same.find(|(node, _)| node.sizes().len() == sizes.len()) {
             for (size, known) in sizes.iter().zip(known.sizes()) {
-                if let Some(v) = size.as_var().filter(|v| new.contains(v)) {
+                let own = |v: &&Var| new.contains(v) && known.as_var() != Some(v);
+                if let Some(v) = size.as_var().filter(own) {
                     self.learnt.entry(v.clone()).or_insert_with(|| known.clone());
                 }
             }

@@ -493,6 +493,12 @@ impl Compare {
             (Err(Stop::Unknown), [(x, u), (y, v)]) if commutes(&values[0].expr) => {
                 all(&[(x, v), (y, u)])
             }
+            // The same choice of the opposite condition.
+            (Err(Stop::Unknown), [(c, d), (x, u), (y, v)]) if c.dtype().is_bool() => {
+                let [not_c, not_d] = [c, d].map(|cond| !(*cond).clone());
+                all(&[(x, v), (y, u)])?;
+                all(&[(c, &not_d)]).or_else(|_| all(&[(&not_c, d)]))
+            }
             (proven, _) => proven,
         }
     }
