@@ -222,7 +222,7 @@ impl<'o> Classes<'o> {
         } else {
             let unlike = match (self.unlike(&second), self.may_fail) {
                 (Some(at), _) => Some(format!(
-                    "the first call of the second one that equals none of the first one is {}",
+                    "the first value of the second one that equals none of the first one is {}",
                     second.title(at)
                 )),
                 (None, Some(at)) => Some(format!(
@@ -430,34 +430,37 @@ impl<'o> Classes<'o> {
         if new.is_empty() {
             return;
         }
-        let mut same = first.nodes.iter().zip(&self.of[0]).filter(|(_, c)| **c == class);
-        if let Some((known, _)) = same.find(|(node, _)| node.sizes().len() == sizes.len()) {
-            for (size, known) in sizes.iter().zip(known.sizes()) {
-                let own = |v: &&Var| new.contains(v) && known.as_var() != Some(v);
-                if let Some(v) = size.as_var().filter(own) {
-                    self.learnt.entry(v.clone()).or_insert_with(|| known.clone());
-                }
+        let same = first.nodes.iter().zip(&self.of[0]).filter(|(_, c)| **c == class);
+        let same = same.map(|(node, _)| node.sizes()).filter(|s| s.len() == sizes.len());
+        let same: Vec<&[Expr]> = same.collect();
+        for (k, size) in sizes.iter().enumerate() {
+            let Some(v) = size.as_var().filter(|v| new.contains(v)) else { continue };
+            // A size of one name is rather taken than one that is computed.
+            let is_plain = |e: &&Expr| e.as_var().is_some() || e.as_int().is_some();
+            let mut known = same.iter().map(|sizes| &sizes[k]);
+            let known = known.clone().find(is_plain).or_else(|| known.next());
+            if let Some(known) = known.filter(|known| known.as_var() != Some(v)) {
+                self.learnt.entry(v.clone()).or_insert_with(|| known.clone());
             }
         }
         self.passed.extend(new);
     }
 
-    /// The first call that equals none of the first graph, among those that lead to such a result through such.
+    /// The first value that equals none of the first graph, among those that lead to such a result through such.
     fn unlike(&self, second: &Graph<'_>) -> Option<usize> {
-        let is_unlike = |at: usize| second.is_call(at) && self.of[1][at] >= self.count_of_first;
         let mut todo = second.results.clone();
-        let (mut seen, mut passed, mut first) = (HashSet::new(), HashSet::new(), None);
+        let (mut passed, mut first) = (HashSet::new(), None);
         while let Some(at) = todo.pop() {
-            if is_unlike(at) && seen.insert(at) {
-                first = Some(first.map_or(at, |first: usize| first.min(at)));
-                if let Value::Call { args, .. } = &second.nodes[at].value {
-                    todo.extend(args);
-                }
-            }
-            if let Value::Operator { args, .. } = &second.nodes[at].value
-                && passed.insert(at)
-            {
+            let is_unlike = self.of[1][at] >= self.count_of_first;
+            let (args, is_made) = match &second.nodes[at].value {
+                Value::Call { args, .. } => (&args[..], second.is_call(at)),
+                Value::Operator { args, .. } => (&args[..], true),
+                Value::Cast(of) => (std::slice::from_ref(of), true),
+                Value::Param(_) | Value::Constant(_) | Value::Opaque => (&[][..], false),
+            };
+            if is_unlike && passed.insert(at) {
                 todo.extend(args);
+                first = first.filter(|first| !is_made || *first < at).or(is_made.then_some(at));
             }
         }
         first

@@ -28,39 +28,89 @@ const SEEDS: [u64; 2] = [1, 2];
 
 /// What a run of both showed.
 pub(crate) enum Seen {
-    /// The element that differs most, and its values.
+    /// The element that differs most, and its values; or what else differs.
     Apart { cell: String, values: [String; 2] },
     /// No more than rounding may do: the largest difference, as a part of the largest element of its result.
     Near(f64),
 }
 
-/// Runs two modules; `None` where that is not possible: sizes are open, the interfaces differ, data are illegal.
+/// Runs two modules; `None` where that is not possible: sizes are open, the interfaces differ, the first one is
+/// illegal for the data. Where numbers are rounded to integers, or compared, a shape that differs, or a run that
+/// fails, has to show with all data.
 pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
     let steps = has_steps(a) || has_steps(b);
     let [a, b] = [a, b].map(|module| compile(module, &Options::default()).ok());
     let (a, b) = (a?, b?);
     let mut worst: f64 = 0.0;
+    let mut unlike = None;
     for seed in SEEDS {
         let inputs = inputs(&a, seed)?;
-        let (x, y) = (a.run(&inputs).ok()?, b.run(&inputs).ok()?);
-        let only = x.len() == 1;
-        let moved = moved(&a, &inputs, &x, seed)?;
-        for (k, (x, y)) in x.iter().zip(&y).enumerate() {
-            let apart = Apart::collect(x, y)?;
-            let moved = moved.get(k).copied().unwrap_or(f64::INFINITY);
-            let limit = (TIMES * moved).clamp(LEAST, MORE);
-            if if steps { apart.mean > MORE } else { apart.largest > limit } {
-                let index = index_of(apart.at, x.shape());
-                let name = if only { "the result".to_owned() } else { format!("result {k}") };
-                let cell = format!("{name}{index:?}, on random data when both are run");
-                // Digits that every processor computes.
-                let values = [x, y].map(|t| format!("{:.3e}", t.get_f64(apart.at)));
-                return Some(Seen::Apart { cell, values });
+        let x = a.run(&inputs).ok()?;
+        match shapes_differ(&x, b.run(&inputs)) {
+            Ok(y) => match values_differ(&a, &inputs, [&x, &y], steps, seed)? {
+                Seen::Near(part) => worst = worst.max(part),
+                apart => return Some(apart),
+            },
+            Err(apart) if !steps => return Some(apart),
+            Err(apart) => {
+                unlike.get_or_insert(apart);
+                continue;
             }
-            worst = worst.max(apart.largest);
+        }
+        if unlike.is_some() {
+            return None;
         }
     }
+    Some(unlike.unwrap_or(Seen::Near(worst)))
+}
+
+/// Results of the second module of the same shapes as those of the first one.
+fn shapes_differ(x: &[Tensor], y: Result<Vec<Tensor>>) -> std::result::Result<Vec<Tensor>, Seen> {
+    let ends = "on random data when both are run";
+    let y = y.map_err(|e| {
+        let cell = format!("whether it ends without an error, {ends}");
+        Seen::Apart { cell, values: ["results".to_owned(), format!("`{e}`")] }
+    })?;
+    let pairs = x.iter().zip(&y);
+    match pairs.enumerate().find(|(_, (x, y))| x.shape() != y.shape()) {
+        None => Ok(y),
+        Some((k, (of_x, of_y))) => {
+            let cell = format!("the shape of {}, {ends}", name_of(k, x));
+            Err(Seen::Apart { cell, values: [of_x, of_y].map(|t| format!("{:?}", t.shape())) })
+        }
+    }
+}
+
+/// Where results of the same shapes differ most; `None` where there are numbers that are none.
+fn values_differ(
+    a: &Executable,
+    inputs: &[Tensor],
+    [x, y]: [&[Tensor]; 2],
+    steps: bool,
+    seed: u64,
+) -> Option<Seen> {
+    let mut worst: f64 = 0.0;
+    let moved = moved(a, inputs, x, seed)?;
+    for (k, (of_x, of_y)) in x.iter().zip(y).enumerate() {
+        let apart = Apart::collect(of_x, of_y)?;
+        let moved = moved.get(k).copied().unwrap_or(f64::INFINITY);
+        let limit = (TIMES * moved).clamp(LEAST, MORE);
+        if if steps { apart.mean > MORE } else { apart.largest > limit } {
+            let index = index_of(apart.at, of_x.shape());
+            let name = name_of(k, x);
+            let cell = format!("{name}{index:?}, on random data when both are run");
+            // Digits that every processor computes.
+            let values = [of_x, of_y].map(|t| format!("{:.3e}", t.get_f64(apart.at)));
+            return Some(Seen::Apart { cell, values });
+        }
+        worst = worst.max(apart.largest);
+    }
     Some(Seen::Near(worst))
+}
+
+/// One of several results in messages.
+fn name_of(k: usize, all: &[Tensor]) -> String {
+    if all.len() == 1 { "the result".to_owned() } else { format!("result {k}") }
 }
 
 fn inputs(executable: &Executable, seed: u64) -> Option<Vec<Tensor>> {

@@ -342,12 +342,15 @@ impl Pair {
         let open = sizes::open_in(&self.a, &self.name_a);
         let ranges: Vec<Option<SizeRange>> =
             open.iter().map(|name| given.ranges.get(&**name).copied()).collect();
-        let tried = open.iter().zip(ragged(&ranges, 0));
-        let tried = tried.fold(Sizes::new(), |sizes, (name, n)| {
-            sizes.dim(&**name, given.dims.get(&**name).copied().unwrap_or(n))
-        });
-        let (a, b) = (sizes::fill(&self.a, &tried).ok()?, sizes::fill(&self.b, &tried).ok()?);
-        run_both(&a, &b)
+        // Not all sizes are legal for each model.
+        let all = (0..RAGGED).map(|set| ragged(&ranges, set)).chain(tries(&ranges).nth(1));
+        all.take(if open.is_empty() { 1 } else { usize::MAX }).find_map(|tried| {
+            let tried = open.iter().zip(tried).fold(Sizes::new(), |sizes, (name, n)| {
+                sizes.dim(&**name, given.dims.get(&**name).copied().unwrap_or(n))
+            });
+            let (a, b) = (sizes::fill(&self.a, &tried).ok()?, sizes::fill(&self.b, &tried).ok()?);
+            run_both(&a, &b)
+        })
     }
 
     /// Says what a run of both showed: whether they differ by no more than rounding may.
