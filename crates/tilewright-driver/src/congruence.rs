@@ -387,9 +387,10 @@ impl<'o> Classes<'o> {
             _ => Some(node),
         };
         same.into_iter().any(|(known, _)| {
-            let runs = known.bodies.iter().all(|x| {
-                node.bodies.iter().any(|y| x.which == y.which && self.are_same(x, y))
-            });
+            let runs = known
+                .bodies
+                .iter()
+                .all(|x| node.bodies.iter().any(|y| x.which == y.which && self.are_same(x, y)));
             runs && before.is_none_or(|node| self.says_no_more(node, known))
         })
     }

@@ -59,7 +59,8 @@ impl<'m> FoundSizes<'m> {
             .collect();
         self.unknown.retain(|v, _| !learnt.contains_key(v));
         // What others were known to be has another name now, too.
-        let mut names = Subst::vars(learnt.iter().map(|(v, e)| (v.clone(), e.clone().cast(v.dtype()))));
+        let mut names =
+            Subst::vars(learnt.iter().map(|(v, e)| (v.clone(), e.clone().cast(v.dtype()))));
         self.sizes.values_mut().for_each(|e| *e = names.expr(e));
         self.sizes.extend(known);
     }

@@ -9,7 +9,8 @@ use tilewright_graph::control::dataflow::{CAST, ENTER, LEAVE, is_value_operator}
 use tilewright_graph::normal::{normalize, results, var};
 use tilewright_ir::visit::{free_vars, walk_stmt};
 use tilewright_ir::{
-    DType, Expr, Function, GraphExpr, GraphType, Module, Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
+    DType, Expr, Function, GraphExpr, GraphType, Module, Stmt, StmtKind, Tensor, TensorFunc, Var,
+    Visit, dim,
 };
 
 use crate::folded::Product;
@@ -72,7 +73,10 @@ pub(crate) enum Value {
         outs: usize,
     },
     /// One value of another operator, by its name and attributes.
-    Operator { op: String, args: Vec<usize> },
+    Operator {
+        op: String,
+        args: Vec<usize>,
+    },
     /// Another value, of whose type more is said.
     Cast(usize),
     /// Anything else.
@@ -317,8 +321,8 @@ impl<'m> Graph<'m> {
                     nodes.extend(self.bind(arg, &arg.ty(), known));
                 }
                 let is_whole = nodes.len() == args.len();
-                let passes_sizes =
-                    scalars.is_empty() || self.callee(func).is_some_and(|f| passes_sizes(f, scalars));
+                let passes_sizes = scalars.is_empty()
+                    || self.callee(func).is_some_and(|f| passes_sizes(f, scalars));
                 let each = outs.iter().enumerate().map(|(item, out)| {
                     let value = if is_whole {
                         Value::Call {

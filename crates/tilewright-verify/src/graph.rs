@@ -132,10 +132,14 @@ impl GraphRun<'_, '_> {
                     _ => SymbolicValue::Tuple(values),
                 })
             }
-            GraphExpr::If(_) | GraphExpr::Loop(_) => undecided("control flow is compared call by call"),
+            GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                undecided("control flow is compared call by call")
+            }
             GraphExpr::Call { op, args, .. } => {
                 if is_control_operator(op) {
-                    return undecided("sizes that data decide, and lists, are compared call by call");
+                    return undecided(
+                        "sizes that data decide, and lists, are compared call by call",
+                    );
                 }
                 let Some(name) = graph::callee(op) else {
                     return undecided(format!("the operator `{op}` is not known"));
