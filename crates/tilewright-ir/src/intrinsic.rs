@@ -300,6 +300,10 @@ intrinsics! {
     Likely "likely" HINT {}
     /// A condition at which no loop is to be taken apart: the value itself.
     IgnoreLoopPartition "ignore_loop_partition" HINT {}
+    /// Of an iteration of a parallel loop: one that a thread runs before it, with none of another thread in between,
+    /// or itself. Iterations that run at the same time have different ones, so it names memory that those of a thread
+    /// use one after the other.
+    FirstOfTask "first_of_task" BITS { operands: Operands::Int, ints: Some(|x, _, _| Ok(x)), cost: 0 }
 }
 
 /// The bits of a value in the width of its type.

@@ -188,7 +188,9 @@ impl Decomposed<'_> {
         let mut kept = Expr::bool(true);
         for p in self.cursor.predicate.conjuncts() {
             match p.mentions_any(dropped) {
-                // What an instance misses for lack of iterations, it initialises in vain.
+                // Every instance has the first iteration of the reduction, and perhaps not all others.
+                true if p.mentions_any(needed)
+                    && self.always(&first_of.expr_at(&p), loops, dropped) => {}
                 true if p.mentions_any(needed) => {
                     let why = "is over spatial and reduction loops at once";
                     return Err(Error::refused(format!("the predicate `{p}` {why}")));
@@ -211,6 +213,14 @@ impl Decomposed<'_> {
             }
         }
         Ok(kept)
+    }
+
+    /// Whether a condition holds in all iterations of the loops that are not `dropped`.
+    fn always(&self, condition: &Expr, loops: &[Stmt], dropped: &[Var]) -> bool {
+        let mut kept = loop_ranges(loops);
+        kept.retain(|(v, _)| !dropped.contains(v));
+        let facts = known_around(&self.outer.around);
+        Engine::new().domain_of(&kept, &facts).prove(condition).is_yes()
     }
 
     /// The initialisation as a block of its own, over the loops that it needs.

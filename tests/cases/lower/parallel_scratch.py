@@ -31,6 +31,6 @@ class Module:
         B_1 = T.decl_buffer((18000,), "float32", data=B.data)
         for i in T.parallel(3):
             for j in range(6000):
-                C[i * 6000 + j] = A_1[i * 6000 + j] * T.float32(2.0)
+                C[T.first_of_task(i) * 6000 + j] = A_1[i * 6000 + j] * T.float32(2.0)
             for j in range(6000):
-                B_1[i * 6000 + j] = C[i * 6000 + (5999 - j)]
+                B_1[i * 6000 + j] = C[T.first_of_task(i) * 6000 + (5999 - j)]

@@ -45,6 +45,6 @@ class Module:
         for i_run in T.parallel(size // size_1):
             for i in range(i_run * size_1, i_run * size_1 + T.min(n - i_run * size_1, size_1)):
                 for j in range(m):
-                    C[i_run * m + j] = A_1[T.Cast("int64", i) * T.Cast("int64", m) + T.Cast("int64", j)] * T.float32(2.0)
+                    C[T.first_of_task(i_run) * m + j] = A_1[T.Cast("int64", i) * T.Cast("int64", m) + T.Cast("int64", j)] * T.float32(2.0)
                 for j in range(m):
-                    B_1[T.Cast("int64", i) * T.Cast("int64", m) + T.Cast("int64", j)] = C[i_run * m + (m - j - 1)]
+                    B_1[T.Cast("int64", i) * T.Cast("int64", m) + T.Cast("int64", j)] = C[T.first_of_task(i_run) * m + (m - j - 1)]

@@ -96,6 +96,7 @@ impl Reduction<'_> {
     pub(crate) fn vector_axis(&self) -> Option<usize> {
         let lanes = self.lanes();
         let (spatial, reduced) = (self.count(self.spatial()), self.count(self.reduce()));
+        let scalar = (self.loads.len() as f64) * lanes as f64;
         let mut best: Option<(f64, usize)> = None;
         for k in 0..self.axes.len() {
             let extent = self.len(k);
@@ -122,6 +123,9 @@ impl Reduction<'_> {
                 IterKind::Reduce if extent >= 2 * lanes => {
                     2.0 * lanes as f64 / (reduced as f64 / lanes as f64)
                 }
+                IterKind::Reduce if self.masks() && 2 * extent >= lanes => {
+                    1.25 * lanes as f64 / (reduced as f64 / lanes as f64)
+                }
                 IterKind::Reduce => continue,
                 _ => match self.store.as_ref().and_then(|a| self.axes[k].step(a)) {
                     Some(1) => 1.0 / reduced as f64,
@@ -129,12 +133,16 @@ impl Reduction<'_> {
                 },
             };
             let cost = (loads + finish) / used;
-            if best.is_none_or(|(b, _)| cost < b) {
+            // Steps of a single result wait for the one before.
+            let scalar = match self.axes[k].kind {
+                IterKind::Reduce => 3.0 * scalar,
+                _ => scalar,
+            };
+            if cost < scalar && best.is_none_or(|(b, _)| cost < b) {
                 best = Some((cost, k));
             }
         }
-        let scalar = (self.loads.len() as f64) * lanes as f64;
-        best.filter(|(cost, _)| *cost < scalar && spatial > 0).map(|(_, k)| k)
+        best.filter(|_| spatial > 0).map(|(_, k)| k)
     }
 
     /// The spatial axis along which a tile has rows: the loads that move along `v` stay where

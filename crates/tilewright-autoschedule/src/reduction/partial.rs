@@ -10,9 +10,9 @@
 //!     for steps that are no vector: sum = op(sum, value)          loop_partition
 //! ```
 //!
-//! Of an open number of steps there may be fewer than lanes, and lanes without a step: what whole tiles leave over
-//! is added to the partial results as well, in a tile of which lanes are left out where the machine does that;
-//! elsewhere in vectors and one by one.
+//! Where the machine leaves out lanes, what whole tiles leave over is added to the partial results as well, in a tile
+//! of which lanes are left out. Elsewhere an open number of steps, which may be fewer than lanes, is added in vectors
+//! and one by one.
 
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Error, Expr, Result};
@@ -35,14 +35,20 @@ impl Reduction<'_> {
         let lanes = self.lanes();
         let extent = self.axes[v].extent;
         // Several vectors, so that one operation need not wait for the one before.
-        let vectors = match extent.estimate() / lanes {
+        let few = match extent.estimate() / lanes {
             0..2 => 1,
             2..4 => 2,
             _ => 4,
         };
+        // Vectors of which lanes are left out can be as many as there are.
+        let vectors = match extent.number() {
+            Some(n) if self.masks() && n % (few * lanes) != 0 => ((n + lanes - 1) / lanes).min(4),
+            _ => few,
+        };
+        let ragged = extent.number().is_none_or(|n| self.masks() && n % (vectors * lanes) != 0);
         let width = vectors * lanes;
-        if extent.known().is_none() {
-            self.open_partial(sch, block, (extent, width), depth)?;
+        if ragged {
+            self.ragged_partial(sch, block, (extent, width), depth)?;
             if vectors > 1 {
                 fewer(sch, block, depth, lanes)?;
             }
@@ -91,8 +97,8 @@ impl Reduction<'_> {
         combined(sch, block, depth, lanes)
     }
 
-    /// Partial results in so many lanes along the last loop of a reduction, whose extent is open.
-    fn open_partial(
+    /// Partial results in so many lanes along the last loop of a reduction, whose extent is open or leaves lanes out.
+    fn ragged_partial(
         &self,
         sch: &mut Schedule,
         block: &BlockRef,
@@ -104,11 +110,20 @@ impl Reduction<'_> {
         let along = innermost(sch, block)?;
         let [_, lane] = split(sch, &along, None, width)?;
         let update = sch.rfactor(&lane, -1)?;
-        let init = sch.get_block(&format!("{}_init", update.name), &block.func)?;
-        let tiles = [Some(extent.floordiv(width.dim()).typed(DType::I32)), None];
-        let parts = cut(sch, &update, depth + others, &tiles)?;
+        // Where lanes may have no step, a block of their own begins them.
+        let init = sch.get_block(&format!("{}_init", update.name), &block.func);
+        let [init, update] = match init {
+            Ok(init) => [init, update],
+            Err(_) => begun(sch, &update, depth)?,
+        };
+        let tiles = extent.floordiv(width.dim());
+        let parts = match tiles.number() {
+            Some(0) => vec![update.clone(), update.clone()],
+            _ => cut(sch, &update, depth + others, &[Some(tiles.typed(DType::I32)), None])?,
+        };
         let around = depth + others + 1;
-        for (block, around) in [(&init, depth), (&update, around)] {
+        let whole = (&update, around);
+        for (block, around) in [(&init, depth)].into_iter().chain((tiles != 0).then_some(whole)) {
             let lane = sch.get_loops(block)?.split_off(around).pop();
             if let Some(lane) = lane.filter(|_| width > lanes) {
                 sch.split(&lane, &[number(width / lanes), number(lanes)])?;
@@ -116,7 +131,8 @@ impl Reduction<'_> {
             in_registers(sch, block, around)?;
         }
         let loops = sch.get_loops(&update)?.split_off(depth);
-        loops[..=others].iter().try_for_each(|l| no_unroll(sch, l))?;
+        let long = others + usize::from(tiles != 0);
+        loops[..long].iter().try_for_each(|l| no_unroll(sch, l))?;
         let Some(last) = parts.get(1) else { return Ok(()) };
         if self.masks() {
             let steps = loop_at(sch, last, around)?;

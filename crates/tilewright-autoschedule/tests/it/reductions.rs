@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tilewright_autoschedule::{auto_schedule, others};
 use tilewright_interp::run_module;
 use tilewright_ir::equal::{Equality, tensor_funcs};
-use tilewright_ir::{DType, Module, Remarks, Result, Source, Tensor, TensorFunc};
+use tilewright_ir::{DType, Module, Remarks, Result, Source, StmtKind, Tensor, TensorFunc};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
 use tilewright_ops::{Operand, norm, reduce};
@@ -231,6 +231,25 @@ fn reduction([n, a, b]: [i64; 3], dtype: &str, start: &str, update: &str) -> Ten
     );
     let module = parse_module(&Source::new("reduction.py", text)).expect("it reads");
     (**module.tensor("f").expect("a function")).clone()
+}
+
+#[test]
+fn rows_of_no_whole_vectors_are_summed_in_vectors() {
+    for width in [9usize, 25, 48, 60, 100] {
+        let x = Operand::f32(&[6, width]);
+        for op in [reduce::Reduction::Sum, reduce::Reduction::Mean] {
+            let func = reduce::reduce(op, &x, &[1], false).expect("a reduction");
+            check(&func, 1e-6);
+            let image = func.buffers().next().expect("an argument").data.clone();
+            let lowered = lower(&auto(&func, &targets()[0])).expect("lowers");
+            lowered.body.for_each(|s| {
+                if let StmtKind::Store { value, .. } = s.kind() {
+                    let single = value.dtype().lanes == 1 && value.loads_from(|b| b.data == image);
+                    assert!(!single, "{op:?} of {width}: {value}");
+                }
+            });
+        }
+    }
 }
 
 #[test]

@@ -395,7 +395,7 @@ impl Writer {
             Intrin::Pow => format!("{}({a}, {})", self.helpers.name("pow", ty), x[1]),
             Intrin::Abs if dtype.kind == TypeKind::UInt => a.clone(),
             Intrin::Abs => format!("{}({a})", self.helpers.name("abs", ty)),
-            Intrin::Likely | Intrin::IgnoreLoopPartition => a.clone(),
+            Intrin::Likely | Intrin::IgnoreLoopPartition | Intrin::FirstOfTask => a.clone(),
             _ => {
                 let text = format!("`T.{}` does not take values of type {dtype}", op.name());
                 return Err(Error::unsupported(text));

@@ -307,7 +307,9 @@ impl Writer {
                 Intrin::BitAnd => "&",
                 Intrin::BitOr => "|",
                 Intrin::BitXor => "^",
-                Intrin::Likely | Intrin::IgnoreLoopPartition => return Ok(Some(a.clone())),
+                Intrin::Likely | Intrin::IgnoreLoopPartition | Intrin::FirstOfTask => {
+                    return Ok(Some(a.clone()));
+                }
                 _ => return Ok(None),
             };
             return Ok(Some(format!("({a} {symbol} {})", x[1])));

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{DType, Error, Expr, ExprKind, Intrin, Result, TypeKind};
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{DType, Error, Expr, ExprKind, Fold, Intrin, Result, TypeKind};
 
 use super::code::{Ty, Val};
 use super::func::Func;
@@ -29,6 +30,15 @@ impl Func<'_> {
         if args.iter().any(|a| a.dtype() != dtype) {
             return Err(Error::malformed(format!("the arguments of `{e}` differ in type")));
         }
+        // Where a thread began, the variable of the loop had the value that its first iteration has.
+        let first = match (op, &self.task) {
+            (Intrin::FirstOfTask, Some((var, first))) => {
+                let mut begin = Subst::vars([(var.clone(), first.expr())]);
+                Some(args.iter().map(|a| begin.expr(a)).collect::<Vec<Expr>>())
+            }
+            _ => None,
+        };
+        let args = first.as_deref().unwrap_or(args);
         let values = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<Val>>>()?;
         let done = match dtype.is_float() {
             _ if !op.operands().admit(dtype) => None,

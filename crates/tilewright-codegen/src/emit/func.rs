@@ -64,6 +64,8 @@ pub(super) struct Func<'m> {
     pub reassoc: bool,
     /// Whether this is the body of a parallel loop.
     pub parallel: bool,
+    /// In it, the variable of that loop, and one for the first of the iterations that this call runs.
+    pub task: Option<(Var, Var)>,
     /// Bytes of stack memory so far.
     pub stack: usize,
     pub depth: usize,
@@ -109,6 +111,7 @@ impl<'m> Func<'m> {
             assertions,
             reassoc: false,
             parallel: false,
+            task: None,
             stack: 0,
             depth: 0,
             nesting: 0,

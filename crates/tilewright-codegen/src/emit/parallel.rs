@@ -139,6 +139,15 @@ impl Func<'_> {
         }
         let begin = convert_bound(&mut inner.code, l, "%begin")?;
         let end = convert_bound(&mut inner.code, l, "%end")?;
+        let first = Var::new(format!("{}_first", l.var.name()), l.var.dtype());
+        let narrow = super::types::register(l.var.dtype())?;
+        let begun = match begin.ty == narrow {
+            true => begin.clone(),
+            false => inner.code.convert("trunc", &begin, narrow.scalar),
+        };
+        inner.ranges.bind_loop(&first, l.range);
+        inner.bind(&first, begun);
+        inner.task = Some((l.var.clone(), first));
         inner.counted(l, begin, &end, None)?;
         inner.code.line(format_args!("ret i32 0"));
         let params = params.join(", ");

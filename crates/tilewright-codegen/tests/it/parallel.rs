@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, DType, Expr, ForKind, Param, Range, Stmt, StmtKind, Tensor,
+    BinOp, Buffer, CallTarget, DType, Expr, ForKind, Intrin, Param, Range, Stmt, StmtKind, Tensor,
     TensorFunc, Var,
 };
 
@@ -55,6 +55,26 @@ fn a_parallel_loop_gives_what_a_serial_one_does() {
         let threads = PARALLEL_CALLS.get() - before;
         assert!(parallel_for.is_none() || threads > 0);
     }
+}
+
+#[test]
+fn iterations_of_a_thread_name_the_first_of_them() {
+    let b = buffer("B", &[37], DType::I32);
+    let i = Var::index("i");
+    let first = Expr::intrin(Intrin::FirstOfTask, vec![i.expr()]);
+    let body = Stmt::store(&b, vec![i.expr()], first * 2);
+    let native = compile(&func(&[&b], parallel(&i, Expr::i32(37), body)));
+    let run = |parallel_for| {
+        let mut t = zeros(DType::I32, &[37]);
+        assert_eq!(native.call_with(vec![Arg::Tensor(&mut t)], parallel_for), 0);
+        t.as_slice::<i32>().expect("integers").to_vec()
+    };
+    assert_eq!(run(None), [0; 37]);
+    let found = run(Some(threads as ParallelFor));
+    for (k, first) in found.iter().map(|twice| (twice / 2) as usize).enumerate() {
+        assert!(first <= k && found[first..=k].iter().all(|f| *f == 2 * first as i32), "{found:?}");
+    }
+    assert!(found.iter().any(|first| *first > 0), "{found:?}");
 }
 
 #[test]

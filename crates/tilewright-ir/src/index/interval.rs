@@ -301,7 +301,7 @@ impl Ranges {
                 base.plus(stride.times(last)?.union(Interval::point(0)))?
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => match (op, args.as_slice()) {
-                (op, [a]) if op.is_hint() => self.child(a, exact)?,
+                (op, [a]) if op.is_hint() || *op == Intrin::FirstOfTask => self.child(a, exact)?,
                 (Intrin::BitAnd, [a, b]) => {
                     let (a, b) = (self.child(a, exact)?, self.child(b, exact)?);
                     let bounds = [a, b].into_iter().filter(|i| i.lo >= 0);

@@ -64,6 +64,48 @@ fn the_initialisation_comes_first() {
 }
 
 #[test]
+fn instances_that_begin_keep_no_condition_of_later_steps() {
+    // Of the cells the fewest have a second step, and all have a first one.
+    let lanes = |cells: i64, most: i64| {
+        format!(
+            r#"
+@T.prim_func
+def main(A: T.Buffer((11,), "float32"), C: T.Buffer(({cells},), "float32")):
+    for i, k in T.grid({cells}, 2):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.where(k * 8 + i < {most})
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vk * 8 + vi]
+"#
+        )
+    };
+    check(
+        &lanes(8, 11),
+        0,
+        expect![[r#"
+            for i in range(8):
+                with T.block("C_init"):
+                    vi = T.axis.spatial(8, i)
+                    C[vi] = T.float32(0.0)
+            for i, k in T.grid(8, 2):
+                with T.block("C_update"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    T.where(k * 8 + i < 11)
+                    C[vi] = C[vi] + A[vk * 8 + vi]
+        "#]],
+    );
+    check(
+        &lanes(8, 7),
+        0,
+        expect![
+            "`decompose_reduction`: the predicate `k * 8 + i < 7` is over spatial and reduction loops at once"
+        ],
+    );
+}
+
+#[test]
 fn refusals_name_the_reason() {
     let turned = MATMUL.replace("for i, j, k in T.grid(4, 3, 6)", "for k, i, j in T.grid(6, 4, 3)");
     check(

@@ -6,7 +6,8 @@
 //! promised. A large allocation inside a parallel loop, or one of open size, gets one copy for each
 //! iteration of the outermost such loop. Where that has more iterations than it takes to keep threads busy
 //! ([`COPIES`]), it becomes one over runs of iterations, which have a copy each: what a run uses again is still
-//! in the cache. Small allocations inside loops stay: they live on the stack. Inside loops over threads all stay,
+//! in the cache. Runs that a thread executes one after the other use the copy of the first of them
+//! (`T.first_of_task`). Small allocations inside loops stay: they live on the stack. Inside loops over threads all stay,
 //! since each thread, or each group, has its own.
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 use tilewright_ir::func::SCRATCH;
 use tilewright_ir::visit::{fold_stmt_children, free_vars};
 use tilewright_ir::{
-    Attr, Buffer, Dim, Error, Expr, Fold, ForKind, Param, Range, Result, Stmt, StmtKind,
+    Attr, Buffer, Dim, Error, Expr, Fold, ForKind, Intrin, Param, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, extent,
 };
 
@@ -173,7 +174,7 @@ impl Lift {
         let dtype = extent::wider(extent.dtype(), copies.dtype());
         let size = extent::times(&extent.clone().cast(dtype), &copies.cast(dtype))?;
         let dtype = extent::wider(size.dtype(), around.run.dtype());
-        let start = around.run.expr().cast(dtype) * extent.clone().cast(dtype);
+        let start = first_of_task(&around.run).cast(dtype) * extent.clone().cast(dtype);
         let whole = buffer.derive_storage(|d| d.shape = vec![size]);
         self.out.push(whole.clone());
         self.moved.insert(buffer.clone(), (whole, start));
@@ -184,6 +185,12 @@ impl Lift {
     fn is_given(&self, size: &Expr) -> bool {
         Dim::from_expr(size).is_some() && !free_vars(size).iter().any(|v| self.inside.contains(v))
     }
+}
+
+/// The number of the copy that an iteration of a parallel loop has: those that a thread runs one after the other share
+/// one, which stays in the cache.
+fn first_of_task(run: &Var) -> Expr {
+    Expr::intrin(Intrin::FirstOfTask, vec![run.expr()])
 }
 
 impl Fold for Lift {

@@ -223,7 +223,7 @@ fn allocations_become_scratch_parameters() {
     let inside = Stmt::allocate(&small, Stmt::allocate(&large, inside));
     for (kind, line, size) in [
         (ForKind::Serial, "large[2] = small[1]", 9000),
-        (ForKind::Parallel, "large[i * 9000 + 2] = small[1]", 72000),
+        (ForKind::Parallel, "large[T.first_of_task(i) * 9000 + 2] = small[1]", 72000),
     ] {
         let nest = Stmt::for_loop(&i, Range::upto(Expr::i32(8)), kind, inside.clone());
         let f = func(&[&b], Stmt::allocate(&outer, nest));
@@ -262,7 +262,7 @@ fn runs_of_iterations_share_a_copy() {
         [
             "Parallel i_run < 25",
             "Serial i < T.min(100 - i_run * 4, 4)",
-            "large[i_run * 9000 + 2] = T.float32(0.0)"
+            "large[T.first_of_task(i_run) * 9000 + 2] = T.float32(0.0)"
         ],
         "{lines:?}"
     );

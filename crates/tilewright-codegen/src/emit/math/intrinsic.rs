@@ -115,7 +115,9 @@ fn choose_lowering(op: Intrin) -> Lowering {
                 _ => c.convert("zext", &count, Scalar::I32),
             }
         }),
-        Intrin::Likely | Intrin::IgnoreLoopPartition => Integral(|_, w| w.x.clone()),
+        Intrin::Likely | Intrin::IgnoreLoopPartition | Intrin::FirstOfTask => {
+            Integral(|_, w| w.x.clone())
+        }
     }
 }
 
