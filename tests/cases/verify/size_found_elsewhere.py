@@ -9,7 +9,7 @@ class Module:
         with T.block("count"):
             B[0] = T.int64(0)
             for i in range(n):
-                if A[i] > 0:
+                if A[i] > 3:
                     B[0] = B[0] + T.int64(1)
 
     @T.prim_func
@@ -40,7 +40,7 @@ class Module:
         with T.block("count"):
             B[0] = T.int64(0)
             for i in range(n):
-                if A[i] > -1000:
+                if A[i] > 0:
                     B[0] = B[0] + T.int64(1)
 
     @T.prim_func
@@ -62,7 +62,6 @@ class Module:
         return z
 
 # ---- expected
-# exit: 3
-# undecided: `main` at n=0: sizes that data decide, and lists, are compared call by call
-#   --> <stdin>:29:9
-#   29 |         s = R.match_cast(R.tensor_to_shape(c), R.Shape([k]))
+# exit: 1
+# `main` differs in the shape of the result, on random data when both are run
+#   that is [3] and [5]
