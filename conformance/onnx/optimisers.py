@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Whether `tilewright verify` decides what optimisers of others made of a model, and finds wrong rewrites.
 
-    optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS] [--faults N] [--only-faults]
+    optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS] [--random N] [--faults N] [--only-faults]
 
-Twenty models go through ONNX Runtime's levels basic, extended and all, and through `onnxsim` and `onnxoptimizer` where
-these are installed; the saved result is compared with the model, with floats as they are computed first, and where
+Twenty models, and N random ones of each generator (with branches, loops, lists, sizes that data decide), go through ONNX Runtime's levels basic, extended and all, and through `onnxsim` and `onnxoptimizer` where
+these are installed; the saved result, and a copy, is compared with the model, with floats as they are computed first, and where
 that is no yes, as real numbers (`--real`): an optimiser may round in another way.
 
 Then wrong rewrites are made, from a seed: swapped operands, a wrong axis, a dropped scale or bias, a transposed square, pads
@@ -15,6 +15,7 @@ equal is a failure, as is a model of which an optimiser's result is said to diff
 import argparse
 import collections
 import copy
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,9 +26,11 @@ import environment
 
 environment.enter()
 
+import graphs  # noqa: E402
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
+import size_arithmetic  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 from rewritten import MODELS  # noqa: E402
 
@@ -45,10 +48,14 @@ def light(name):
     return onnx.load(folder / f"light_{name}.onnx")
 
 
-def models():
+def models(count):
     yield from MODELS.items()
     for name in LIGHT:
         yield name, lambda name=name: light(name)
+    for generator in (graphs, size_arithmetic):
+        for seed in range(count):
+            name = f"{generator.__name__.split('_')[0]}_{seed}"
+            yield name, lambda generator=generator, seed=seed: generator.make(seed).model
 
 
 def optimised(source, level, target):
@@ -74,6 +81,7 @@ def by_onnxoptimizer(source, target):
 
 def optimisers():
     """Each with its name."""
+    yield "none", shutil.copyfile
     for level in LEVELS:
         yield level, lambda source, target, level=level: optimised(source, level, target)
     yield "onnxsim", by_onnxsim
@@ -212,7 +220,7 @@ def is_fault(right, wrong):
 def compare_optimised(arguments, program, folder):
     """Compares all models with what optimisers make of them: counts of answers, and failures."""
     counts, failures, why = collections.Counter(), 0, collections.Counter()
-    for name, make in models():
+    for name, make in models(arguments.random):
         if arguments.only not in name:
             continue
         source = folder / f"{name}.onnx"
@@ -281,6 +289,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--binary")
     parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument("--random", type=int, default=0)
     parser.add_argument("--faults", type=int, default=50)
     parser.add_argument("--only-faults", action="store_true")
     arguments = parser.parse_args()

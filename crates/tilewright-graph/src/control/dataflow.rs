@@ -32,16 +32,16 @@ use super::resolve::{Kind, ResolvedBody, resolve};
 use crate::rewrite::{GraphFold, fold_blocks, fold_children, sized};
 
 /// The operator that says more of the type of a value, and is that value.
-pub const CAST: &str = "cast";
+pub const CAST: &str = "control.cast";
 /// The operators before and after what a body has in it, which give nothing: one body of a branch of that condition,
 /// or of a loop of these operands.
-pub const ENTER: &str = "enter";
-pub const LEAVE: &str = "leave";
+pub const ENTER: &str = "control.enter";
+pub const LEAVE: &str = "control.leave";
 /// Other operators: the elements of a tensor as sizes, and what control flow gives.
-const SIZES: &str = "sizes";
-const BRANCH: &str = "branch";
-const CARRIED: &str = "carried";
-const LOOP: &str = "loop";
+const SIZES: &str = "control.sizes";
+const BRANCH: &str = "control.branch";
+const CARRIED: &str = "control.carried";
+const LOOP: &str = "control.loop";
 
 /// Whether an operator of such a function gives equal values for equal operands. Of others that is not known.
 pub fn is_value_operator(op: &str) -> bool {
@@ -110,10 +110,11 @@ fn body(resolved: ResolvedBody, to: &mut Vec<Binding>) -> Result<Vec<GraphExpr>>
                 }
             }
             Kind::Loop { trip, cond, carried, params, body: inner, outs, .. } => {
-                let is_given = [trip.is_some(), cond.is_some()].map(Attr::Bool);
+                // Which operands are what.
+                let parts = [trip.iter().len(), cond.iter().len(), carried.len()].map(number);
                 let attrs = |k: usize| {
                     let mut attrs = place(k);
-                    attrs.insert("given".into(), Attr::List(is_given.to_vec()));
+                    attrs.insert("parts".into(), Attr::List(parts.to_vec()));
                     attrs
                 };
                 let mut operands: Vec<GraphExpr> = trip.into_iter().chain(cond).collect();
@@ -140,7 +141,11 @@ fn nothing() -> GraphVar {
 
 /// Which one of several.
 fn place(k: usize) -> Attrs {
-    Attrs::from([("at".into(), Attr::Int(i64::try_from(k).unwrap_or(i64::MAX)))])
+    Attrs::from([("at".into(), number(k))])
+}
+
+fn number(k: usize) -> Attr {
+    Attr::Int(i64::try_from(k).unwrap_or(i64::MAX))
 }
 
 /// The sizes that a graph function without control flow finds in values, in order.
