@@ -185,7 +185,7 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
     }
     let extents: Option<Vec<Expr>> = match (&arguments.shape, &spec.shape) {
         (Some(shape), _) => Some(shape.exprs()),
-        (None, Some(shape)) => Some(shape.iter().map(|n| Expr::int(*n, DType::I64)).collect()),
+        (None, Some(shape)) => Some(exprs(shape)),
         (None, None) => None,
     };
     let Some(extents) = extents else {
@@ -197,14 +197,19 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         return Err(Error::input(format!("the layout has {n} axes, and the shape {m}")));
     }
     let grid = match &spec.shape {
-        Some(shape) => Some(Grid::new(&spec.map, shape)?),
+        Some(shape) => Some(Grid::new(spec, shape)?),
         None => None,
+    };
+    // An axis that is shorter than its tile is padded to a whole one.
+    let whole: Vec<Expr> = match &spec.shape {
+        Some(shape) => exprs(&spec.with_whole_tiles(shape)),
+        None => extents.clone(),
     };
     let shared = grid.as_ref().and_then(collision);
     let layout = match shared {
         // Elements that share an address have no inverse.
         Some(_) => None,
-        None => Some(spec.map.on(&extents, false)?),
+        None => Some(spec.map.on(&whole, false)?),
     };
     let physical = match (&layout, &grid) {
         (Some(layout), _) => tuple_text(&layout.physical),
@@ -217,7 +222,14 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
     let holes = match (&known, count) {
         (_, Some((0, _))) => "none".to_owned(),
         (Some((_, Ok(known))), Some((n, all))) => {
-            format!("{n} of {all} cells, where {}", text_of(&known.padding))
+            let beyond = extents.iter().zip(&whole).zip(&known.inverse);
+            let beyond = beyond.filter(|((n, whole), _)| n.as_int() != whole.as_int());
+            let beyond = beyond.map(|((n, _), index)| index.clone().greater_equal(n.clone()));
+            let holes = beyond.fold(known.padding.clone(), |all, more| match all.is_false() {
+                true => more,
+                false => all.or(more),
+            });
+            format!("{n} of {all} cells, where {}", text_of(&holes))
         }
         (Some((_, Ok(known))), None) if known.padding.is_false() => "none".to_owned(),
         (Some((_, Ok(known))), None) => format!("where {}", text_of(&known.padding)),
@@ -255,6 +267,10 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         }
     }
     Ok(Described { facts, tables })
+}
+
+fn exprs(shape: &[i64]) -> Vec<Expr> {
+    shape.iter().map(|n| Expr::int(*n, DType::I64)).collect()
 }
 
 fn tuple_text(all: &[Expr]) -> String {

@@ -12,6 +12,11 @@ fn a_layout_is_described() {
         .says("inverse   lambda n, c_0, h, w, c_1: (n, c_0 * 16 + c_1, h, w)")
         .says("vector    along c: 16 elements, aligned")
         .says("0,19,1,0        ·");
+    // A tile is whole also where the axis is shorter.
+    tilewright(&["layout", "OIhw8i32o2i", "--shape", "12,20,3,5"])
+        .code(0)
+        .says("shape     (12, 20, 3, 5) -> (1, 2, 3, 5, 8, 32, 2)")
+        .says("padding   11760 of 15360 cells, where i_0 == 1 and i_1 * 2 + i_2 >= 4 or o_1 >= 12");
     tilewright(&["layout", "lambda i, j: [i, j ^ (i % 8)]", "--shape", "rows,8"])
         .code(0)
         .says("shape     (rows, 8) -> (rows, 8)")
@@ -33,6 +38,16 @@ fn layouts_are_translated_and_compared() {
     tilewright(&["layout", "nChw16c", "--equal", "NCHW8c", "--shape", "1,20,2,1"])
         .code(1)
         .says("element (0, 0, 1, 0) of (1, 20, 2, 1) lies at 16 and at 8");
+    for shape in ["12,20,3,5", "512,20,300,50"] {
+        let other = "inner_dims_pos = [1] inner_tiles = [24]";
+        tilewright(&["layout", "NCHW24c", "--equal", other, "--shape", shape]).code(0);
+        tilewright(&["layout", "NCHW24c", "--equal", "NCHW32c", "--shape", shape])
+            .code(1)
+            .says(" lies at 24 and at 32");
+    }
+    tilewright(&["layout", "NCHW24c", "--as", "cute", "--shape", "12,20,3,5"])
+        .code(0)
+        .says("(12,20,3,5):(360,1,120,24)");
     tilewright(&[
         "layout",
         "lambda i, j: [i % 7, j, i // 7]",

@@ -461,12 +461,12 @@ const MAX_DIGITS: usize = 40;
 ///
 /// # Errors
 /// `Refused` where offsets are no sum of digits with strides, swizzled or not.
-pub(super) fn write(map: &IndexMap, shape: &[i64]) -> Result<String> {
-    let grid = Grid::new(map, shape)?;
+pub(super) fn write(spec: &Spec, shape: &[i64]) -> Result<String> {
+    let grid = Grid::new(spec, shape)?;
     if let Some(layout) = separated(&grid, |offset| offset) {
         return Ok(text(&layout));
     }
-    let has_bits = map.indices.iter().any(|e| {
+    let has_bits = spec.map.indices.iter().any(|e| {
         e.any(|part| matches!(part.kind(), ExprKind::Call(CallTarget::Intrin(Intrin::BitXor), _)))
     });
     let swizzles = (1..=5u32).flat_map(|bits| {

@@ -9,7 +9,7 @@ use tilewright_ir::{Error, Expr, Range, Result, Var};
 use tilewright_polyhedral::{Engine, Proof, Witness};
 
 use super::points::{Grid, MOST_POINTS};
-use super::{Spec, dtype, facts};
+use super::{Notation, Spec, dtype, facts};
 use crate::index_map::IndexMap;
 
 /// The answer.
@@ -43,6 +43,7 @@ pub fn equal(a: &Spec, b: &Spec) -> Result<Equality> {
         let (a, b) = (space_text(a), space_text(b));
         return Err(Error::input(format!("one layout gives {a}, the other one {b}")));
     }
+    let (a, b) = (&as_whole_as(a, b), &as_whole_as(b, a));
     let shape = match (&a.shape, &b.shape) {
         (Some(a), Some(b)) if a != b => {
             return Err(Error::input(format!("the layouts are of the shapes {a:?} and {b:?}")));
@@ -53,6 +54,16 @@ pub fn equal(a: &Spec, b: &Spec) -> Result<Equality> {
         Some(shape) => on(a, b, shape),
         None => everywhere(a, b),
     }
+}
+
+/// An index map says where elements lie, and not how much memory an axis takes that is shorter than a tile: that is as
+/// in the layout that it is compared with.
+fn as_whole_as(spec: &Spec, other: &Spec) -> Spec {
+    let mut spec = spec.clone();
+    if spec.notation == Notation::Script {
+        spec.tiles.clone_from(&other.tiles);
+    }
+    spec
 }
 
 fn space_text(s: &Spec) -> String {
@@ -66,7 +77,7 @@ fn space_text(s: &Spec) -> String {
 fn on(a: &Spec, b: &Spec, shape: &[i64]) -> Result<Equality> {
     let points = shape.iter().try_fold(1i64, |p, n| p.checked_mul(*n));
     if points.is_some_and(|n| n <= MOST_POINTS) {
-        let (of_a, of_b) = (Grid::new(&a.map, shape)?, Grid::new(&b.map, shape)?);
+        let (of_a, of_b) = (Grid::new(a, shape)?, Grid::new(b, shape)?);
         let Some((at, x, y)) = facts::difference(&of_a, &of_b) else {
             return Ok(Equality::Equal(Some(shape.to_vec())));
         };
@@ -74,13 +85,13 @@ fn on(a: &Spec, b: &Spec, shape: &[i64]) -> Result<Equality> {
         return Ok(Equality::Differ { shape: shape.to_vec(), at, addresses });
     }
     let engine = Engine::new();
-    let extents: Vec<Expr> = shape.iter().map(|n| Expr::int(*n, dtype())).collect();
+    let exprs =
+        |shape: &[i64]| -> Vec<Expr> { shape.iter().map(|n| Expr::int(*n, dtype())).collect() };
     let ranges: Vec<(Var, Range)> =
-        a.map.params.iter().cloned().zip(extents.iter().cloned().map(Range::upto)).collect();
-    let (x, y) = (
-        flat_address(&a.map, &extents)?,
-        flat_address(&with_params(&b.map, &a.map.params), &extents)?,
-    );
+        a.map.params.iter().cloned().zip(exprs(shape).into_iter().map(Range::upto)).collect();
+    let (of_a, of_b) = (exprs(&a.with_whole_tiles(shape)), exprs(&b.with_whole_tiles(shape)));
+    let (x, y) =
+        (flat_address(&a.map, &of_a)?, flat_address(&with_params(&b.map, &a.map.params), &of_b)?);
     Ok(match engine.domain_of(&ranges, &[]).equal(&x, &y) {
         Proof::Yes => Equality::Equal(Some(shape.to_vec())),
         Proof::No { witness } => {
@@ -107,7 +118,8 @@ fn value_at(e: &Expr, witness: &Witness) -> String {
 /// Compares on all shapes.
 fn everywhere(a: &Spec, b: &Spec) -> Result<Equality> {
     let second = with_params(&b.map, &a.map.params);
-    if a.map.indices.len() == second.indices.len() {
+    // Where an axis is shorter than a tile, the size of the tile counts.
+    if a.tiles == b.tiles && a.map.indices.len() == second.indices.len() {
         let engine = Engine::new();
         let ranges: Vec<(Var, Range)> = a
             .map

@@ -134,11 +134,23 @@ pub struct Spec {
     pub places: Vec<Arc<str>>,
     /// The notation that it was read from.
     pub notation: Notation,
+    /// How many elements along each axis a tile has, in the notations that have only whole tiles; else 1.
+    tiles: Vec<i64>,
 }
 
 impl Spec {
     fn new(notation: Notation, map: IndexMap) -> Spec {
-        Spec { map, shape: None, places: Vec::new(), notation }
+        let tiles = match notation {
+            Notation::Linalg | Notation::OneDnn | Notation::Tvm => tiles::extents(&map),
+            Notation::Script | Notation::Cute | Notation::Linear => vec![1; map.params.len()],
+        };
+        Spec { map, shape: None, places: Vec::new(), notation, tiles }
+    }
+
+    /// Extents in which each axis has a whole tile at least: with fewer elements, `NCHW16c` has 16 cells for the
+    /// channels, too, while an index map has as many as it uses.
+    pub fn with_whole_tiles(&self, shape: &[i64]) -> Vec<i64> {
+        shape.iter().zip(&self.tiles).map(|(n, tile)| *n.max(tile)).collect()
     }
 
     /// The index map as a lambda.
@@ -198,10 +210,10 @@ pub fn write(spec: &Spec, notation: Notation, shape: Option<&[i64]>) -> Result<S
         .ok_or_else(|| Error::input(format!("{} says the shape, too: give one", notation.name())));
     match notation {
         Notation::Script => Ok(spec.text()),
-        Notation::Cute => check_addresses(spec).and_then(|()| cute::write(&spec.map, shape?)),
+        Notation::Cute => check_addresses(spec).and_then(|()| cute::write(spec, shape?)),
         Notation::Linear => {
             let shape = shape?;
-            let grid = Grid::new(&spec.map, shape)?;
+            let grid = Grid::new(spec, shape)?;
             linear::write(spec, shape, grid.physical())
         }
         Notation::Linalg => check_addresses(spec).and_then(|()| linalg::write(&spec.map)),

@@ -4,8 +4,7 @@
 
 use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, Result, Var};
 
-use super::refused;
-use crate::index_map::IndexMap;
+use super::{Spec, dtype, refused};
 
 /// Most points of a shape that are looked at one by one.
 pub const MOST_POINTS: i64 = 1 << 22;
@@ -20,12 +19,13 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Each point of a shape under a map.
+    /// Each point of a shape in a layout.
     ///
     /// # Errors
     /// `Refused` for a negative index, an index that is no arithmetic of the parameters, and more than
     /// [`MOST_POINTS`] points.
-    pub fn new(map: &IndexMap, shape: &[i64]) -> Result<Grid> {
+    pub fn new(spec: &Spec, shape: &[i64]) -> Result<Grid> {
+        let map = &spec.map;
         let count = shape.iter().try_fold(1i64, |p, n| p.checked_mul(*n));
         let count = count.filter(|n| *n <= MOST_POINTS).ok_or_else(|| {
             refused(format!("more than {MOST_POINTS} points are not looked at one by one"))
@@ -46,6 +46,14 @@ impl Grid {
                 cell.push(value);
             }
             indices.push(cell);
+        }
+        let whole = spec.with_whole_tiles(shape);
+        if whole != shape {
+            let whole: Vec<Expr> = whole.iter().map(|n| Expr::int(*n, dtype())).collect();
+            let boxes = map.on(&whole, false)?.physical;
+            for (extent, n) in physical.iter_mut().zip(&boxes) {
+                *extent = n.as_int().map_or(*extent, |n| n.max(*extent));
+            }
         }
         let cells = physical.iter().try_fold(1i64, |p, n| p.checked_mul(*n));
         if cells.is_none() {

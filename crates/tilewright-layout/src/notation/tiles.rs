@@ -122,6 +122,13 @@ impl Tiles {
     }
 }
 
+/// How many elements along each axis a tile has; 1 where a map has no tiles.
+pub(super) fn extents(map: &IndexMap) -> Vec<i64> {
+    let rank = map.params.len();
+    let Ok(tiles) = Tiles::recognise(map) else { return vec![1; rank] };
+    (0..rank).map(|axis| tiles.of_axis(axis).iter().filter_map(|d| d.extent).product()).collect()
+}
+
 fn digit_value(d: &Digit, params: &[Var]) -> Expr {
     let value = params[d.axis].expr();
     let value = if d.weight > 1 { value.floordiv(d.weight) } else { value };

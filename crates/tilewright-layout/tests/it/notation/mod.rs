@@ -61,7 +61,7 @@ fn public_layouts_round_trip() {
 /// The indices of a layout at every point, by a definition of its own.
 fn offsets(text: &str, shape: &[i64], of: impl Fn(&[i64]) -> i64) {
     let spec = read(text, None, shape).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
-    let grid = Grid::new(&spec.map, shape).expect("a grid");
+    let grid = Grid::new(&spec, shape).expect("a grid");
     for at in grid.points() {
         assert_eq!(grid.offset(&at), of(&at), "{text} at {at:?}");
     }
@@ -328,7 +328,7 @@ fn what_a_notation_cannot_say_is_refused() {
 fn vectors_banks_and_padding_are_counted() {
     let grid = |text: &str, shape: &[i64]| {
         let spec = read(text, None, shape).expect(text);
-        Grid::new(&spec.map, &spec.shape.expect("a shape")).expect("a grid")
+        Grid::new(&spec, spec.shape.as_ref().expect("a shape")).expect("a grid")
     };
     let plain = grid("(32,32):(32,1)", &[]);
     assert_eq!((vector(&plain, 0), vector(&plain, 1)), (1, 32));
@@ -395,7 +395,7 @@ proptest! {
         let text = format!("{{offset = [{}]}}", list.join(", "));
         let spec = read(&text, None, &[]).unwrap();
         let shape = spec.shape.clone().unwrap();
-        let grid = Grid::new(&spec.map, &shape).unwrap();
+        let grid = Grid::new(&spec, &shape).unwrap();
         for at in grid.points() {
             let offset = grid.offset(&at);
             let used = bases.iter().enumerate().filter(|(k, _)| offset >> k & 1 == 1);
