@@ -375,7 +375,8 @@ impl<'o> Classes<'o> {
                 }
                 class
             }
-            Value::Operator { .. } if !node.sizes().is_empty() => class,
+            // Lists may have no such element.
+            Value::Operator { .. } => class,
             Value::Cast(of) => self.of[1][*of],
             _ => return true,
         };

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use tilewright_graph::control::dataflow::{as_dataflow, found_sizes, renamed_sizes, with_sizes};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Expr, Fold, Function, GraphExpr, GraphFunc, Module, Result, Var, graph};
+use tilewright_ir::{Expr, Fold, GraphExpr, GraphFunc, Module, Result, Var, graph};
 use tilewright_transform::names::UniqueNames;
 
 pub(crate) struct FoundSizes<'m> {
@@ -24,7 +24,7 @@ impl<'m> FoundSizes<'m> {
     /// Those of two functions by their names; `None` where one is no graph function.
     pub(crate) fn new(a: (&Module, &'m str), b: (&Module, &'m str)) -> Option<FoundSizes<'m>> {
         let modules = [a, b].map(|(module, name)| plain(module, name));
-        let (f, g) = (graph_func(&modules[0], a.1)?, graph_func(&modules[1], b.1)?);
+        let (f, g) = (modules[0].graph(a.1).ok()?, modules[1].graph(b.1).ok()?);
         let mut names = UniqueNames::default();
         for size in f.params.iter().chain(&g.params).flat_map(|p| p.ty().bound_sizes()) {
             names.reserve(size.name().clone());
@@ -66,13 +66,6 @@ impl<'m> FoundSizes<'m> {
     }
 }
 
-fn graph_func<'m>(module: &'m Module, name: &str) -> Option<&'m GraphFunc> {
-    match module.functions.get(name) {
-        Some(Function::Graph(f)) => Some(f),
-        _ => None,
-    }
-}
-
 /// The module without control flow, and without calls of graph functions, whose sizes have names of their own.
 fn plain(module: &Module, name: &str) -> Module {
     let calls = |f: &GraphFunc| {
@@ -82,14 +75,14 @@ fn plain(module: &Module, name: &str) -> Module {
         });
         any
     };
-    let is_plain = !module.has_control(name) && !graph_func(module, name).is_some_and(calls);
+    let is_plain = !module.has_control(name) && !module.graph(name).is_ok_and(|f| calls(f));
     let dataflow = (!is_plain).then(|| as_dataflow(module, name).ok()).flatten();
     dataflow.unwrap_or_else(|| module.clone())
 }
 
 fn replaced(module: &Module, name: &str, sizes: &HashMap<Var, Expr>) -> Result<Module> {
     let mut module = module.clone();
-    if let Some(f) = graph_func(&module, name)
+    if let Ok(f) = module.graph(name)
         && !sizes.is_empty()
     {
         let f = with_sizes(f, sizes)?;

@@ -18,7 +18,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::dim::SizeRange;
 use tilewright_ir::list::ListOp;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
@@ -160,11 +159,7 @@ pub fn found_sizes(func: &GraphFunc) -> Vec<Var> {
 pub fn renamed_sizes(sizes: &[Var], names: &mut UniqueNames) -> HashMap<Var, Expr> {
     let new = sizes.iter().map(|v| {
         let name = names.take(v.name());
-        let new = match v.range() {
-            SizeRange::ALL => Var::new(name, v.dtype()),
-            range => Var::size(name, v.dtype(), range),
-        };
-        (v.clone(), new.expr())
+        (v.clone(), Var::size(name, v.dtype(), v.range()).expr())
     });
     new.collect()
 }
