@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::llvm::{Llvm, Status};
-use tilewright_codegen::opencl;
+use tilewright_codegen::{cuda, opencl};
 use tilewright_driver::Error;
 use tilewright_driver::measuring::file as tuning_file;
 use tilewright_runtime::pool::cores;
@@ -14,7 +14,7 @@ use tilewright_tune::Store;
 
 use super::answer::{Answer, Outcome};
 
-/// Show what was found on this machine: LLVM, the C compiler, the CPU, the devices of OpenCL.
+/// Show what was found on this machine: LLVM, the C compiler, the CPU, the devices of OpenCL and CUDA.
 ///
 /// Exit code 1 if something is missing without which models cannot run.
 #[derive(clap::Args)]
@@ -27,6 +27,7 @@ pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
     tool(out, "rustc", Command::new(rustc), "only needed for its LLVM")?;
     tool(out, "cc", Command::new("cc"), "needed for `compile --emit so`")?;
     devices(out)?;
+    gpus(out)?;
     writeln!(out, "cores: {}", cores())?;
     cache(out)?;
     tuning(out)?;
@@ -116,6 +117,42 @@ fn devices(out: &mut impl Write) -> std::io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The GPUs of NVIDIA, under the numbers that `--target cuda:N` takes, and the compiler for them.
+fn gpus(out: &mut impl Write) -> std::io::Result<()> {
+    let (file, gpus) = match cuda::library().and_then(|file| Ok((file, cuda::gpus()?))) {
+        Ok(found) => found,
+        Err(error) => {
+            return writeln!(out, "CUDA: missing ({error}; only needed for `--target cuda`)");
+        }
+    };
+    writeln!(out, "CUDA: {}", file.display())?;
+    if gpus.is_empty() {
+        writeln!(out, "  no GPUs: the driver finds none")?;
+    }
+    for d in gpus {
+        writeln!(
+            out,
+            "  cuda:{}: {}, {}, driver of CUDA {}",
+            d.number, d.name, d.architecture, d.driver
+        )?;
+        writeln!(
+            out,
+            "    {} multiprocessors, {} MiB, {} KiB shared by a group of at most {} threads",
+            d.units,
+            d.memory >> 20,
+            d.shared >> 10,
+            d.threads
+        )?;
+    }
+    match cuda::compiler() {
+        Ok((file, version)) => writeln!(out, "  NVRTC {version}: {}", file.display()),
+        Err(error) => {
+            writeln!(out, "  NVRTC: missing ({error})")?;
+            advice(&error, out)
+        }
+    }
 }
 
 /// The notes and the help of an error, indented.

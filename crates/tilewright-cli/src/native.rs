@@ -29,9 +29,9 @@ pub struct Native {
     features: Option<String>,
     /// What the model is for: this machine's processor (`native`), a device that OpenCL lists, by its
     /// number or a part of its name (`doctor` shows them; behind it, `+threads` and `+textures` ask for what a GPU
-    /// gets), or, to compile, GPUs of NVIDIA by their architecture, or another machine as LLVM calls
+    /// gets), a GPU of NVIDIA by its number, GPUs by their architecture, or, to compile, another machine as LLVM calls
     /// it, such as `aarch64-unknown-linux-gnu`, whose libraries its C compiler makes.
-    #[arg(long, value_name = "native|opencl[:N|:NAME]|cuda[:sm_N]|TRIPLE")]
+    #[arg(long, value_name = "native|opencl[:N|:NAME]|cuda[:N|:sm_N]|TRIPLE")]
     target: Option<String>,
     /// How much LLVM optimises.
     #[arg(long = "opt-level", value_name = "0|1|3", default_value = "3", value_parser = ["0", "1", "3"])]

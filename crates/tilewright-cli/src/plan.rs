@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "native")]
     cpu: String,
     /// The device to plan for instead of a CPU, as `run --target` takes it.
-    #[arg(long, value_name = "opencl[:N|:NAME]|cuda[:sm_N]", conflicts_with = "cpu")]
+    #[arg(long, value_name = "opencl[:N|:NAME]|cuda[:N|:sm_N]", conflicts_with = "cpu")]
     target: Option<String>,
     /// What a plan costs in which the call that makes a value is computed in a layout.
     #[arg(long = "what-if", value_name = "VALUE=LAYOUT")]

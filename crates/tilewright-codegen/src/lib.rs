@@ -8,14 +8,15 @@
 //! * [`registry`]: the backends by their names; [`files`]: what they make of whole programs.
 //! * [`packed`]: kernels as a library that this crate loads again, without LLVM.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
-//! * [`c`]: lowered tensor functions to C text for devices; [`opencl`]: devices that run it; [`cuda`]: GPUs that
-//!   it is written for.
+//! * [`c`]: lowered tensor functions to C text for devices; `device`: what the host does around kernels;
+//!   [`opencl`], [`cuda`]: the drivers that run them.
 //! * [`cache`]: compiled objects on disk, by content.
 
 pub mod backend;
 pub mod c;
 pub mod cache;
 pub mod cuda;
+mod device;
 pub mod emit;
 pub mod entry;
 pub mod files;

@@ -17,8 +17,9 @@ pub fn native() -> Arc<dyn Backend> {
 }
 
 /// The backend that a target asks for: `native`, `opencl` for the first device that OpenCL lists,
-/// `opencl:1` for one by its number, `opencl:NAME` for one by a part of its name or its driver's, `cuda` and
-/// `cuda:sm_90` for GPUs of an architecture, of which code is written.
+/// `opencl:1` for one by its number, `opencl:NAME` for one by a part of its name or its driver's, `cuda` for
+/// the first GPU of NVIDIA, `cuda:1` for one by its number, `cuda:sm_90` for those of an architecture: code for them is
+/// written where no GPU runs it.
 ///
 /// # Errors
 /// [`Error::Input`] for other names and devices that are not there, [`Error::Toolchain`] where there is no
@@ -32,7 +33,7 @@ pub fn named(target: &str) -> Result<Arc<dyn Backend>> {
         }
         ("cuda", which) => Ok(Arc::new(CudaBackend::new(which)?)),
         _ => Err(Error::input(format!("there is no target `{target}`")).help(
-            "targets are `native`, `opencl`, `opencl:NUMBER`, `opencl:NAME` and `cuda:sm_80`; to compile, the triple of another machine, too",
+            "targets are `native`, `opencl`, `opencl:NUMBER`, `opencl:NAME`, `cuda`, `cuda:NUMBER` and `cuda:sm_80`; to compile, the triple of another machine, too",
         )),
     }
 }

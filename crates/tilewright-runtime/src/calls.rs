@@ -7,6 +7,7 @@
 //! arena of its own, from those that earlier ones left behind. There are at most `max_runs` of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::plan::Shared;
 use crate::{MemoryPlan, OpenPort, Port, Slot, Step};
@@ -258,9 +259,9 @@ impl Calls {
         self.home.is_host()
     }
 
-    /// Waits for a device to do what it was asked.
-    pub(crate) fn finish(&self) -> Result<()> {
-        self.home.finish()
+    /// How long some work takes, where it is done.
+    pub(crate) fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
+        self.home.timed(work)
     }
 }
 

@@ -2,7 +2,7 @@
 //! for some of the sizes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::plan::program::Program;
 use crate::plan::{Port, Shared};
@@ -339,12 +339,11 @@ impl Executable {
         }
         let fixed = self.calls.fixed_of(inputs)?;
         self.calls.call_all(&fixed, inputs, outputs, &Taken::default(), |step, call| {
-            let start = Instant::now();
-            let done = call().and_then(|()| self.calls.finish());
+            let took = self.calls.timed(&mut || call())?;
             if let Some(time) = times.get_mut(step) {
-                *time += start.elapsed();
+                *time += took;
             }
-            done
+            Ok(())
         })
     }
 

@@ -5,6 +5,7 @@
 //! when a run starts, and outputs out of it when it ends. Nothing else is copied.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tilewright_ir::tensor::{ALIGN, byte_count};
 use tilewright_ir::{DType, Error, Result, Tensor};
@@ -50,11 +51,15 @@ impl Home {
         }
     }
 
-    /// Waits for the device.
-    pub(crate) fn finish(&self) -> Result<()> {
+    /// How long some work takes, where it is done.
+    pub(crate) fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
         match self {
-            Home::Host => Ok(()),
-            Home::Device { device, .. } => device.finish(),
+            Home::Host => {
+                let start = Instant::now();
+                work()?;
+                Ok(start.elapsed())
+            }
+            Home::Device { device, .. } => device.timed(work),
         }
     }
 }

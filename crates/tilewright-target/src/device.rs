@@ -5,6 +5,7 @@
 //! of a device runs in the order in which it is asked, copies and calls of code alike.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tilewright_ir::{Error, Result};
 
@@ -42,6 +43,18 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// [`Error::Execution`] if the device failed.
     fn finish(&self) -> Result<()>;
+
+    /// How long the device takes for some work, which asks it for something; it has nothing else to do.
+    ///
+    /// # Errors
+    /// Those of the work, and [`Error::Execution`] if the device failed.
+    fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
+        self.finish()?;
+        let start = Instant::now();
+        work()?;
+        self.finish()?;
+        Ok(start.elapsed())
+    }
 }
 
 /// Memory on a device, which goes back when it is dropped.

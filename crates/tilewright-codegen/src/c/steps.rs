@@ -110,8 +110,8 @@ pub struct Kernels {
 
 impl Kernels {
     /// The text of a program with them alone.
-    pub fn program(&self) -> String {
-        [Language::OpenCl.head(&self.helpers), self.text.clone()].concat()
+    pub fn program(&self, language: Language) -> String {
+        [language.head(&self.helpers), self.text.clone()].concat()
     }
 
     /// The steps of the host as text for people, a line each.

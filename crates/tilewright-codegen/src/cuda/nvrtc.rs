@@ -3,7 +3,7 @@
 //! It is looked for as LLVM is: the file that `TILEWRIGHT_NVRTC` names, and then nothing else; where the
 //! dynamic linker finds it; in a toolkit of CUDA; in the packages of the Python environment in use.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
@@ -13,17 +13,21 @@ use tilewright_ir::{Error, Result};
 type Program = *mut c_void;
 
 tilewright_dylib::functions! {
+    nvrtcVersion: fn(*mut c_int, *mut c_int) -> c_int;
     nvrtcCreateProgram: fn(*mut Program, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char) -> c_int;
     nvrtcDestroyProgram: fn(*mut Program) -> c_int;
     nvrtcCompileProgram: fn(Program, c_int, *const *const c_char) -> c_int;
     nvrtcGetPTXSize: fn(Program, *mut usize) -> c_int;
     nvrtcGetPTX: fn(Program, *mut c_char) -> c_int;
+    nvrtcGetCUBINSize: fn(Program, *mut usize) -> c_int;
+    nvrtcGetCUBIN: fn(Program, *mut c_char) -> c_int;
     nvrtcGetProgramLogSize: fn(Program, *mut usize) -> c_int;
     nvrtcGetProgramLog: fn(Program, *mut c_char) -> c_int;
 }
 
 struct Nvrtc {
     functions: Functions,
+    file: PathBuf,
     _library: tilewright_dylib::Library,
 }
 
@@ -33,23 +37,67 @@ struct Nvrtc {
 /// [`Error::Toolchain`] where there is no compiler on this machine, with where it was looked for, and with
 /// what the compiler says where it fails.
 pub fn ptx(text: &str, architecture: &str) -> Result<String> {
-    static LIBRARY: OnceLock<std::result::Result<Nvrtc, Vec<String>>> = OnceLock::new();
-    let found = LIBRARY.get_or_init(load).as_ref();
-    let library = found.map_err(|tried| {
-        let error = Error::toolchain("there is no NVRTC, which makes PTX, on this machine");
-        tried.iter().fold(error, |error, text| error.note(text.clone())).help(
-            "install CUDA, or the package nvidia-cuda-nvrtc-cu12 of Python's index; TILEWRIGHT_NVRTC=FILE \
-             names the library; an output with the ending .cu is the source",
-        )
+    let library = Nvrtc::get()?;
+    let made = library.compile(text, &architecture.replace("sm_", "compute_"), |program| {
+        let f = &library.functions;
+        library.made(program, f.nvrtcGetPTXSize, f.nvrtcGetPTX)
     })?;
-    library.compile(text, architecture)
+    Ok(text_of(&made))
+}
+
+/// Machine code of CUDA C++ for an architecture.
+///
+/// # Errors
+/// As [`ptx`].
+pub(super) fn machine_code(text: &str, architecture: &str) -> Result<Vec<u8>> {
+    let library = Nvrtc::get()?;
+    library.compile(text, architecture, |program| {
+        let f = &library.functions;
+        library.made(program, f.nvrtcGetCUBINSize, f.nvrtcGetCUBIN)
+    })
+}
+
+/// The file of the compiler, and its version.
+///
+/// # Errors
+/// As [`ptx`].
+pub fn compiler() -> Result<(&'static Path, String)> {
+    let library = Nvrtc::get()?;
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: the library writes two numbers.
+    unsafe { (library.functions.nvrtcVersion)(&mut major, &mut minor) };
+    Ok((&library.file, format!("{major}.{minor}")))
+}
+
+/// A text that ends with a zero.
+fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 impl Nvrtc {
-    fn compile(&self, text: &str, architecture: &str) -> Result<String> {
+    /// The compiler, as it is found on this machine.
+    fn get() -> Result<&'static Nvrtc> {
+        static LIBRARY: OnceLock<std::result::Result<Nvrtc, Vec<String>>> = OnceLock::new();
+        LIBRARY.get_or_init(load).as_ref().map_err(|tried| {
+            let error = Error::toolchain("there is no NVRTC, NVIDIA's compiler, on this machine");
+            tried.iter().fold(error, |error, text| error.note(text.clone())).help(
+                "install CUDA, or the package nvidia-cuda-nvrtc-cu12 of Python's index; TILEWRIGHT_NVRTC=FILE \
+                 names the library; an output with the ending .cu is the source",
+            )
+        })
+    }
+
+    /// Compiles a text for an architecture, real or virtual, and takes what was made.
+    fn compile(
+        &self,
+        text: &str,
+        architecture: &str,
+        take: impl FnOnce(Program) -> Result<Vec<u8>>,
+    ) -> Result<Vec<u8>> {
         let f = &self.functions;
         let source = CString::new(text).map_err(|_| Error::internal("a text with a zero in it"))?;
-        let architecture = architecture.replace("sm_", "--gpu-architecture=compute_");
+        let architecture = format!("--gpu-architecture={architecture}");
         let options = CString::new(architecture).map_err(|_| Error::internal("a zero"))?;
         // Products and sums round together only where the text says so.
         let options = [options.as_ptr(), c"--fmad=false".as_ptr(), c"--std=c++17".as_ptr()];
@@ -72,10 +120,11 @@ impl Nvrtc {
         let code =
             unsafe { (f.nvrtcCompileProgram)(program, options.len() as c_int, options.as_ptr()) };
         let made = if code == 0 {
-            self.text(program, f.nvrtcGetPTXSize, f.nvrtcGetPTX)
+            take(program)
         } else {
-            let log = self.text(program, f.nvrtcGetProgramLogSize, f.nvrtcGetProgramLog);
-            let first = log.unwrap_or_default().lines().take(20).collect::<Vec<_>>().join("\n");
+            let log = self.made(program, f.nvrtcGetProgramLogSize, f.nvrtcGetProgramLog);
+            let log = text_of(&log.unwrap_or_default());
+            let first = log.lines().take(20).collect::<Vec<_>>().join("\n");
             Err(Error::toolchain(format!("NVRTC fails: error {code}")).note(first))
         };
         // SAFETY: it was made above, and nothing uses it any more.
@@ -83,33 +132,32 @@ impl Nvrtc {
         made
     }
 
-    /// A text that is asked for by its length and then its characters.
-    fn text(
+    /// What is asked for by its length and then its bytes.
+    fn made(
         &self,
         program: Program,
         length: unsafe extern "C" fn(Program, *mut usize) -> c_int,
         get: unsafe extern "C" fn(Program, *mut c_char) -> c_int,
-    ) -> Result<String> {
+    ) -> Result<Vec<u8>> {
         let mut size = 0usize;
         // SAFETY: the program is there.
         let code = unsafe { length(program, &mut size) };
-        let mut room = vec![0u8; size + 1];
-        // SAFETY: there is room for as many characters as it says.
+        let mut room = vec![0u8; size];
+        // SAFETY: there is room for as many bytes as it says.
         if code != 0 || unsafe { get(program, room.as_mut_ptr().cast()) } != 0 {
-            return Err(Error::toolchain("NVRTC gives no text"));
+            return Err(Error::toolchain("NVRTC gives no code"));
         }
-        let text = CStr::from_bytes_until_nul(&room).unwrap_or_default();
-        Ok(text.to_string_lossy().into_owned())
+        Ok(room)
     }
 }
 
 fn load() -> std::result::Result<Nvrtc, Vec<String>> {
     // SAFETY: the libraries have the name of NVIDIA's compiler, or one is named by the user.
     unsafe {
-        tilewright_dylib::open_first(places(), |library, _| {
+        tilewright_dylib::open_first(places(), |library, file| {
             // SAFETY: the types are those of its header, and the library stays open beside them.
             let functions = Functions::resolve(&library)?;
-            Ok(Nvrtc { functions, _library: library })
+            Ok(Nvrtc { functions, file: file.to_path_buf(), _library: library })
         })
     }
 }

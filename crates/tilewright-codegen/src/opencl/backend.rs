@@ -1,16 +1,14 @@
 //! OpenCL as a backend.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tilewright_ir::{Error, Lowered, Result};
-use tilewright_runtime::parallel;
-use tilewright_target::{Backend, Code, CodeOptions, Device, DeviceMemory, Target};
+use tilewright_target::{Backend, Code, CodeOptions, Target};
 
-use super::code::{FAILURE_BYTES, Function, OnDevice, Own};
 use super::device::OpenDevice;
 use super::driver::{DeviceInfo, FAMILY, choose};
-use crate::c::{self, Kernels, Memory};
 use crate::cache::ObjectCache;
+use crate::device::OnDevice;
 
 /// A device of this machine, by OpenCL.
 #[derive(Clone, Debug)]
@@ -88,52 +86,8 @@ impl Backend for OpenClBackend {
         } else {
             ObjectCache::from_options(options)
         };
-        let made = parallel::map(functions.len(), |k| {
-            self.function(&device, module, &functions[k], &cache)
-        });
+        let made = OnDevice::new(device, self.device.arithmetic, module, functions, &cache);
         cache.tell_warnings(options);
-        let functions = made.into_iter().collect::<Result<Vec<_>>>()?;
-        let shared: Arc<dyn Device> = device.clone();
-        let failure = DeviceMemory::new(&shared, FAILURE_BYTES)?;
-        failure.fill(0)?;
-        let source = module.source.clone();
-        Ok(Arc::new(OnDevice { device, functions, source, failure: Mutex::new(failure) }))
-    }
-}
-
-impl OpenClBackend {
-    /// A function as kernels.
-    fn kernels(&self, module: &Lowered, name: &Arc<str>) -> Result<Kernels> {
-        let f = module.tensor(name)?;
-        let made = c::kernels(name, f, self.device.arithmetic);
-        made.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
-    }
-
-    /// Compiles a function and gives it the memory that it always has.
-    fn function(
-        &self,
-        device: &Arc<OpenDevice>,
-        module: &Lowered,
-        name: &Arc<str>,
-        cache: &ObjectCache,
-    ) -> Result<Function> {
-        let named = |e: Error| e.context(format!("function `{name}`"));
-        let kernels = self.kernels(module, name)?;
-        let program = device.build(&kernels.program(), cache).map_err(named)?;
-        let objects = kernels.kernels.iter().map(|k| device.kernel(&program, &k.name));
-        let objects = Mutex::new(objects.collect::<Result<_>>().map_err(named)?);
-        let shared: Arc<dyn Device> = device.clone();
-        let own = kernels.memory.iter().map(|memory| match memory {
-            Memory::Param(_) => Ok(Own::Nothing),
-            Memory::Scratch(bytes) => DeviceMemory::new(&shared, *bytes).map(Own::Memory),
-            Memory::Image(image) => device.image(image).map(Own::Image),
-            Memory::Constant(tensor) => {
-                let memory = DeviceMemory::new(&shared, tensor.bytes().len())?;
-                memory.write(0, tensor.bytes())?;
-                Ok(Own::Memory(memory))
-            }
-        });
-        let own = own.collect::<Result<_>>().map_err(named)?;
-        Ok(Function { name: name.clone(), kernels, objects, own })
+        Ok(Arc::new(made?))
     }
 }

@@ -13,8 +13,9 @@ use tilewright_target::Device;
 
 use super::api::{self, Api, Functions, Handle, ImageDescription, ImageFormat, check};
 use super::driver::{DeviceInfo, open};
-use crate::c::Image;
+use crate::c::{Image, Kernels, Language};
 use crate::cache::{ObjectCache, key_of_parts};
+use crate::device::{KernelDevice, Value, Work};
 
 /// Items by which a core of a processor gets its share of a loop: enough that none waits long for others.
 const ITEMS_OF_UNIT: usize = 8;
@@ -24,7 +25,14 @@ const BYTE_BITS: u32 = 40;
 
 /// A handle of OpenCL, which any thread may use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Object(pub Handle);
+struct Object(pub Handle);
+
+impl Object {
+    /// It as an argument of a kernel.
+    fn bytes(self) -> [u8; size_of::<usize>()] {
+        self.0.expose_provenance().to_ne_bytes()
+    }
+}
 
 // SAFETY: OpenCL's functions may be called from any thread, but for setting the arguments of one kernel
 // object, which happens under a lock.
@@ -32,8 +40,8 @@ unsafe impl Send for Object {}
 // SAFETY: as above.
 unsafe impl Sync for Object {}
 
-pub struct OpenDevice {
-    pub info: DeviceInfo,
+pub(super) struct OpenDevice {
+    info: DeviceInfo,
     context: Object,
     queue: Object,
     cl: &'static Functions,
@@ -76,7 +84,7 @@ impl OpenDevice {
     }
 
     /// The memory object of an address, and the byte in it.
-    pub(super) fn find(&self, address: u64) -> Result<(Object, usize)> {
+    fn find(&self, address: u64) -> Result<(Object, usize)> {
         let (number, byte) = (address >> BYTE_BITS, address & ((1 << BYTE_BITS) - 1));
         let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         let object = at.and_then(|at| self.lock().list.get(at).copied().flatten());
@@ -84,91 +92,12 @@ impl OpenDevice {
         Ok((object, byte as usize))
     }
 
-    /// An image.
-    ///
-    /// # Errors
-    /// [`Error::Execution`] if the device does not have it.
-    pub(super) fn image(&self, image: &Image) -> Result<ImageObject> {
-        let channel = if image.half { api::HALF_CHANNELS } else { api::FLOAT_CHANNELS };
-        let format = ImageFormat { order: api::RGBA, channel };
-        let description = ImageDescription {
-            kind: api::IMAGE_2D,
-            width: image.columns,
-            height: image.rows,
-            depth: 1,
-            array: 1,
-            row_pitch: 0,
-            slice_pitch: 0,
-            levels: 0,
-            samples: 0,
-            buffer: null_mut(),
-        };
-        let mut code = 0;
-        // SAFETY: no pointer of the host goes in.
-        let object = unsafe {
-            (self.cl.clCreateImage)(
-                self.context.0,
-                api::READ_WRITE,
-                &format,
-                &description,
-                null_mut(),
-                &mut code,
-            )
-        };
-        check(code, &format!("an image of {} by {} texels", image.rows, image.columns))?;
-        Ok(ImageObject {
-            object: Object(object),
-            size: [image.columns, image.rows, 1],
-            cl: self.cl,
-        })
-    }
-
-    /// Copies memory to an image, row by row, or back.
-    pub(super) fn copy_image(
-        &self,
-        image: &ImageObject,
-        address: u64,
-        to_image: bool,
-    ) -> Result<()> {
-        let (memory, at) = self.find(address)?;
-        let (origin, size) = ([0usize; 3], image.size.as_ptr());
-        // SAFETY: memory and image have so many texels.
-        let code = unsafe {
-            if to_image {
-                (self.cl.clEnqueueCopyBufferToImage)(
-                    self.queue.0,
-                    memory.0,
-                    image.object.0,
-                    at,
-                    origin.as_ptr(),
-                    size,
-                    0,
-                    null(),
-                    null_mut(),
-                )
-            } else {
-                (self.cl.clEnqueueCopyImageToBuffer)(
-                    self.queue.0,
-                    image.object.0,
-                    memory.0,
-                    origin.as_ptr(),
-                    size,
-                    at,
-                    0,
-                    null(),
-                    null_mut(),
-                )
-            }
-        };
-        check(code, "copying an image")
-    }
-
     /// Compiles a program, or takes what its compilation gave before out of a cache: a binary of this device
     /// and this version of its driver.
     ///
     /// # Errors
     /// [`Error::Toolchain`] with what the compiler of the driver says.
-    pub(super) fn build(&self, text: &str, cache: &ObjectCache) -> Result<Program> {
+    fn build(&self, text: &str, cache: &ObjectCache) -> Result<Program> {
         let key = self.key(text);
         if let Some(binary) = cache.get(&key)
             && let Some(program) = self.load(&binary)
@@ -224,7 +153,7 @@ impl OpenDevice {
     }
 
     /// The hash of all that decides what the driver's compiler makes.
-    pub(super) fn key(&self, text: &str) -> blake3::Hash {
+    fn key(&self, text: &str) -> blake3::Hash {
         let DeviceInfo { name, driver, version, .. } = &self.info;
         let parts = ["opencl", name, driver, version, text].map(str::as_bytes);
         key_of_parts(&[&parts[..], &[self.build_options().to_bytes()]].concat())
@@ -263,7 +192,7 @@ impl OpenDevice {
     }
 
     /// A kernel of a program.
-    pub(super) fn kernel(&self, program: &Program, name: &str) -> Result<KernelObject> {
+    fn kernel(&self, program: &Program, name: &str) -> Result<KernelObject> {
         let symbol = CString::new(name).map_err(|_| Error::internal("a name with a zero in it"))?;
         let mut code = 0;
         // SAFETY: the program is there; the name ends with a zero.
@@ -273,20 +202,19 @@ impl OpenDevice {
         Ok(KernelObject { object: Object(kernel), cl: self.cl })
     }
 
-    /// Puts a kernel into the queue. Without groups of a size, the items share iterations, and may be fewer. Whoever set its arguments holds the lock on it.
-    pub(super) fn launch(
-        &self,
-        kernel: &KernelObject,
-        global: [usize; 3],
-        local: Option<[usize; 3]>,
-    ) -> Result<()> {
-        let (mut global, mut local) = (global, local);
-        if local.is_none() && self.info.is_processor() {
+    /// Puts a kernel with its arguments into the queue.
+    fn enqueue(&self, kernel: &KernelObject, work: Work) -> Result<()> {
+        let (global, local) = match work {
             // A thread of a group is an iteration of a loop: items have many iterations of their own instead.
-            global[0] = global[0].min(ITEMS_OF_UNIT * self.info.units.max(1));
-            local = Some([1; 3]);
-        }
-        let local = local.as_ref().map_or(null(), |l| l.as_ptr());
+            Work::Items(n) if self.info.is_processor() => {
+                ([n.min(ITEMS_OF_UNIT * self.info.units.max(1)), 1, 1], Some([1; 3]))
+            }
+            Work::Items(n) => ([n, 1, 1], None),
+            Work::Groups { groups, threads } => {
+                (std::array::from_fn(|k| groups[k] * threads[k]), Some(threads))
+            }
+        };
+        let local = local.as_ref().map_or(null(), |l: &[usize; 3]| l.as_ptr());
         let (kernel, global) = (kernel.object.0, global.as_ptr());
         // SAFETY: the kernel has its arguments; the lists have three numbers.
         let code = unsafe {
@@ -306,9 +234,114 @@ impl OpenDevice {
     }
 }
 
+impl KernelDevice for OpenDevice {
+    type Kernel = KernelObject;
+    type Image = ImageObject;
+
+    fn kernels(&self, kernels: &Kernels, cache: &ObjectCache) -> Result<Vec<KernelObject>> {
+        let program = self.build(&kernels.program(Language::OpenCl), cache)?;
+        kernels.kernels.iter().map(|k| self.kernel(&program, &k.name)).collect()
+    }
+
+    fn image(&self, image: &Image) -> Result<ImageObject> {
+        let channel = if image.half { api::HALF_CHANNELS } else { api::FLOAT_CHANNELS };
+        let format = ImageFormat { order: api::RGBA, channel };
+        let description = ImageDescription {
+            kind: api::IMAGE_2D,
+            width: image.columns,
+            height: image.rows,
+            depth: 1,
+            array: 1,
+            row_pitch: 0,
+            slice_pitch: 0,
+            levels: 0,
+            samples: 0,
+            buffer: null_mut(),
+        };
+        let mut code = 0;
+        // SAFETY: no pointer of the host goes in.
+        let object = unsafe {
+            (self.cl.clCreateImage)(
+                self.context.0,
+                api::READ_WRITE,
+                &format,
+                &description,
+                null_mut(),
+                &mut code,
+            )
+        };
+        check(code, &format!("an image of {} by {} texels", image.rows, image.columns))?;
+        Ok(ImageObject {
+            object: Object(object),
+            size: [image.columns, image.rows, 1],
+            cl: self.cl,
+        })
+    }
+
+    fn copy_image(&self, image: &ImageObject, address: u64, to_image: bool) -> Result<()> {
+        let (memory, at) = self.find(address)?;
+        let (origin, size) = ([0usize; 3], image.size.as_ptr());
+        // SAFETY: memory and image have so many texels.
+        let code = unsafe {
+            if to_image {
+                (self.cl.clEnqueueCopyBufferToImage)(
+                    self.queue.0,
+                    memory.0,
+                    image.object.0,
+                    at,
+                    origin.as_ptr(),
+                    size,
+                    0,
+                    null(),
+                    null_mut(),
+                )
+            } else {
+                (self.cl.clEnqueueCopyImageToBuffer)(
+                    self.queue.0,
+                    image.object.0,
+                    memory.0,
+                    origin.as_ptr(),
+                    size,
+                    at,
+                    0,
+                    null(),
+                    null_mut(),
+                )
+            }
+        };
+        check(code, "copying an image")
+    }
+
+    fn launch(
+        &self,
+        kernel: &mut KernelObject,
+        work: Work,
+        arguments: &[Value<'_, ImageObject>],
+    ) -> Result<()> {
+        let mut at = 0;
+        let mut set = |bytes: &[u8]| {
+            at += 1;
+            kernel.set(at - 1, bytes)
+        };
+        for argument in arguments {
+            match argument {
+                Value::Memory(address) => {
+                    let (memory, byte) = self.find(*address)?;
+                    set(&memory.bytes())?;
+                    set(&(byte as u64).to_ne_bytes())?;
+                }
+                Value::Whole(address) => set(&self.find(*address)?.0.bytes())?,
+                Value::Image(image) => set(&image.object.bytes())?,
+                Value::Number(bytes, length) => set(&bytes[..*length])?,
+            }
+        }
+        self.enqueue(kernel, work)
+    }
+}
+
 /// An image on the device.
 pub(super) struct ImageObject {
-    pub object: Object,
+    object: Object,
     size: [usize; 3],
     cl: &'static Functions,
 }
@@ -321,7 +354,7 @@ impl Drop for ImageObject {
 }
 
 /// A program that is compiled.
-pub(super) struct Program {
+struct Program {
     object: Object,
     cl: &'static Functions,
 }
@@ -362,17 +395,12 @@ pub(super) struct KernelObject {
 
 impl KernelObject {
     /// Sets an argument: the bytes of a number, or of a handle.
-    pub fn set(&self, at: usize, bytes: &[u8]) -> Result<()> {
+    fn set(&self, at: usize, bytes: &[u8]) -> Result<()> {
         // SAFETY: there are so many bytes, which are copied.
         let code = unsafe {
             (self.cl.clSetKernelArg)(self.object.0, at as u32, bytes.len(), bytes.as_ptr().cast())
         };
         check(code, "an argument of a kernel")
-    }
-
-    /// Sets an argument that is memory.
-    pub fn set_memory(&self, at: usize, memory: Object) -> Result<()> {
-        self.set(at, &memory.0.expose_provenance().to_ne_bytes())
     }
 }
 
@@ -517,10 +545,9 @@ mod tests {
         let build =
             |text: &str, cache: &ObjectCache| device.build(text, cache).expect("it compiles");
         let result = |program: &Program| {
-            let kernel = device.kernel(program, "f").expect("it is there");
+            let mut kernel = device.kernel(program, "f").expect("it is there");
             let memory = device.allocate(4).expect("four bytes");
-            kernel.set_memory(0, device.find(memory).expect("it is there").0).expect("an argument");
-            device.launch(&kernel, [1, 1, 1], None).expect("it runs");
+            device.launch(&mut kernel, Work::Items(1), &[Value::Whole(memory)]).expect("it runs");
             let mut bytes = [0; 4];
             device.read(memory, &mut bytes).expect("they are there");
             device.free(memory);

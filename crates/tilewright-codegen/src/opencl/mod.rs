@@ -2,14 +2,13 @@
 //!
 //! * `api`: the library; `driver`: the devices that its drivers list, and which one is meant.
 //! * `device`: one that is open, with memory, a queue and programs.
-//! * `code`: compiled functions; `backend`: all of it as a [`Backend`](tilewright_target::Backend).
+//! * `backend`: all of it as a [`Backend`](tilewright_target::Backend).
 //!
 //! What runs is one queue a device, in order. A function with assertions is waited for; nothing else is
 //! before results are copied to the host.
 
 mod api;
 mod backend;
-mod code;
 mod device;
 mod driver;
 

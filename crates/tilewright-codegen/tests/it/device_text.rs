@@ -1,7 +1,7 @@
 //! Functions as C text for devices: kernels, groups of threads, textures, and what is refused. No driver is
 //! asked.
 
-use tilewright_codegen::c::{Arithmetic, HostStep, Kernels, Memory, Over, kernels};
+use tilewright_codegen::c::{Arithmetic, HostStep, Kernels, Language, Memory, Over, kernels};
 use tilewright_ir::{Buffer, DType, Expr, ForKind, Param, Range, Result, Stmt, TensorFunc, Var};
 
 const DEVICE: Arithmetic = Arithmetic { doubles: false, fma: true, vectors: true, mma: false };
@@ -146,7 +146,7 @@ fn a_texel_is_written_as_a_whole_and_read_by_channel() {
         over(ForKind::Serial, 8, |c| Stmt::store(&a, vec![r.clone(), c.clone()], t.load([r, c])))
     });
     let k = made(&[&a, &t], read).expect("it has kernels");
-    let text = k.program();
+    let text = k.program(Language::OpenCl);
     assert!(text.contains("read_imagef(") && text.contains("CLK_ADDRESS_CLAMP"), "{text}");
 
     let both = over(ForKind::Parallel, 6, |r| {

@@ -6,48 +6,104 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::scalar::{Scalar, to_f64};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{DType, Error, Expr, Fold, Result, Source, TypeKind, Var};
+use tilewright_ir::{DType, Error, Expr, Fold, Lowered, Result, Source, TypeKind, Var};
+use tilewright_runtime::parallel;
 use tilewright_target::abi::Workers;
 use tilewright_target::{Code, Device, DeviceMemory};
 
-use super::device::{ImageObject, KernelObject, OpenDevice};
-use crate::c::{Argument, HostStep, Kernels, Memory, Over};
+use super::{KernelDevice, Value, Work};
+use crate::c::{self, Argument, Arithmetic, HostStep, Kernels, Memory, Over};
+use crate::cache::ObjectCache;
 use crate::emit::MAX_VALUES;
 
 /// A function: what the host does, and the kernels that it calls.
-pub(super) struct Function {
-    pub name: Arc<str>,
-    pub kernels: Kernels,
+struct Function<D: KernelDevice> {
+    name: Arc<str>,
+    kernels: Kernels,
     /// In the order of [`Kernels::kernels`]. Held while the steps of a call are put into the queue: kernels
-    /// have one set of arguments, and calls share what the function has of memory.
-    pub objects: Mutex<Vec<KernelObject>>,
+    /// may have one set of arguments, and calls share what the function has of memory.
+    objects: Mutex<Vec<D::Kernel>>,
     /// What it has of memory, by the position in [`Kernels::memory`].
-    pub own: Vec<Own>,
+    own: Vec<Own<D::Image>>,
 }
 
 /// Memory of a function.
-pub(super) enum Own {
+enum Own<Image> {
     /// That of a parameter.
     Nothing,
     Memory(DeviceMemory),
-    Image(ImageObject),
+    Image(Image),
 }
 
 /// Functions on a device.
-pub(super) struct OnDevice {
-    pub device: Arc<OpenDevice>,
-    pub functions: Vec<Function>,
-    pub source: Option<Arc<Source>>,
+pub(crate) struct OnDevice<D: KernelDevice> {
+    device: Arc<D>,
+    functions: Vec<Function<D>>,
+    source: Option<Arc<Source>>,
     /// Where assertions leave what failed: zero, as long as none did. Held while a function that asserts
     /// runs.
-    pub failure: Mutex<DeviceMemory>,
+    failure: Mutex<DeviceMemory>,
 }
 
 /// Bytes of what an assertion leaves.
-pub(super) const FAILURE_BYTES: usize = 8 * (1 + MAX_VALUES);
+const FAILURE_BYTES: usize = 8 * (1 + MAX_VALUES);
+
+impl<D: KernelDevice> OnDevice<D> {
+    /// Compiles functions of a module, and gives each the memory that it always has.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for what the device does not have, [`Error::Toolchain`] if its compiler fails,
+    /// [`Error::Execution`] where there is not enough memory.
+    pub fn new(
+        device: Arc<D>,
+        arithmetic: Arithmetic,
+        module: &Lowered,
+        functions: &[Arc<str>],
+        cache: &ObjectCache,
+    ) -> Result<OnDevice<D>> {
+        let made = parallel::map(functions.len(), |k| {
+            let name = &functions[k];
+            let made = c::kernels(name, module.tensor(name)?, arithmetic);
+            let kernels =
+                made.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))?;
+            let function = Function::new(&device, name, kernels, cache);
+            function.map_err(|e| e.context(format!("function `{name}`")))
+        });
+        let functions = made.into_iter().collect::<Result<Vec<_>>>()?;
+        let shared: Arc<dyn Device> = device.clone();
+        let failure = DeviceMemory::new(&shared, FAILURE_BYTES)?;
+        failure.fill(0)?;
+        let source = module.source.clone();
+        Ok(OnDevice { device, functions, source, failure: Mutex::new(failure) })
+    }
+}
+
+impl<D: KernelDevice> Function<D> {
+    fn new(
+        device: &Arc<D>,
+        name: &Arc<str>,
+        kernels: Kernels,
+        cache: &ObjectCache,
+    ) -> Result<Function<D>> {
+        let objects = Mutex::new(device.kernels(&kernels, cache)?);
+        let shared: Arc<dyn Device> = device.clone();
+        let own = kernels.memory.iter().map(|memory| match memory {
+            Memory::Param(_) => Ok(Own::Nothing),
+            Memory::Scratch(bytes) => DeviceMemory::new(&shared, *bytes).map(Own::Memory),
+            Memory::Image(image) => device.image(image).map(Own::Image),
+            Memory::Constant(tensor) => {
+                let memory = DeviceMemory::new(&shared, tensor.bytes().len())?;
+                memory.write(0, tensor.bytes())?;
+                Ok(Own::Memory(memory))
+            }
+        });
+        let own = own.collect::<Result<_>>()?;
+        Ok(Function { name: name.clone(), kernels, objects, own })
+    }
+}
 
 // SAFETY: lowered functions access nothing outside of their buffers, and the kernels do what they do.
-unsafe impl Code for OnDevice {
+unsafe impl<D: KernelDevice> Code for OnDevice<D> {
     fn find(&self, name: &str) -> Option<usize> {
         self.functions.iter().position(|f| *f.name == *name)
     }
@@ -65,8 +121,8 @@ unsafe impl Code for OnDevice {
             (var.clone(), constant(word, var.dtype()))
         });
         let values = values.collect();
-        let objects = f.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut run = Run { code: self, f, objects: &objects, args, values, failure: 0 };
+        let mut objects = f.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = Run { code: self, f, objects: &mut objects, args, values, failure: 0 };
         if f.kernels.assertions.is_empty() {
             return run.all().map_err(|e| e.context(format!("function `{}`", f.name)));
         }
@@ -91,9 +147,9 @@ fn word_at(k: usize, words: [u8; 72]) -> i64 {
     i64::from_ne_bytes(std::array::from_fn(|b| words[8 * k + b]))
 }
 
-impl OnDevice {
+impl<D: KernelDevice> OnDevice<D> {
     /// The assertion that failed.
-    fn failed(&self, f: &Function, code: i64, values: &[i64]) -> Error {
+    fn failed(&self, f: &Function<D>, code: i64, values: &[i64]) -> Error {
         let at = usize::try_from(code).ok().and_then(|code| code.checked_sub(1));
         let Some(assertion) = at.and_then(|at| f.kernels.assertions.get(at)) else {
             return Error::internal(format!("a kernel of `{}` left {code}", f.name));
@@ -119,16 +175,16 @@ fn constant(word: u64, dtype: DType) -> Expr {
 }
 
 /// One call of a function.
-struct Run<'a> {
-    code: &'a OnDevice,
-    f: &'a Function,
-    objects: &'a [KernelObject],
+struct Run<'a, D: KernelDevice> {
+    code: &'a OnDevice<D>,
+    f: &'a Function<D>,
+    objects: &'a mut [D::Kernel],
     args: &'a [u64],
     values: HashMap<Var, Expr>,
     failure: u64,
 }
 
-impl Run<'_> {
+impl<'a, D: KernelDevice> Run<'a, D> {
     fn value(&self, e: &Expr) -> Result<i64> {
         if let Some(value) = e.as_int() {
             return Ok(value);
@@ -191,61 +247,45 @@ impl Run<'_> {
         Ok(self.value(e)?.max(0) as usize)
     }
 
-    fn launch(&self, number: usize) -> Result<()> {
-        let kernel = &self.f.kernels.kernels[number];
-
-        let (global, local) = match &kernel.over {
-            Over::One => ([1, 1, 1], None),
-            Over::Items(extent) => ([self.count(extent)?, 1, 1], None),
+    fn launch(&mut self, number: usize) -> Result<()> {
+        let f = self.f;
+        let kernel = &f.kernels.kernels[number];
+        let work = match &kernel.over {
+            Over::One => Work::Items(1),
+            Over::Items(extent) => Work::Items(self.count(extent)?),
             Over::Groups(extents) => {
-                let local = extents.threads.map(|n| n.max(1) as usize);
-                let mut global = local;
-                for (g, groups) in global.iter_mut().zip(&extents.groups) {
-                    *g *= groups.as_ref().map_or(Ok(1), |e| self.count(e))?;
+                let mut groups = [1; 3];
+                for (count, extent) in groups.iter_mut().zip(&extents.groups) {
+                    *count = extent.as_ref().map_or(Ok(1), |e| self.count(e))?;
                 }
-                (global, Some(local))
+                Work::Groups { groups, threads: extents.threads.map(|n| n.max(1) as usize) }
             }
         };
-        if global.contains(&0) {
+        if work.is_none() {
             return Ok(());
         }
-        let device = &self.code.device;
-        let object = &self.objects[number];
-        let mut at = 0;
-        for argument in &kernel.arguments {
-            match argument {
-                Argument::Memory(k) => {
-                    let address = match (&self.f.kernels.memory[*k], &self.f.own[*k]) {
-                        (_, Own::Image(image)) => {
-                            object.set_memory(at, image.object)?;
-                            at += 1;
-                            continue;
-                        }
-                        (_, Own::Memory(own)) => own.address(),
-                        (Memory::Param(p), _) => self.args.get(*p).copied().unwrap_or(0),
-                        _ => 0,
-                    };
-                    let (memory, byte) = device.find(address)?;
-                    object.set_memory(at, memory)?;
-                    object.set(at + 1, &(byte as u64).to_ne_bytes())?;
-                    at += 2;
-                }
-                Argument::Scalar(var) => {
-                    let value = self.values.get(var).ok_or_else(|| {
-                        Error::internal(format!("`{}` has no value on the host", var.name()))
-                    })?;
-                    let bits = Scalar::constant(value).map_or(0, |s| s.bits());
-                    let bytes = bits.to_le_bytes();
-                    object.set(at, &bytes[..var.dtype().bytes().clamp(1, 8)])?;
-                    at += 1;
-                }
-                Argument::Failure => {
-                    let (memory, _) = device.find(self.failure)?;
-                    object.set_memory(at, memory)?;
-                    at += 1;
-                }
+        let arguments = kernel.arguments.iter().map(|argument| self.argument(argument));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        self.code.device.launch(&mut self.objects[number], work, &arguments)
+    }
+
+    fn argument(&self, argument: &Argument) -> Result<Value<'a, D::Image>> {
+        let f = self.f;
+        Ok(match argument {
+            Argument::Memory(k) => match (&f.kernels.memory[*k], &f.own[*k]) {
+                (_, Own::Image(image)) => Value::Image(image),
+                (_, Own::Memory(own)) => Value::Memory(own.address()),
+                (Memory::Param(p), _) => Value::Memory(self.args.get(*p).copied().unwrap_or(0)),
+                _ => return Err(Error::internal(format!("`{}` has no memory", f.name))),
+            },
+            Argument::Scalar(var) => {
+                let value = self.values.get(var).ok_or_else(|| {
+                    Error::internal(format!("`{}` has no value on the host", var.name()))
+                })?;
+                let bits = Scalar::constant(value).map_or(0, |s| s.bits());
+                Value::Number(bits.to_le_bytes(), var.dtype().bytes().clamp(1, 8))
             }
-        }
-        device.launch(object, global, local)
+            Argument::Failure => Value::Whole(self.failure),
+        })
     }
 }
