@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the first case; others follow")
     parser.add_argument("--kind", default="all", choices=[*KINDS, "all"])
     parser.add_argument("--tilewright", help="the program (default: a release build)")
-    parser.add_argument("--target", help="where `programs` run: `opencl` (default: the CPU)")
+    parser.add_argument("--target", help="where `programs` run: `opencl` or `cuda` (default: the CPU)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one run")
     parser.add_argument("--output", default=str(HERE / ".work"), help="folder for reproductions")

@@ -1,12 +1,14 @@
 //! The same programs on a device of OpenCL and on the processor. Without a device these tests say so and
-//! pass; with `TILEWRIGHT_TEST_DEVICE=1` they fail then.
+//! pass; with `TILEWRIGHT_TEST_DEVICE=1` they fail then. `TILEWRIGHT_TEST_TARGET=cuda` is for a GPU of NVIDIA
+//! instead.
 
 use tilewright_driver::random::Random;
 use tilewright_driver::{Error, Executable, Module, Options, Sizes, Tensor, compile, load, parse};
 
 /// Options for the first device; `None`, and a line, where there is none.
-fn device() -> Option<Options> {
-    match Options::new().cache(false).on("opencl") {
+pub(crate) fn device() -> Option<Options> {
+    let target = std::env::var("TILEWRIGHT_TEST_TARGET");
+    match Options::new().cache(false).on(target.as_deref().unwrap_or("opencl")) {
         Ok(options) => Some(options),
         Err(e) if std::env::var_os("TILEWRIGHT_TEST_DEVICE").is_some() => panic!("{}", e.render()),
         Err(e) => {

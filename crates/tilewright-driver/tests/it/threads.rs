@@ -243,14 +243,7 @@ fn gpu() -> Target {
 
 #[test]
 fn threads_compute_what_the_function_says() {
-    let device = match Options::new().cache(false).on("opencl") {
-        Ok(options) => Some(options.schedule(false)),
-        Err(e) if std::env::var_os("TILEWRIGHT_TEST_DEVICE").is_some() => panic!("{}", e.render()),
-        Err(e) => {
-            eprintln!("schedules of threads did not run on a device: {e}");
-            None
-        }
-    };
+    let device = super::device::device().map(|options| options.schedule(false));
     for case in &CASES {
         let module = parse(case.text, &Sizes::new()).expect("a module");
         let mut why = Remarks::new();
