@@ -21,8 +21,16 @@ pub(super) struct Grid {
 
 impl Grid {
     pub fn bind(&self, sch: &mut Schedule) -> Result<()> {
-        self.bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))
+        bind(sch, &self.bound)
     }
+}
+
+/// Binds loops to axes of threads, those of threads before those of groups, which are around them: what is around a
+/// loop that changes is proved again.
+pub(super) fn bind(sch: &mut Schedule, bound: &[(LoopRef, &'static str)]) -> Result<()> {
+    let mut inner_first: Vec<_> = bound.iter().collect();
+    inner_first.sort_by_key(|(_, axis)| (axis.starts_with("blockIdx"), *axis));
+    inner_first.into_iter().try_for_each(|(l, axis)| sch.bind(l, axis))
 }
 
 /// A loop in three, the inner two of so many iterations.

@@ -21,7 +21,7 @@ use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
 
-use super::grid::{GROUP, known, stride};
+use super::grid::{GROUP, bind, known, stride};
 use crate::parts::{innermost, split};
 use crate::share::fused;
 
@@ -122,7 +122,7 @@ impl Rows {
             in_register(sch, block, cell)?;
         }
         bound.push((group, "blockIdx.x"));
-        bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))
+        bind(sch, &bound)
     }
 
     /// What the loop over the threads of a cell, and that over cells where there is one, are bound to.

@@ -30,7 +30,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
 
 use super::follow::{Follow, Padded};
-use super::grid::in_three;
+use super::grid::{bind, in_three};
 use crate::contraction::Contraction;
 use crate::parts::{lay_out, round_up, split};
 use crate::share::fused;
@@ -249,7 +249,7 @@ impl SharedTile {
             let all = sch.get_loops(&init)?;
             bound.push((fused(sch, &all[..far.len()])?, "blockIdx.z"));
         }
-        bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))?;
+        bind(sch, &bound)?;
         Ok(pads)
     }
 

@@ -9,19 +9,22 @@
 //!     for y, x in threads: B[.., u + y .., v + x] = f(S[v + x][u + y ..])
 //! ```
 //!
-//! Both sides then move whole segments. The layout of the shared tile is for [`lay_out_shared`](crate::shared) to
-//! choose: as it stands, the second loop meets one bank.
+//! Both sides then move whole segments. As it stands, the second loop meets one bank: the rows of the tile are longer
+//! by a word, so that the lanes of a warp are a whole and odd number of words apart in both loops. That no bank is met
+//! twice is counted when all is bound ([`shared`](crate::shared)).
 
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::{Error, Result};
 use tilewright_schedule::compute::Position;
+use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
 
-use super::grid::{GROUP, known, stride};
-use crate::parts::split;
+use super::WORD_BYTES;
+use super::grid::{GROUP, bind, known, stride};
+use crate::parts::{lay_out, split};
 use crate::share::fused;
 
 /// A tile of two axes.
@@ -33,6 +36,9 @@ pub(super) struct Across {
     axes: [usize; 2],
     /// The place of both among the axes of what is read.
     of: [usize; 2],
+    /// The number of axes of what is read, and the bytes of a cell.
+    rank: usize,
+    bytes: i64,
     /// Cells along each side: those of a warp.
     size: i64,
 }
@@ -64,9 +70,24 @@ impl Across {
                 buffer: buffer.name.clone(),
                 axes: [u, v],
                 of: [place(u)?, place(v)?],
+                rank: at.len(),
+                bytes: buffer.dtype().bytes() as i64,
                 size,
             })
         })
+    }
+
+    /// Lays the shared copy out in tiles, whose rows are longer than a warp by a word.
+    fn lay_out(&self, sch: &mut Schedule, copy: &BlockRef) -> Result<()> {
+        let ([u, v], size) = (self.of, self.size);
+        let pitch = size + (WORD_BYTES / self.bytes).max(1);
+        let map = Lambda::over_indices(self.rank, move |at| {
+            let others = (0..at.len()).filter(|k| *k != u && *k != v).map(|k| at[k].clone());
+            let tiles = [v, u].map(|k| at[k].clone().floordiv(size));
+            let [row, column] = [v, u].map(|k| at[k].clone().floormod(size));
+            others.chain(tiles).chain([row * pitch + column]).collect()
+        });
+        lay_out(sch, copy, &map)
     }
 
     /// The loops of the stage.
@@ -103,6 +124,7 @@ impl Across {
         if !others.is_empty() {
             bound.push((fused(sch, &others)?, "blockIdx.z"));
         }
-        bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))
+        bind(sch, &bound)?;
+        self.lay_out(sch, &copy)
     }
 }
