@@ -23,6 +23,7 @@
 use std::collections::HashMap;
 
 use crate::{AccessRelation, Domain, Known};
+use tilewright_ir::visit::accessed;
 use tilewright_ir::{AtOnce, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var};
 
 use crate::dependence::{
@@ -203,7 +204,12 @@ impl Repeats<'_> {
                 }
             }
         }
-        Ok(Unwritten::new(&scop, Run::all(&scop, buffer).collect())?.reads().next().is_none())
+        // What an iteration of a loop inside reads after it wrote it, so does the one around.
+        let (part, domain) = innermost(self.body, self.inside, buffer);
+        if !part.ptr_eq(self.body) && writes_first(&Scop::of_part(&part, &domain), buffer)? {
+            return Ok(true);
+        }
+        writes_first(&scop, buffer)
     }
 
     /// Whether two stores write the same where they meet.
@@ -220,6 +226,39 @@ impl Repeats<'_> {
 
     fn is_private(&self, e: &Expr) -> bool {
         e.loads_from(|b| self.touched.local.contains(b))
+    }
+}
+
+/// Whether all that is read of a buffer in some statements is written before there.
+fn writes_first(scop: &Scop, buffer: &Buffer) -> Known<bool> {
+    Ok(Unwritten::new(scop, Run::all(scop, buffer).collect())?.reads().next().is_none())
+}
+
+/// The innermost part of a statement, inside of loops, that alone accesses a buffer; and the domain there.
+fn innermost(s: &Stmt, domain: &Domain, buffer: &Buffer) -> (Stmt, Domain) {
+    let touches = |s: &Stmt| {
+        let (reads, writes) = accessed(s);
+        reads.iter().chain(&writes).any(|b| b.data == buffer.data)
+    };
+    let (mut part, mut inside) = (s.clone(), domain.clone());
+    loop {
+        let next = match part.kind() {
+            StmtKind::For { var, range, body, .. }
+                if !range.min.effects().loads && !range.extent.effects().loads =>
+            {
+                inside = inside.with_var(var, range);
+                body.clone()
+            }
+            StmtKind::Seq(all) => {
+                let mut touching = all.iter().filter(|s| touches(s));
+                match (touching.next(), touching.next()) {
+                    (Some(one), None) => one.clone(),
+                    _ => return (part, inside),
+                }
+            }
+            _ => return (part, inside),
+        };
+        part = next;
     }
 }
 
