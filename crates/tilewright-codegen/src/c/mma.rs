@@ -22,17 +22,10 @@ pub(super) fn definition(name: &str) -> Option<String> {
         format!("{{{}}}", names.join(", "))
     };
     let outputs: Vec<String> = (0..c).map(|k| format!("\"+{sum}\"(c[{k}])")).collect();
-    let word = |array: &str, k: i64, of: &Tile| {
-        let at = |n: i64| format!("{array}[{}]", k * per + n);
-        match of.dtype.bits {
-            // Rounded to what the instruction takes.
-            32 => format!("tw_tf32({})", at(0)),
-            16 => format!("{} | (uint){} << 16", at(0), at(1)),
-            _ => (0..per)
-                .map(|n| format!("(uint)(uchar){} << {}", at(n), 8 * n))
-                .collect::<Vec<_>>()
-                .join(" | "),
-        }
+    let word = |array: &str, k: i64, of: &Tile| match of.dtype.bits {
+        // Rounded to what the instruction takes.
+        32 => format!("tw_tf32({array}[{k}])"),
+        _ => format!("*(const uint *)&{array}[{}]", k * per),
     };
     let inputs = (0..words_a).map(|k| format!("\"r\"({})", word("a", k, &i.a)));
     let inputs = inputs.chain((0..words_b).map(|k| format!("\"r\"({})", word("b", k, &i.b))));
