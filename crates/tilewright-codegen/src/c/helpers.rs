@@ -149,6 +149,7 @@ fn other(kind: &str, ty: &str) -> String {
     let (least, most) = limits(ty);
     match kind {
         "mma" => super::mma::definition(ty).unwrap_or_default(),
+        "ldmatrix" => super::mma::load_matrix(ty),
         // Towards zero; the nearest value of the type outside of its range, and zero for NaN.
         "from_float" | "from_double" => {
             let from = if kind == "from_float" { "float" } else { "double" };

@@ -167,7 +167,10 @@ impl Writer {
             return Ok(());
         }
         let contract = std::mem::replace(&mut self.contract, accumulates(buffer, indices, value));
-        let done = self.vector_store(buffer, indices, value);
+        let done = match self.wide_copy(buffer, indices, value) {
+            Ok(false) => self.vector_store(buffer, indices, value),
+            done => done,
+        };
         self.contract = contract;
         if done? {
             return Ok(());
@@ -395,7 +398,9 @@ impl Writer {
             let aligned = if count > 1 { " __attribute__((aligned(64)))" } else { "" };
             self.line(format_args!("{ty} {name}[{count}]{aligned};"));
         } else {
-            self.shared.push(format!("{space} {ty} {name}[{count}];"));
+            let aligned =
+                if self.arithmetic.is_wide() { " __attribute__((aligned(16)))" } else { "" };
+            self.shared.push(format!("{space} {ty} {name}[{count}]{aligned};"));
         }
         if buffer.scope.starts_with("global.texture") {
             return Err(Error::unsupported(format!(
