@@ -146,8 +146,16 @@ impl Operand {
 }
 
 impl Contraction {
-    /// The contraction that a stage is, if it is one. `is_free` says which buffers have a free layout.
+    /// The contraction that a stage is, if it is one. `is_free` says which buffers have a free layout. Products of
+    /// `float16` alone are none: no processor has dot products of them.
     pub fn recognise(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
+        let c = Contraction::of_any_type(stage, is_free)?;
+        let halves = c.operands.iter().all(|o| o.buffer.dtype() == DType::F16);
+        (!halves).then_some(c)
+    }
+
+    /// The same, products of `float16` included.
+    pub fn of_any_type(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
         let [a, b] = stage.factors()?;
         let dtype = stage.buffer.dtype();
         stage.init.as_ref().filter(|e| is_zero(e, dtype))?;
@@ -159,14 +167,10 @@ impl Contraction {
         let operands =
             [Operand::recognise(&a, dtype, &axes)?, Operand::recognise(&b, dtype, &axes)?]
                 .map(|o| Operand { free: is_free(&o.buffer), ..o });
-        // Weights may be halves that are multiplied by numbers; halves of both are multiplied by instructions for
-        // them alone.
+        // Weights may be halves that are multiplied by numbers.
         let types = operands.each_ref().map(|o| o.buffer.dtype());
         let one_is_narrow = (types[0] == dtype) != (types[1] == dtype);
-        if operands[0].buffer == operands[1].buffer
-            || one_is_narrow && dtype != DType::F32
-            || types == [DType::F16; 2]
-        {
+        if operands[0].buffer == operands[1].buffer || one_is_narrow && dtype != DType::F32 {
             return None;
         }
         let out = steps(&stage.buffer, &stage.indices, &axes)?;

@@ -212,7 +212,7 @@ fn half(factor: &Expr) -> Option<(Buffer, Vec<Expr>)> {
 /// Whether a machine multiplies halves of a type as they are.
 fn multiplies(target: &Target, dtype: DType) -> bool {
     target.tensor_instructions().any(|i| {
-        let fits = i.is_dot() && i.c.dtype == DType::F32;
+        let fits = (i.is_dot() || i.is_of_warp()) && i.c.dtype == DType::F32;
         fits && (i.a.dtype, i.b.dtype) == (dtype, dtype) && i.implementation().is_some()
     })
 }

@@ -16,7 +16,7 @@
 //!         out[u][v] = sums[u][v]
 //! ```
 //!
-//! Contractions whose groups share their operands are in `shared_tile`, reductions by groups in `rows`, copies across in
+//! Contractions by tensor instructions are in `warp_tile`, those whose groups share their operands in `shared_tile`, reductions by groups in `rows`, copies across in
 //! `transpose`: threads wait for one another between loops over threads (`lower::join_phases` makes one nest of
 //! them). Tiles of copies lie such that the lanes of a warp meet in no bank ([`shared`](crate::shared)).
 //!
@@ -35,6 +35,7 @@ mod grid;
 mod rows;
 mod shared_tile;
 mod transpose;
+mod warp_tile;
 
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ use tilewright_analysis::Stage;
 use tilewright_ir::{Dim, Error, ExprKind, IterKind, Remarks, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::ThreadGroups;
+use tilewright_target::{TensorInstruction, ThreadGroups};
 use tilewright_transform::warp::WarpMemory;
 
 use crate::canonical::Stages;
@@ -57,6 +58,7 @@ use self::grid::{GROUP, Grid, MOST_GROUPS};
 use self::rows::Rows;
 use self::shared_tile::SharedTile;
 use self::transpose::Across;
+use self::warp_tile::WarpTile;
 
 /// Sums along each side of a tile.
 const TILE: i64 = 4;
@@ -68,7 +70,12 @@ const ALONG: usize = 128;
 const WARPS: i64 = 64;
 
 /// Schedules the stages of a function. Says why where a primitive refuses: such a stage runs as one thread.
-pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroups) -> Vec<Error> {
+pub(crate) fn schedule(
+    sch: &mut Schedule,
+    func: &Arc<str>,
+    groups: &ThreadGroups,
+    instructions: &[&'static TensorInstruction],
+) -> Vec<Error> {
     let Some(all) = sch.func(func).ok().and_then(|f| Stages::from_func(f)) else {
         return Vec::new();
     };
@@ -82,7 +89,9 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, groups: &ThreadGroup
         let epilogue = all.epilogue(k).filter(|_| stage.is_reduction()).map(|e| (k + 1, e));
         let follow = Follow { stage, epilogue, pads: pads_of(&all, k) };
         let threads = Threads { stage, follow, groups };
-        for way in threads.ways() {
+        let (ways, missing) = threads.ways(instructions);
+        remarks.extend(missing.map(|e| e.context(format_args!("function `{func}`"))));
+        for way in ways {
             // What a refusal leaves half done is thrown away.
             let mut trial = sch.clone();
             match threads.nest(&mut trial, func, &way) {
@@ -139,6 +148,8 @@ struct Tile {
 /// How threads compute a stage.
 #[derive(Clone, Debug)]
 enum Way {
+    /// A contraction by tensor instructions.
+    Warps(WarpTile, Box<Contraction>),
     /// A contraction whose groups share its operands.
     Shared(SharedTile),
     /// A contraction in tiles of registers.
@@ -152,12 +163,22 @@ enum Way {
 }
 
 impl Threads<'_> {
-    /// The ways to try, the best one first.
-    fn ways(&self) -> Vec<Way> {
-        let contraction = Contraction::recognise(self.stage, |_| false);
+    /// The ways to try, the best one first. Second, why tensor instructions are none.
+    fn ways(&self, instructions: &[&'static TensorInstruction]) -> (Vec<Way>, Option<Error>) {
+        let mut missing = None;
+        let contraction = Contraction::of_any_type(self.stage, |_| false);
         let tiled = contraction.and_then(|c| self.tile_of(&c).map(|tile| (c, tile)));
         let mut ways = Vec::new();
         if let Some((c, tile)) = tiled {
+            match WarpTile::recognise(&c, self.groups, instructions) {
+                Ok(warps) => ways.push(Way::Warps(warps, Box::new(c.clone()))),
+                Err(why) if c.is_widened() && !instructions.is_empty() => {
+                    let text =
+                        format!("`{}` is computed without tensor instructions: {why}", c.block);
+                    missing = Some(Error::refused(text));
+                }
+                Err(_) => {}
+            }
             ways.extend(SharedTile::recognise(&c, self.groups).map(Way::Shared));
             ways.push(Way::Tile(tile));
         } else {
@@ -165,7 +186,7 @@ impl Threads<'_> {
             ways.extend(Across::recognise(self.stage, self.groups).map(Way::Across));
         }
         ways.push(Way::Cells);
-        ways
+        (ways, missing)
     }
 
     /// The tile of a contraction: columns along which results are neighbours, and the longest axis along which the
@@ -192,6 +213,10 @@ impl Threads<'_> {
         let block = sch.get_block(self.stage.name(), func)?;
         let with = self.follow.epilogue.iter().map(|e| e.0);
         match way {
+            Way::Warps(tile, c) => {
+                let pads = tile.nest(sch, &block, c, &self.follow)?;
+                Ok(with.chain(pads).collect())
+            }
             Way::Shared(tile) => {
                 let pads = tile.nest(sch, &block, &self.follow)?;
                 Ok(with.chain(pads).collect())

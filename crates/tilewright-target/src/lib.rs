@@ -45,7 +45,9 @@ pub use device::{Device, DeviceMemory};
 pub use features::{Arch, Features, SVE_LENGTHS, check, for_llvm, host_sve_bits};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};
-pub use tensor::{TENSOR_INSTRUCTION, TensorInstruction, Tile, WarpOperand, instruction};
+pub use tensor::{
+    LOAD_MATRIX, MATRIX_ROW, TENSOR_INSTRUCTION, TensorInstruction, Tile, WarpOperand, instruction,
+};
 pub use threads::{CUDA, ThreadGroups, check_architecture};
 
 /// Cores that this process may use.

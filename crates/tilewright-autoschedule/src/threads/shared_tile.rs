@@ -32,6 +32,7 @@ use tilewright_target::ThreadGroups;
 use super::follow::{Follow, Padded};
 use super::grid::{bind, in_three};
 use crate::contraction::Contraction;
+use crate::halves::is_half;
 use crate::parts::{lay_out, round_up, split};
 use crate::share::fused;
 
@@ -313,10 +314,10 @@ impl SharedTile {
 }
 
 /// Whether a group can have parts of both operands: all axes are fixed, each an iteration variable of its own, and
-/// the factors have the type of the sums.
+/// the factors have the type of the sums, or are halves.
 fn is_shareable(c: &Contraction) -> bool {
     c.axes.iter().all(|a| !a.is_open() && a.iters.len() == 1)
-        && c.operands.iter().all(|o| o.buffer.dtype() == c.dtype)
+        && c.operands.iter().all(|o| o.buffer.dtype() == c.dtype || is_half(o.buffer.dtype()))
 }
 
 /// The names of what is multiplied.

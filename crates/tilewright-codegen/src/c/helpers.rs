@@ -3,7 +3,7 @@
 //!
 //! A helper has a name with its type in it (`tw_floordiv_int`), and its text is written once into the
 //! program that uses it. The integer arithmetic of 16-bit floats is that of the native code
-//! (`emit::half`).
+//! (`emit::half`); CUDA has instructions for it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -27,6 +27,17 @@ impl Helpers {
 
     /// Their definitions.
     pub fn text(&self) -> String {
+        self.defined(definition)
+    }
+
+    /// The same for CUDA, whose processors convert 16-bit floats.
+    pub fn cuda_text(&self) -> String {
+        let text =
+            self.defined(|kind, ty| converted(kind, ty).unwrap_or_else(|| definition(kind, ty)));
+        text.replace("static ", "static __device__ ")
+    }
+
+    fn defined(&self, definition: impl Fn(&str, &str) -> String) -> String {
         let mut out = String::new();
         for key in &self.0 {
             let (kind, ty) = key.split_once(' ').unwrap_or((key, ""));
@@ -48,6 +59,54 @@ fn limits(ty: &str) -> (&'static str, &'static str) {
         "ulong" => ("0UL", "18446744073709551615UL"),
         _ => ("(-9223372036854775807L - 1)", "9223372036854775807L"),
     }
+}
+
+/// Conversions of 16-bit floats by instructions of PTX: to the nearest value, of two the even one, as the integer
+/// arithmetic of [`other`]; but for a NaN, of which there is one. Those to `bfloat16` came with `sm_80`.
+fn converted(kind: &str, ty: &str) -> Option<String> {
+    let text = match (kind, ty) {
+        ("get", "f16") => {
+            "static __forceinline__ float tw_get_f16(ushort x)
+{
+    float y;
+    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x));
+    return y;
+}"
+        }
+        ("put", "f16") => {
+            "static __forceinline__ ushort tw_put_f16(float x)
+{
+    ushort y;
+    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x));
+    return y;
+}"
+        }
+        ("round", "f16") => {
+            "static __forceinline__ float tw_round_f16(float x)
+{
+    float y;
+    asm(\"{.reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.f32.f16 %0, h;}\" : \"=f\"(y) : \"f\"(x));
+    return y;
+}"
+        }
+        ("round", "bf16") => {
+            return Some(format!(
+                "#if __CUDA_ARCH__ >= 800
+static __forceinline__ float tw_round_bf16(float x)
+{{
+    ushort y;
+    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x));
+    return as_float((uint)y << 16);
+}}
+#else
+{}
+#endif",
+                other(kind, ty)
+            ));
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn definition(kind: &str, ty: &str) -> String {
@@ -90,6 +149,7 @@ fn other(kind: &str, ty: &str) -> String {
     let (least, most) = limits(ty);
     match kind {
         "mma" => super::mma::definition(ty).unwrap_or_default(),
+        "ldmatrix" => super::mma::load_matrix(ty),
         // Towards zero; the nearest value of the type outside of its range, and zero for NaN.
         "from_float" | "from_double" => {
             let from = if kind == "from_float" { "float" } else { "double" };

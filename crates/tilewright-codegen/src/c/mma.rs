@@ -22,17 +22,10 @@ pub(super) fn definition(name: &str) -> Option<String> {
         format!("{{{}}}", names.join(", "))
     };
     let outputs: Vec<String> = (0..c).map(|k| format!("\"+{sum}\"(c[{k}])")).collect();
-    let word = |array: &str, k: i64, of: &Tile| {
-        let at = |n: i64| format!("{array}[{}]", k * per + n);
-        match of.dtype.bits {
-            // Rounded to what the instruction takes.
-            32 => format!("tw_tf32({})", at(0)),
-            16 => format!("{} | (uint){} << 16", at(0), at(1)),
-            _ => (0..per)
-                .map(|n| format!("(uint)(uchar){} << {}", at(n), 8 * n))
-                .collect::<Vec<_>>()
-                .join(" | "),
-        }
+    let word = |array: &str, k: i64, of: &Tile| match of.dtype.bits {
+        // Rounded to what the instruction takes.
+        32 => format!("tw_tf32({array}[{k}])"),
+        _ => format!("*(const uint *)&{array}[{}]", k * per),
     };
     let inputs = (0..words_a).map(|k| format!("\"r\"({})", word("a", k, &i.a)));
     let inputs = inputs.chain((0..words_b).map(|k| format!("\"r\"({})", word("b", k, &i.b))));
@@ -68,4 +61,23 @@ pub(super) fn definition(name: &str) -> Option<String> {
         outputs.join(", "),
         inputs.collect::<Vec<_>>().join(", ")
     ))
+}
+
+/// The definition of `ldmatrix`: so many matrices of 8 x 8 elements of 16 bits, turned or not.
+pub(super) fn load_matrix(kind: &str) -> String {
+    let (count, turned) = match kind.strip_suffix("_trans") {
+        Some(count) => (count, ".trans"),
+        None => (kind, ""),
+    };
+    let words = if count == "x4" { 4 } else { 2 };
+    let list: Vec<String> = (0..words).map(|k| format!("%{k}")).collect();
+    let outputs: Vec<String> = (0..words).map(|k| format!("\"=r\"(word[{k}])")).collect();
+    format!(
+        "static __forceinline__ void tw_ldmatrix_{kind}(ushort *to, const ushort *row)\n{{\n    uint word[{words}];\n    \
+         asm volatile(\"ldmatrix.sync.aligned.m8n8.{count}{turned}.shared.b16 {{{}}}, [%{words}];\"\n        : {}\n        \
+         : \"r\"((uint)__cvta_generic_to_shared(row)) : \"memory\");\n    for (int k = 0; k < {words}; ++k)\n        \
+         ((uint *)to)[k] = word[k];\n}}\n",
+        list.join(", "),
+        outputs.join(", ")
+    )
 }

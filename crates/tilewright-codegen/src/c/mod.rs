@@ -44,10 +44,7 @@ impl Language {
     fn head(self, helpers: &Helpers) -> String {
         match self {
             Language::OpenCl => [OPENCL_PRELUDE, &helpers.text()].concat(),
-            Language::Cuda => {
-                let helpers = helpers.text().replace("static ", "static __device__ ");
-                [include_str!("prelude.cuh"), &helpers].concat()
-            }
+            Language::Cuda => [include_str!("prelude.cuh"), &helpers.cuda_text()].concat(),
         }
     }
 }

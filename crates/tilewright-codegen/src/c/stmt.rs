@@ -167,7 +167,10 @@ impl Writer {
             return Ok(());
         }
         let contract = std::mem::replace(&mut self.contract, accumulates(buffer, indices, value));
-        let done = self.vector_store(buffer, indices, value);
+        let done = match self.wide_copy(buffer, indices, value) {
+            Ok(false) => self.vector_store(buffer, indices, value),
+            done => done,
+        };
         self.contract = contract;
         if done? {
             return Ok(());
@@ -207,6 +210,14 @@ impl Writer {
         value: &Expr,
     ) -> Result<String> {
         let text = match value.kind() {
+            // Halves that only move are not widened in between.
+            ExprKind::Load(from, at)
+                if types::narrow(buffer.dtype()).is_some()
+                    && from.dtype() == buffer.dtype()
+                    && !self.place(from)?.image =>
+            {
+                return self.cell(from, at);
+            }
             ExprKind::Binary(op, a, b) if accumulates(buffer, indices, value) => {
                 let contract = std::mem::replace(&mut self.contract, true);
                 let text = self.binary(value, *op, a, b);
@@ -387,7 +398,9 @@ impl Writer {
             let aligned = if count > 1 { " __attribute__((aligned(64)))" } else { "" };
             self.line(format_args!("{ty} {name}[{count}]{aligned};"));
         } else {
-            self.shared.push(format!("{space} {ty} {name}[{count}];"));
+            let aligned =
+                if self.arithmetic.is_wide() { " __attribute__((aligned(16)))" } else { "" };
+            self.shared.push(format!("{space} {ty} {name}[{count}]{aligned};"));
         }
         if buffer.scope.starts_with("global.texture") {
             return Err(Error::unsupported(format!(

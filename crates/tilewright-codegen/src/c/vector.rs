@@ -108,6 +108,47 @@ impl Writer {
         Ok(true)
     }
 
+    /// Copies neighbours by one access of 4, 8 or 16 bytes, in CUDA, where memory of a kernel begins at a multiple
+    /// of that; whether it did.
+    pub(super) fn wide_copy(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[Expr],
+        value: &Expr,
+    ) -> Result<bool> {
+        if !self.arithmetic.is_wide() || self.lane.is_some() || self.mask.is_some() {
+            return Ok(false);
+        }
+        let ExprKind::Load(from, place) = value.kind() else { return Ok(false) };
+        let (lanes, dtype) = (value.dtype().lanes, buffer.dtype());
+        let ty = match usize::from(lanes) * dtype.bytes() {
+            4 => "uint",
+            8 => "uint2",
+            16 => "uint4",
+            _ => return Ok(false),
+        };
+        if from.dtype() != dtype || dtype.is_bool() {
+            return Ok(false);
+        }
+        let (Some((to_first, 1)), Some((from_first, 1))) =
+            (cells_of_lanes(buffer, indices), cells_of_lanes(from, place))
+        else {
+            return Ok(false);
+        };
+        let lanes = i128::from(lanes);
+        if !is_multiple(buffer, &to_first, lanes) || !is_multiple(from, &from_first, lanes) {
+            return Ok(false);
+        }
+        let same = self.place(buffer)?.dtype == dtype && self.place(from)?.dtype == dtype;
+        if !same {
+            return Ok(false);
+        }
+        let source = self.cell(from, &from_first)?;
+        let target = self.cell(buffer, &to_first)?;
+        self.line(format_args!("*({ty}*)&{target} = *(const {ty}*)&{source};"));
+        Ok(true)
+    }
+
     /// The value of an expression in all of its lanes.
     fn vector(&mut self, e: &Expr) -> Text {
         if let Some(known) = self.known_vector(e) {
@@ -389,7 +430,7 @@ fn cells_of_lanes(buffer: &Buffer, indices: &[Expr]) -> Option<(Vec<Expr>, i64)>
 }
 
 /// Whether a cell has an offset that a number divides.
-fn is_multiple(buffer: &Buffer, indices: &[Expr], of: i128) -> bool {
+pub(super) fn is_multiple(buffer: &Buffer, indices: &[Expr], of: i128) -> bool {
     let begins = buffer.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0));
     let divides = |(index, weight): (&Expr, Option<i64>)| {
         let all = weight.and_then(|w| Linear::from_expr(index)?.times(i128::from(w)));

@@ -40,6 +40,12 @@ impl Arithmetic {
         Arithmetic { doubles, fma, vectors, mma }
     }
 
+    /// Whether memory is accessed by up to 16 bytes at once, where it begins at a multiple of that: so it is on all
+    /// machines with instructions of warps.
+    pub(super) fn is_wide(self) -> bool {
+        self.mma
+    }
+
     /// What [`Target::features`] is for it.
     pub fn features(self) -> String {
         let all = Self::FEATURES.iter().zip([self.doubles, self.fma, self.vectors, self.mma]);

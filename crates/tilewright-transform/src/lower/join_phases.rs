@@ -98,7 +98,7 @@ fn joined(body: &Stmt) -> Option<Stmt> {
     let mut phases = Vec::new();
     collect_phases(body, &mut phases);
     let of_warps = has_instructions(body);
-    let (axes, _) = threads_of(phases.first()?);
+    let axes = phases.iter().map(|p| threads_of(p).0).max_by_key(Vec::len)?;
     let keeps = |b: &Buffer| *b.scope == *"local";
     let mut kept: Vec<Vec<Buffer>> = Vec::new();
     for phase in &phases {
@@ -146,28 +146,30 @@ impl Join<'_> {
         match s.kind() {
             StmtKind::Seq(list) => {
                 let mut all: Vec<Stmt> = Vec::new();
-                // Registers are no one else's: only what others may access is waited for.
-                let mut waits = false;
+                // What threads have done since they waited for one another.
+                let mut since: Vec<Stmt> = Vec::new();
                 for s in list {
-                    let meets = meets_others(s);
-                    let s = self.stmt(s)?;
-                    if waits && meets {
+                    let inside = self.stmt(s)?;
+                    if since.iter().any(|before| meet(before, s)) {
                         all.push(barrier());
+                        since.clear();
                     }
-                    waits |= meets;
-                    all.push(s);
+                    since.push(s.clone());
+                    all.push(inside);
                 }
                 Some(Stmt::seq(all))
             }
             StmtKind::For { kind, .. } if kind.thread_axis().is_some() => self.phase(s),
             StmtKind::For { .. } if !runs_threads(s) && has_instructions(s) => Some(s.clone()),
             // All threads run the same iterations.
-            StmtKind::For { kind: ForKind::Serial, range, body, .. }
+            StmtKind::For { kind: ForKind::Serial | ForKind::Unrolled, range, body, .. }
                 if runs_threads(body)
                     && range.min.effects().constant()
                     && range.extent.effects().constant() =>
             {
-                Some(s.with_body(Stmt::seq([self.stmt(body)?, barrier()])))
+                let inside = self.stmt(body)?;
+                let inside = if meet(body, body) { Stmt::seq([inside, barrier()]) } else { inside };
+                Some(s.with_body(inside))
             }
             StmtKind::Allocate { buffer, body, .. } if runs_threads(body) => {
                 let inside = self.stmt(body)?;
@@ -190,7 +192,10 @@ impl Join<'_> {
         // What an instruction computes is in no loop over the lanes, which run it together.
         let all = has_instructions(&inside) && self.axes.iter().any(ThreadLoop::is_of_lanes);
         let missing = self.axes.len().checked_sub(loops.len())?;
-        if missing != usize::from(all) || runs_threads(&inside) {
+        // What fills registers alone is done by all threads along an axis: each has its own.
+        let (reads, writes) = accessed(&inside);
+        let own = writes.iter().all(|b| *b.scope == *"local" && !reads.contains(b));
+        if (missing != usize::from(all) && !own) || runs_threads(&inside) {
             return None;
         }
         let mut vars = Vec::new();
@@ -208,10 +213,15 @@ impl Join<'_> {
     }
 }
 
-/// Whether a statement accesses memory that other threads may access, too.
-fn meets_others(s: &Stmt) -> bool {
-    let (reads, writes) = accessed(s);
-    reads.iter().chain(&writes).any(|b| *b.scope != *"local")
+/// Whether a statement accesses what another one writes in memory that threads share: one that reads what is read
+/// needs no wait, and registers are no one else's.
+fn meet(first: &Stmt, second: &Stmt) -> bool {
+    let shared = |b: &&Buffer| *b.scope != *"local";
+    let ((read, written), (reads, writes)) = (accessed(first), accessed(second));
+    let meets = |one: &[Buffer], other: &[Buffer]| {
+        one.iter().filter(shared).any(|b| other.iter().any(|o| o.data == b.data))
+    };
+    meets(&written, &reads) || meets(&written, &writes) || meets(&read, &writes)
 }
 
 /// The threads of a group wait for one another.

@@ -8,6 +8,13 @@
 //!     C[lane(i, j), number(i, j)] += ...
 //! ```
 //!
+//! So does `ldmatrix`, which fills a fragment from rows of shared memory: each lane gives the address of one row.
+//!
+//! ```text
+//! for i, k in grid(16, 16): A[lane(i, k), number(i, k)] = S[i * 40 + k]
+//!         →   call_extern("ldmatrix_x4", A[0], S[lane % 16 * 40 + lane // 16 * 8])
+//! ```
+//!
 //! The loops that an instruction computes are marked ([`TENSOR_INSTRUCTION`]) and know nothing of lanes; that each
 //! element lies where the instruction has it is asked of all of them here; where the
 //! loops over threads become one nest, all lanes run one call, and each tile loses its axis of lanes.
@@ -15,13 +22,16 @@
 use std::collections::HashMap;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::index::{Ranges, simplify};
-use tilewright_ir::visit::{accessed, fold_expr_children, fold_stmt_children};
+use tilewright_ir::index::{Affine, Ranges, simplify};
+use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_stmt_children};
 use tilewright_ir::{
-    Attr, Attrs, BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Stmt, StmtKind, Var,
+    Attr, Attrs, BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt,
+    StmtKind, Var,
 };
 use tilewright_polyhedral::evaluate;
-use tilewright_target::{TENSOR_INSTRUCTION, Tile, instruction as instruction_of};
+use tilewright_target::{
+    LOAD_MATRIX, TENSOR_INSTRUCTION, Tile, WarpOperand, instruction as instruction_of,
+};
 
 /// Lanes of a warp.
 pub(super) const LANES: i64 = 32;
@@ -53,7 +63,11 @@ pub(super) fn in_lanes(s: &Stmt, lane: &Var) -> Option<Stmt> {
         if let StmtKind::For { annotations, .. } = s.kind()
             && instruction(annotations).is_some()
         {
-            let (reads, writes) = accessed(s);
+            let (mut reads, writes) = accessed(s);
+            // What is loaded from shared memory is no tile.
+            if instruction(annotations) == Some(LOAD_MATRIX) {
+                reads.clear();
+            }
             for old in reads.into_iter().chain(writes) {
                 let axis = old.rank().checked_sub(2);
                 let new = old.derive_storage(|d| {
@@ -95,8 +109,88 @@ impl InLanes<'_> {
         Some((new, indices))
     }
 
+    /// The call that fills a fragment from rows of shared memory.
+    fn load_matrix(&mut self, s: &Stmt) -> Option<Stmt> {
+        let (mut inside, mut at) = (Vec::new(), s);
+        while let StmtKind::For { var, range, body, .. } = at.kind() {
+            range.min.as_int().filter(|min| *min == 0)?;
+            inside.push((var.clone(), range.extent.as_int()?));
+            at = body;
+        }
+        let (StmtKind::Store { buffer: to, indices, value }, [first, second]) =
+            (at.kind(), &inside[..])
+        else {
+            return None;
+        };
+        let ExprKind::Load(from, place) = value.kind() else { return None };
+        if *from.scope != *"shared" || from.dtype() != to.dtype() || from.dtype().bits != 16 {
+            return None;
+        }
+        // Rows and columns of the fragment, and whether its registers run across the rows of memory.
+        let tiles = [WarpOperand::Left, WarpOperand::Right].map(|operand| Tile {
+            dtype: to.dtype(),
+            rows: 16,
+            columns: if operand == WarpOperand::Left { 16 } else { 8 },
+            group: 1,
+            warp: Some(operand),
+        });
+        let tile = tiles.into_iter().find(|t| {
+            (first.1, second.1) == (t.rows, t.columns)
+                && lies_as(t, [&first.0, &second.0], indices) == Some(true)
+        })?;
+        let runs_along = |v: &Var| {
+            let (last, others) = place.split_last()?;
+            let step = Affine::from_expr(last)?.coefficient(v)?;
+            let others = others.iter().all(|e| !e.mentions(v));
+            Some(step == 1 && others)
+        };
+        let is_left = tile.warp == Some(WarpOperand::Left);
+        let lane = self.lane.expr();
+        let (low, high) = (lane.clone().floormod(8), lane.clone().floordiv(8));
+        // Of the matrices of 8 x 8, which are registers in this order: the first row and the first column.
+        let (down, right) = match is_left {
+            true => (high.clone().floormod(2) * 8, high.floordiv(2) * 8),
+            false => (high.floormod(2) * 8, Expr::int(0, lane.dtype())),
+        };
+        // `row` is the fragment's first axis. Registers hold neighbours of the left one's columns, of the right
+        // one's rows.
+        let across = match (runs_along(&second.0)?, runs_along(&first.0)?) {
+            (true, _) => false,
+            (_, true) => true,
+            _ => return None,
+        };
+        let (i, j) = if across { (down, right + low) } else { (down + low, right) };
+        let turned = is_left == across;
+        let types = [first.0.dtype(), second.0.dtype()];
+        let values = [(first.0.clone(), i.cast(types[0])), (second.0.clone(), j.cast(types[1]))];
+        let mut subst = Subst::vars(values);
+        let source: Vec<Expr> = place.iter().map(|e| subst.expr(e)).collect();
+        let source = source.iter().map(|e| self.expr(e)).collect::<Vec<_>>();
+        let new = self.tiles.get(to)?.clone();
+        let (outer, _) = indices.split_at(indices.len() - 2);
+        if outer.iter().any(|e| e.mentions_any([&first.0, &second.0])) {
+            return None;
+        }
+        let zero = Expr::int(0, indices.last()?.dtype());
+        let target = new.load(outer.iter().cloned().chain([zero]));
+        let count = if is_left { "x4" } else { "x2" };
+        let name = format!("{LOAD_MATRIX}_{count}{}", if turned { "_trans" } else { "" });
+        let args = vec![target, from.load(source)];
+        let call = Expr::call(CallTarget::Extern(name.into()), args, DType::HANDLE);
+        // Other passes see from stores which registers are written.
+        let number = Var::index("register");
+        let count = Expr::int(tile.rows * tile.columns / LANES, number.dtype());
+        let cell: Vec<Expr> = outer.iter().cloned().chain([number.expr()]).collect();
+        let zero = Stmt::store(&new, cell, Expr::float(0.0, new.dtype()));
+        let fill = Stmt::for_loop(&number, Range::upto(count), ForKind::Unrolled, zero);
+        Some(Stmt::seq([fill, Stmt::new(StmtKind::Evaluate(call))]))
+    }
+
     /// The call that takes the place of marked loops: the first registers of the factors and the sums.
     fn call(&mut self, name: &str, s: &Stmt) -> Option<Stmt> {
+        if name == LOAD_MATRIX {
+            return self.load_matrix(s);
+        }
         let known = instruction_of(name).filter(|i| i.is_of_warp())?;
         let (mut inside, mut at) = (Vec::new(), s);
         while let StmtKind::For { var, range, body, .. } = at.kind() {

@@ -1,0 +1,422 @@
+//! Contractions by tensor instructions: the warps of a group multiply fragments of what the group shares.
+//!
+//! ```text
+//! for groups of rows, of columns:
+//!     for warps y, z, lanes x: sums[..] = 0
+//!     for parts of the reduction:
+//!         for z, y, x: A_shared[..] = a(..)                         # 16 bytes a thread
+//!         for z, y, x: B_shared[..] = b(..)
+//!         for steps of an instruction:
+//!             for y: A_fragments[..] = A_shared[..]                 # ldmatrix
+//!             for z: B_fragments[..] = B_shared[..]
+//!             for y, z: sums += A_fragments * B_fragments           # mma.sync
+//!     for y, z, x: out[..] = f(sums[..])                            # with what follows the contraction
+//! ```
+//!
+//! Rows move one operand, columns the other, along which results are neighbours. A row of shared memory is longer by
+//! [`APART`] elements than what it holds: rows of eight elements, which `ldmatrix` reads, then begin in other banks.
+//! What is read beyond the end counts as zero, and is not stored.
+//!
+//! The cost model: a warp with fragments of `u` rows and `v` columns of tiles loads `2 * u + v` registers' worth of
+//! 16 x 8 elements for `u * v` instructions. Larger tiles load less, compute more beyond the end of what is ragged,
+//! and leave fewer groups to share the machine.
+
+use tilewright_analysis::Stage;
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Block, Error, Expr, IterKind, Result};
+use tilewright_schedule::compute::Position;
+use tilewright_schedule::value::Lambda;
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_target::{LOAD_MATRIX, TENSOR_INSTRUCTION, TensorInstruction, ThreadGroups};
+
+use super::follow::{Follow, Padded};
+use crate::contraction::Contraction;
+use crate::parts::{blocks, lay_out, number, round_up, split, written};
+use crate::share::fused;
+
+/// Elements between rows of shared memory.
+const APART: i64 = 8;
+
+/// Elements of 16 bits that a thread copies at once.
+const WIDE: i64 = 8;
+
+/// Elements along the reduction whose operands a group reads at once.
+const STEPS: i64 = 32;
+
+/// Warps of a group along rows and columns, and the tiles of an instruction that each has along them.
+const SHAPES: [[i64; 4]; 6] =
+    [[2, 4, 4, 4], [2, 2, 4, 4], [2, 2, 2, 4], [2, 2, 2, 2], [2, 1, 1, 4], [1, 1, 1, 2]];
+
+/// Groups that keep a GPU busy.
+const BUSY: f64 = 132.0;
+
+/// The tile of a group.
+#[derive(Clone, Debug)]
+pub(super) struct WarpTile {
+    instruction: &'static TensorInstruction,
+    /// The position of the iteration variables of rows and columns, and of the reduction.
+    axes: [usize; 3],
+    /// The operand that rows move.
+    left: usize,
+    /// Warps along rows and columns.
+    warps: [i64; 2],
+    /// Tiles of a warp along them.
+    each: [i64; 2],
+    /// Where the factors of each operand are: the place of the axis of rows or columns, and of the reduction.
+    places: [[usize; 2]; 2],
+}
+
+impl WarpTile {
+    /// The cheapest tile of a contraction, or what is missing for one.
+    pub fn recognise(
+        c: &Contraction,
+        groups: &ThreadGroups,
+        instructions: &[&'static TensorInstruction],
+    ) -> Result<WarpTile, &'static str> {
+        let types = [0, 1].map(|o| c.operands[o].buffer.dtype());
+        let fits = |i: &&&'static TensorInstruction| {
+            i.is_of_warp() && (i.a.dtype, i.b.dtype, i.c.dtype) == (types[0], types[1], c.dtype)
+        };
+        let instruction = instructions.iter().find(fits).ok_or("no instruction for these types")?;
+        if types[0].bits != 16 {
+            return Err("`ldmatrix` reads elements of 16 bits");
+        }
+        if c.axes.iter().any(|a| a.is_open() || a.iters.len() != 1) {
+            return Err("a size is open");
+        }
+        let (right, columns) = c.columns().ok_or("no operand moves along columns alone")?;
+        let left = 1 - right;
+        let rows = c.rows(right).ok_or("no operand moves along rows alone")?;
+        let along = c.axes_where(IterKind::Reduce, |k| {
+            [0, 1].iter().all(|o| c.whole(*o, k).is_some()) && c.axes[k].extent >= 8
+        });
+        let along = along.into_iter().max_by_key(|k| c.axes[*k].extent);
+        let along = along.ok_or("no axis of the reduction runs along both operands alone")?;
+        let place = |o: usize, k: usize| c.whole(o, k).ok_or("windows slide over an operand");
+        let places = [
+            [place(left, rows)?, place(left, along)?],
+            [place(right, columns)?, place(right, along)?],
+        ];
+        let of = |[m, n, u, v]: [i64; 4]| WarpTile {
+            instruction,
+            axes: [rows, columns, along],
+            left,
+            warps: [m, n],
+            each: [u, v],
+            places,
+        };
+        let all = SHAPES.into_iter().map(of).filter(|t| t.fits(groups));
+        let best = all.min_by(|a, b| a.cost(c).total_cmp(&b.cost(c)));
+        best.ok_or("the machine has no room for the tile")
+    }
+
+    /// Rows and columns of a group.
+    fn size(&self) -> [i64; 2] {
+        [
+            self.warps[0] * self.each[0] * self.instruction.c.rows,
+            self.warps[1] * self.each[1] * self.instruction.c.columns,
+        ]
+    }
+
+    fn fits(&self, groups: &ThreadGroups) -> bool {
+        let [m, n] = self.size();
+        let bytes = 2 * ((m + n) * STEPS + (m + n + STEPS) * APART);
+        let [u, v] = self.each;
+        let registers = 4 * u * v + 4 * u + 2 * v + 40;
+        self.warps[0] * self.warps[1] * groups.warp <= groups.threads
+            && bytes <= groups.shared
+            && registers <= groups.registers
+            && groups.warp == 32
+    }
+
+    /// The time of all instructions, that of one on a busy machine being one.
+    fn cost(&self, c: &Contraction) -> f64 {
+        let [m, n] = self.size();
+        let (mut tiles, mut groups) = (1.0, 1.0);
+        for (k, axis) in c.axes.iter().enumerate() {
+            let size = match self.axes.iter().position(|a| *a == k) {
+                Some(0) => m,
+                Some(1) => n,
+                Some(_) => STEPS,
+                None => 1,
+            };
+            let count = (round_up(axis.extent, size) / size) as f64;
+            tiles *= count;
+            groups *= if axis.kind == IterKind::Spatial { count } else { 1.0 };
+        }
+        let [u, v] = self.each.map(|n| n as f64);
+        let instructions = tiles * (self.warps[0] * self.warps[1]) as f64 * u * v;
+        let loads = (2.0 * u + v) / (u * v);
+        instructions * (0.5 + loads) * (BUSY / groups).max(1.0)
+    }
+
+    /// The loops of the stage. Returns the numbers of the stages whose work is done where it is.
+    pub fn nest(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        c: &Contraction,
+        follow: &Follow<'_>,
+    ) -> Result<Vec<usize>> {
+        let stage = follow.stage;
+        let [rows, columns, along] = self.axes;
+        let [m, n] = self.size();
+        let (tall, wide, deep) =
+            (self.instruction.c.rows, self.instruction.c.columns, self.instruction.a.columns);
+        let multiples = [(rows, m), (columns, n), (along, STEPS)];
+        let Padded { finish, copies: made } = follow.padded(sch, block, &multiples)?;
+        let (mut shared, mut fragments) = (Vec::new(), Vec::new());
+        for o in [self.left, 1 - self.left] {
+            let name = c.operands[o].buffer.name.clone();
+            let padded = made.iter().find(|b| reads(sch, b, &name));
+            let copy = match padded {
+                Some(copy) => copy.clone(),
+                None => sch.cache_read(block, &*name, "shared", &[])?,
+            };
+            sch.set_scope(&copy, 0usize, "shared")?;
+            let from = written(sch, &copy)?;
+            fragments.push(sch.cache_read(block, &*from, "local", &[])?);
+            shared.push(copy);
+        }
+        let pads = follow.inline_pads(sch, block);
+        let loops = sch.get_loops(block)?;
+        let four = |sch: &mut Schedule, l: &LoopRef, sizes: [i64; 3]| -> Result<[LoopRef; 4]> {
+            let sizes = sizes.map(number);
+            let all = sch.split(l, &[&[None], &sizes[..]].concat())?;
+            all.try_into().map_err(|_| Error::internal("a loop that was split has other parts"))
+        };
+        let [group_i, warp_i, tile_i, i] =
+            four(sch, &loops[rows], [self.warps[0], self.each[0], tall])?;
+        let [group_j, warp_j, tile_j, j] =
+            four(sch, &loops[columns], [self.warps[1], self.each[1], wide])?;
+        let steps = sch.split(&loops[along], &[None, number(STEPS / deep), number(deep)])?;
+        let [part, step, k]: [LoopRef; 3] = steps
+            .try_into()
+            .map_err(|_| Error::internal("a loop that was split has other parts"))?;
+        let cells = stage.dims().filter(|d| d.2 == IterKind::Spatial).count();
+        let pick = |from: usize, to: usize| -> Vec<LoopRef> {
+            (from..to).filter(|k| !self.axes.contains(k)).map(|k| loops[k].clone()).collect()
+        };
+        let far = pick(0, cells);
+        let outer = [&far[..], &[group_i.clone(), group_j.clone()]].concat();
+        let parts = [pick(cells, loops.len()), vec![part.clone()]].concat();
+        let inner = [&step, &warp_i, &warp_j, &tile_i, &tile_j, &i, &j, &k].map(Clone::clone);
+        sch.reorder(&[&outer[..], &parts, &inner].concat())?;
+        for copy in &fragments {
+            sch.compute_at(copy, &step, false, Position::default())?;
+        }
+        for copy in &shared {
+            sch.compute_at(copy, &part, false, Position::default())?;
+        }
+        sch.reverse_compute_at(&finish, &group_j, false, Position::default())?;
+        let init = sch.decompose_reduction(block, &parts[0])?;
+        // Layouts.
+        for (at, copy) in shared.iter().enumerate() {
+            lay_out(sch, copy, &self.shared_map(at, c))?;
+        }
+        for (at, copy) in fragments.iter().enumerate() {
+            lay_out(sch, copy, &self.fragment_map(at, c))?;
+        }
+        lay_out(sch, &init, &self.sums_map(stage)?)?;
+        // What threads do.
+        let mut bound = vec![
+            (group_i, "blockIdx.y"),
+            (group_j.clone(), "blockIdx.x"),
+            (warp_i, "threadIdx.y"),
+            (warp_j, "threadIdx.z"),
+        ];
+        for copy in &shared {
+            let own = sch.get_loops(copy)?.split_off(outer.len() + parts.len());
+            let all = fused(sch, &own)?;
+            let factors =
+                [None, number(self.warps[1]), number(self.warps[0]), number(32), number(WIDE)];
+            let [each, z, y, x, lanes]: [LoopRef; 5] = sch
+                .split(&all, &factors)?
+                .try_into()
+                .map_err(|_| Error::internal("a loop that was split has other parts"))?;
+            sch.reorder(&[z.clone(), y.clone(), x.clone(), each.clone(), lanes.clone()])?;
+            sch.unroll(&each)?;
+            sch.vectorize(&lanes)?;
+            bound.extend([(z, "threadIdx.z"), (y, "threadIdx.y"), (x, "threadIdx.x")]);
+        }
+        for (at, copy) in fragments.iter().enumerate() {
+            self.load(sch, copy, at, outer.len() + parts.len() + 1, &mut bound)?;
+        }
+        for made in [&init, &finish] {
+            let own = sch.get_loops(made)?.split_off(outer.len());
+            let order =
+                if made.name == finish.name { follow.order() } else { self.init_order(stage) };
+            self.lanes(sch, own, &order, &mut bound)?;
+        }
+        [&step, &tile_i, &tile_j].into_iter().try_for_each(|l| sch.unroll(l))?;
+        if !far.is_empty() {
+            let all = sch.get_loops(&init)?;
+            bound.push((fused(sch, &all[..far.len()])?, "blockIdx.z"));
+        }
+        bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))?;
+        sch.tensorize(&i, self.instruction.name)?;
+        Ok(pads)
+    }
+
+    /// The layout of what a group shares of an operand, whose rows run as its last axis of the tile does.
+    fn shared_map(&self, at: usize, c: &Contraction) -> Lambda {
+        let [across, along] = self.places[at];
+        let size = self.size()[at];
+        let (slow, fast) = if across < along {
+            ((across, size), (along, STEPS))
+        } else {
+            ((along, STEPS), (across, size))
+        };
+        let rank = c.operands[if at == 0 { self.left } else { 1 - self.left }].indices.len();
+        Lambda::over_indices(rank, move |index| {
+            let mut to: Vec<Expr> = others(index, [across, along]);
+            for (place, size) in [slow, fast] {
+                to.push(index[place].clone().floordiv(size));
+            }
+            let [i, j] = [slow, fast].map(|(place, size)| index[place].clone().floormod(size));
+            to.push(i * (fast.1 + APART) + j);
+            to
+        })
+    }
+
+    /// The layout of the fragments of an operand.
+    fn fragment_map(&self, at: usize, c: &Contraction) -> Lambda {
+        let [across, along] = self.places[at];
+        let tile = if at == 0 { self.instruction.a } else { self.instruction.b };
+        let rank = c.operands[if at == 0 { self.left } else { 1 - self.left }].indices.len();
+        Lambda::over_indices(rank, move |index| {
+            let (row, column) = if at == 0 {
+                (&index[across], &index[along])
+            } else {
+                (&index[along], &index[across])
+            };
+            fragment(others(index, [across, along]), &tile, row, column)
+        })
+    }
+
+    /// The layout of the sums.
+    fn sums_map(&self, stage: &Stage) -> Result<Lambda> {
+        let [row, column] = [0, 1].map(|at| {
+            let var = stage.dims().nth(self.axes[at])?.0;
+            stage.indices.iter().position(|i| i.as_var() == Some(var))
+        });
+        let (Some(row), Some(column)) = (row, column) else {
+            return Err(Error::refused("the sums do not lie along rows and columns"));
+        };
+        let tile = self.instruction.c;
+        Ok(Lambda::over_indices(stage.indices.len(), move |index| {
+            fragment(others(index, [row, column]), &tile, &index[row], &index[column])
+        }))
+    }
+
+    /// The loops that load the fragments of an operand.
+    fn load(
+        &self,
+        sch: &mut Schedule,
+        copy: &BlockRef,
+        at: usize,
+        depth: usize,
+        bound: &mut Vec<(LoopRef, &'static str)>,
+    ) -> Result<()> {
+        let own = sch.get_loops(copy)?.split_off(depth);
+        let [first, second] = &own[..] else {
+            return Err(Error::refused("the fragments of an operand are no matrices"));
+        };
+        let [across, along] = self.places[at];
+        let (across, along) = if across < along { (first, second) } else { (second, first) };
+        let width = if at == 0 { self.instruction.c.rows } else { self.instruction.c.columns };
+        let parts = sch.split(across, &[None, number(self.each[at]), number(width)])?;
+        let [warp, tile, cell]: [LoopRef; 3] = parts
+            .try_into()
+            .map_err(|_| Error::internal("a loop that was split has other parts"))?;
+        let (i, j) = if at == 0 { (&cell, along) } else { (along, &cell) };
+        sch.reorder(&[warp.clone(), tile.clone(), i.clone(), j.clone()])?;
+        sch.unroll(&tile)?;
+        sch.annotate(i, TENSOR_INSTRUCTION, tilewright_ir::Attr::Str(LOAD_MATRIX.into()))?;
+        bound.push((warp, if at == 0 { "threadIdx.y" } else { "threadIdx.z" }));
+        Ok(())
+    }
+
+    /// The iteration variables of the stage in the order of the loops that set its sums.
+    fn init_order(&self, stage: &Stage) -> Vec<usize> {
+        (0..stage.dims().count()).collect()
+    }
+
+    /// Takes the loops over a tile of sums apart: warps, lanes, and the registers of each. They are in the order of some
+    /// iteration variables.
+    fn lanes(
+        &self,
+        sch: &mut Schedule,
+        own: Vec<LoopRef>,
+        order: &[usize],
+        bound: &mut Vec<(LoopRef, &'static str)>,
+    ) -> Result<()> {
+        let at = |axis: usize| {
+            order.iter().filter(|k| self.axes[..2].contains(k)).position(|k| *k == axis)
+        };
+        let (Some(row), Some(column)) = (at(self.axes[0]), at(self.axes[1])) else {
+            return Err(Error::refused("the tiles are no boxes where they are stored"));
+        };
+        // Sums are set in parts already, or stored as a box.
+        let (rows, columns) = match own.len() {
+            2 => {
+                let rows =
+                    sch.split(&own[row], &[None, number(self.each[0]), number(2), number(8)])?;
+                let columns =
+                    sch.split(&own[column], &[None, number(self.each[1]), number(4), number(2)])?;
+                (rows, columns)
+            }
+            6 => {
+                let [a, b] = split(sch, &own[4], None, 8)?;
+                let [c, d] = split(sch, &own[5], None, 2)?;
+                (
+                    vec![own[0].clone(), own[2].clone(), a, b],
+                    vec![own[1].clone(), own[3].clone(), c, d],
+                )
+            }
+            _ => return Err(Error::refused("the tiles are no boxes where they are stored")),
+        };
+        let ([warp_i, tile_i, high, low], [warp_j, tile_j, lane, pair]) = (&rows[..], &columns[..])
+        else {
+            return Err(Error::internal("a loop that was split has other parts"));
+        };
+        let inner = [warp_i, warp_j, low, lane, tile_i, tile_j, high, pair].map(Clone::clone);
+        sch.reorder(&inner)?;
+        let lanes = fused(sch, &[low.clone(), lane.clone()])?;
+        [tile_i, tile_j, high, pair].into_iter().try_for_each(|l| sch.unroll(l))?;
+        bound.extend([
+            (warp_i.clone(), "threadIdx.y"),
+            (warp_j.clone(), "threadIdx.z"),
+            (lanes, "threadIdx.x"),
+        ]);
+        Ok(())
+    }
+}
+
+/// The indices but for two.
+fn others(index: &[Expr], but: [usize; 2]) -> Vec<Expr> {
+    let rest = index.iter().enumerate().filter(|(k, _)| !but.contains(k));
+    rest.map(|(_, e)| e.clone()).collect()
+}
+
+/// Tiles of a fragment, and the places of an element in it.
+fn fragment(
+    mut outer: Vec<Expr>,
+    tile: &tilewright_target::Tile,
+    row: &Expr,
+    column: &Expr,
+) -> Vec<Expr> {
+    outer.push(row.clone().floordiv(tile.rows));
+    outer.push(column.clone().floordiv(tile.columns));
+    let [row, column] =
+        [(row, tile.rows), (column, tile.columns)].map(|(e, n)| e.clone().floormod(n));
+    outer.extend(tile.layout(&row, &column));
+    outer
+}
+
+/// Whether a block reads a buffer of a name.
+fn reads(sch: &Schedule, block: &BlockRef, name: &str) -> bool {
+    let all = blocks(sch, &block.func).unwrap_or_default();
+    let found = all.iter().find(|b: &&std::sync::Arc<Block>| b.name == block.name);
+    found.is_some_and(|b| accessed(&b.body).0.iter().any(|b| *b.name == *name))
+}
