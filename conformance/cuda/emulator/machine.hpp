@@ -9,6 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <sstream>
+#include <string>
 #include <ucontext.h>
 #include <sys/mman.h>
 #include <utility>
@@ -16,6 +19,11 @@
 
 struct Dim3 { unsigned x, y, z; };
 static Dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
 
 #define __global__
 #define __device__
@@ -315,6 +323,52 @@ inline void copy_later(const char *text, const std::vector<Operand> &all)
     copies[now].push_back({to, from, bytes, there});
 }
 
+// One conversion: what it makes of the bits of its operands.
+inline uint64_t converted(const char *text, uint64_t x, uint64_t y)
+{
+    const float f = to_float(static_cast<uint32_t>(x)), g = to_float(static_cast<uint32_t>(y));
+    if (starts(text, "cvt.rna.tf32.f32"))
+        return to_tf32(f);
+    if (starts(text, "cvt.f32.f16"))
+        return to_bits(from_half(static_cast<uint16_t>(x)));
+    if (starts(text, "cvt.f32.bf16"))
+        return x << 16 & 0xffffffff;
+    if (starts(text, "cvt.rn.f16.f32"))
+        return to_half(f);
+    if (starts(text, "cvt.rn.bf16.f32"))
+        return to_bfloat(f);
+    if (starts(text, "cvt.rn.f16x2.f32"))
+        return to_half(g) | static_cast<uint32_t>(to_half(f)) << 16;
+    if (starts(text, "cvt.rn.bf16x2.f32"))
+        return to_bfloat(g) | static_cast<uint32_t>(to_bfloat(f)) << 16;
+    fail(text);
+}
+
+// Conversions, one or several in braces with registers between them: `{.reg .b16 h; cvt.. h, %1; cvt.. %0, h;}`.
+inline void convert(const char *text, std::vector<Operand> &all)
+{
+    std::map<std::string, uint64_t> registers;
+    auto read = [&](const std::string &name) {
+        return name[0] == '%' ? all.at(std::atoi(name.c_str() + 1)).bits : registers.at(name);
+    };
+    std::string rest = text;
+    for (char &c : rest)
+        c = std::strchr("{};,", c) ? (c == ';' ? '\n' : ' ') : c;
+    std::stringstream lines(rest);
+    for (std::string line; std::getline(lines, line);) {
+        std::stringstream words(line);
+        std::string name, to, first, second;
+        words >> name >> to >> first >> second;
+        if (name.empty() || name == ".reg")
+            continue;
+        const uint64_t made = converted(name.c_str(), read(first), second.empty() ? 0 : read(second));
+        if (to[0] == '%')
+            give(all.at(std::atoi(to.c_str() + 1)), made);
+        else
+            registers[to] = made;
+    }
+}
+
 inline void ptx(const char *text, std::vector<Operand> all)
 {
     if (starts(text, "mma.sync"))
@@ -332,23 +386,7 @@ inline void ptx(const char *text, std::vector<Operand> all)
         }
         return copies[now].clear();
     }
-    const uint64_t x = all.size() > 1 ? all[1].bits : 0;
-    const float f = to_float(static_cast<uint32_t>(x));
-    if (starts(text, "cvt.rna.tf32.f32"))
-        return give(all[0], to_tf32(f));
-    if (starts(text, "cvt.f32.f16"))
-        return give(all[0], to_bits(from_half(static_cast<uint16_t>(x))));
-    if (starts(text, "cvt.f32.bf16"))
-        return give(all[0], x << 16 & 0xffffffff);
-    if (starts(text, "cvt.rn.f16.f32"))
-        return give(all[0], to_half(f));
-    if (starts(text, "cvt.rn.bf16.f32"))
-        return give(all[0], to_bfloat(f));
-    if (starts(text, "cvt.rn.f16x2.f32"))
-        return give(all[0], to_half(to_float(static_cast<uint32_t>(all[2].bits))) | static_cast<uint32_t>(to_half(f)) << 16);
-    if (starts(text, "cvt.rn.bf16x2.f32"))
-        return give(all[0], to_bfloat(to_float(static_cast<uint32_t>(all[2].bits))) | static_cast<uint32_t>(to_bfloat(f)) << 16);
-    fail(text);
+    convert(text, all);
 }
 
 // What another lane of the warp has.
