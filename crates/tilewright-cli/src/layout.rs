@@ -206,10 +206,19 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         None => extents.clone(),
     };
     let shared = grid.as_ref().and_then(collision);
+    let mut refused = None;
     let layout = match shared {
         // Elements that share an address have no inverse.
         Some(_) => None,
-        None => Some(spec.map.on(&whole, false)?),
+        None => match (spec.map.on(&whole, false), &grid) {
+            (Ok(layout), _) => Some(layout),
+            // What can be counted point by point is said without the sets.
+            (Err(why), Some(_)) => {
+                refused = Some(why);
+                None
+            }
+            (Err(why), None) => return Err(why),
+        },
     };
     let physical = match (&layout, &grid) {
         (Some(layout), _) => tuple_text(&layout.physical),
@@ -233,8 +242,8 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         }
         (Some((_, Ok(known))), None) if known.padding.is_false() => "none".to_owned(),
         (Some((_, Ok(known))), None) => format!("where {}", text_of(&known.padding)),
-        (Some((_, Err(why))), _) => format!("unknown: {why}"),
-        (None, Some((n, all))) => format!("{n} of {all} cells"),
+        (Some((_, Err(_))) | None, Some((n, all))) => format!("{n} of {all} cells"),
+        (Some((_, Err(why))), None) => format!("unknown: {why}"),
         (None, None) => "unknown".to_owned(),
     };
     fact("padding", holes);
@@ -247,7 +256,7 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         (None, Some([a, b])) => {
             format!("none: {} and {} have one address", tuple(a), tuple(b))
         }
-        (None, None) => "unknown".to_owned(),
+        (None, None) => refused.map_or("unknown".to_owned(), |why| format!("unknown: {why}")),
     };
     fact("inverse", inverse);
     let mut tables = Vec::new();

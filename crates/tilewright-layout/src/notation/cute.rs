@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Result, Source, Var};
 
-use super::points::Grid;
+use super::points::{Grid, MOST_POINTS};
 use super::text::Cursor;
 use super::{Notation, Spec, dtype, refused};
 use crate::index_map::IndexMap;
@@ -406,7 +406,40 @@ fn composed(
         }
         modes.push(parts);
     }
-    Ok(Reading { swizzle: first.swizzle, layout: Layout { modes } })
+    let layout = Layout { modes };
+    no_carries(&outer, &second.layout, &layout).map_err(|why| cursor.wrong_since(start, why))?;
+    Ok(Reading { swizzle: first.swizzle, layout })
+}
+
+/// Whether the composition of each part by itself is that of the whole: the offsets of parts add up to no more than the digits
+/// of the first layout hold.
+fn no_carries(outer: &[(i64, i64)], second: &Layout, composed: &Layout) -> Result<(), String> {
+    let parts = flat(second);
+    let mut sorted: Vec<(i64, i64)> =
+        parts.iter().copied().filter(|(n, d)| *n > 1 && *d > 0).collect();
+    sorted.sort_unstable_by_key(|(_, d)| *d);
+    // A stride divides digits of the first layout, or they divide it: what is less than it stays below.
+    let mut below = 0i64;
+    let apart = sorted.iter().all(|(n, d)| {
+        let fits = below < *d;
+        below = below.saturating_add((n - 1).saturating_mul(*d));
+        fits
+    });
+    if apart {
+        return Ok(());
+    }
+    let (made, count) = (flat(composed), size(second));
+    if count > MOST_POINTS {
+        return Err(
+            "the parts of the second layout overlap, at more coordinates than are tried".to_owned()
+        );
+    }
+    match (0..count).find(|i| offset(&made, *i) != offset(outer, offset(&parts, *i))) {
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "at coordinate {at} the parts of the second layout add up to more than a digit of the first one holds, so that the composition has no strides"
+        )),
+    }
 }
 
 /// A mode after `extent:stride`.

@@ -63,7 +63,7 @@ pub(super) fn read(source: &Arc<Source>, shape: Option<&[i64]>) -> Result<Spec> 
     match kind {
         "blocked" => blocked(&entries, &cursor, head, shape),
         "swizzled_shared" | "shared" => swizzled(&entries, &cursor, head, shape),
-        "linear" | "shared_linear" | "" => linear(&entries, &cursor, head),
+        "linear" | "shared_linear" | "" => linear(&entries, &cursor, head, shape),
         _ => {
             let message = format!("`{kind}` is no layout that is read");
             let known = "linear, shared_linear, blocked and swizzled_shared are";
@@ -106,7 +106,12 @@ impl Value {
     }
 }
 
-fn linear(entries: &[Entry], cursor: &Cursor<'_>, head: usize) -> Result<Spec> {
+fn linear(
+    entries: &[Entry],
+    cursor: &Cursor<'_>,
+    head: usize,
+    shape: Option<&[i64]>,
+) -> Result<Spec> {
     let mut places: Vec<(String, Vec<Vec<i64>>)> = Vec::new();
     let mut rank = None;
     for Entry { key, value, place } in entries {
@@ -125,7 +130,8 @@ fn linear(entries: &[Entry], cursor: &Cursor<'_>, head: usize) -> Result<Spec> {
         places.push((key.clone(), bases));
     }
     let end = cursor.at();
-    let rank = rank.unwrap_or(0);
+    // One element has no bases, which would tell how many axes it has.
+    let rank = rank.or(shape.map(<[i64]>::len)).unwrap_or(0);
     let digits: usize = places.iter().map(|(_, b)| b.len()).sum();
     if places.is_empty() || rank == 0 || rank > MOST || digits > MOST {
         return Err(cursor.wrong(head, end, "there are no bases, or too many"));
@@ -312,7 +318,11 @@ fn swizzled(
     }
     let names = (0..rank).map(|d| format!("dim{d}"));
     let params: Vec<Var> = names.map(|n| Var::new(n, dtype())).collect();
-    let phase = params[row].expr().floordiv(per_phase).floormod(phases) * vector;
+    let mut phase = params[row].expr().floordiv(per_phase).floormod(phases) * vector;
+    // Rows that are shorter than all phases begin again.
+    if vector.saturating_mul(phases) > shape[column] {
+        phase = phase.floormod(shape[column]);
+    }
     let mut indices: Vec<Expr> = order.iter().rev().map(|d| params[*d].expr()).collect();
     if phases > 1 {
         indices[rank - 1] = Expr::intrin(Intrin::BitXor, vec![params[column].expr(), phase]);
@@ -332,6 +342,9 @@ pub(super) fn write(spec: &Spec, shape: &[i64], physical: &[i64]) -> Result<Stri
         return Err(refused(format!(
             "a linear layout has extents that are powers of two, {n} is none"
         )));
+    }
+    if shape.iter().product::<i64>() < physical.iter().product() {
+        return Err(refused("the layout has padding, which a linear layout has not"));
     }
     let map = &spec.map;
     let params: Vec<(Var, u32)> =

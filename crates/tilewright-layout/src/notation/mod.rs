@@ -108,15 +108,29 @@ impl Notation {
         }
         let outer = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         let upper = text[..outer].chars().all(|c| c.is_ascii_uppercase());
-        // TVM has one tile an axis; a tag of oneDNN may be all in upper case, too.
-        let tiles: Vec<char> = text[outer..].chars().filter(char::is_ascii_lowercase).collect();
-        let twice = (1..tiles.len()).any(|k| tiles[..k].contains(&tiles[k]));
-        if upper && !(twice && text.chars().all(|c| c.is_ascii_alphanumeric())) {
+        if upper && !is_upper_tag(&text[..outer], &text[outer..]) {
             Notation::Tvm
         } else {
             Notation::OneDnn
         }
     }
+}
+
+/// Whether a text whose outer axes are all in upper case is a tag of oneDNN: two tiles of an axis, or axes that are counted
+/// from `A` on, each in tiles, in another order. TVM names axes by what they are, and has one tile an axis.
+fn is_upper_tag(outer: &str, inner: &str) -> bool {
+    let tiles: Vec<char> = inner.chars().filter(char::is_ascii_lowercase).collect();
+    let twice = (1..tiles.len()).any(|k| tiles[..k].contains(&tiles[k]));
+    let sorted = |letters: &mut dyn Iterator<Item = char>| {
+        let mut letters: Vec<char> = letters.map(|c| c.to_ascii_lowercase()).collect();
+        letters.sort_unstable();
+        letters
+    };
+    let axes = sorted(&mut outer.chars());
+    let counted = axes.iter().copied().eq(('a'..='l').take(axes.len()));
+    let moved = !outer.chars().is_sorted();
+    let plain = inner.chars().all(|c| c.is_ascii_alphanumeric());
+    plain && (twice || (counted && moved && sorted(&mut tiles.iter().copied()) == axes))
 }
 
 fn contains_any(words: &[&str], text: &str) -> bool {

@@ -103,6 +103,28 @@ fn layouts_mean_what_their_projects_say() {
     });
     let swizzled = "#ttg.swizzled_shared<{vec = 2, perPhase = 2, maxPhase = 4, order = [1, 0]}>";
     offsets(swizzled, &[16, 8], |at| at[0] * 8 + (at[1] ^ (at[0] / 2 % 4 * 2)));
+    // Rows of fewer elements than all phases have.
+    let short = "#ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 4, order = [1, 0]}>";
+    offsets(short, &[8, 8], |at| at[0] * 8 + (at[1] ^ (at[0] % 4 * 4 % 8)));
+    // A tag of oneDNN in upper case: the axes are counted in the order of the alphabet.
+    offsets("BA8b4a", &[8, 24], |at| (at[1] / 8 * 2 + at[0] / 4) * 32 + at[1] % 8 * 4 + at[0] % 4);
+    offsets("BA->AB8b4a", &[24, 8], |at| {
+        (at[1] / 4 * 3 + at[0] / 8) * 32 + at[0] % 8 * 4 + at[1] % 4
+    });
+}
+
+#[test]
+fn a_linear_layout_has_no_padding_and_may_be_of_one_element() {
+    let padded = read("A8a", None, &[4]).expect("a layout");
+    let e = write(&padded, Notation::Linear, None).expect_err("padding");
+    assert!(
+        e.to_string().ends_with("the layout has padding, which a linear layout has not"),
+        "{e}"
+    );
+    let one = read("lambda i, j: [i, j]", None, &[1, 1]).expect("a layout");
+    let text = write(&one, Notation::Linear, None).expect("bases");
+    let again = read(&text, None, &[1, 1]).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+    assert!(is_equal(&one, &again));
 }
 
 #[test]
@@ -128,6 +150,20 @@ fn layouts_are_composed_as_the_algebra_says() {
     same("coalesce((2,(1,6)):(1,(6,2)))", "12:1");
     same("logical_divide((4,2,3):(2,1,8),4:2)", "((2,2),(2,3)):((4,1),(2,8))");
     same("logical_product((2,2):(4,1),6:1)", "((2,2),(2,3)):((4,1),(2,8))");
+}
+
+/// `A o B` is `A(B(c))` for each coordinate, or refused: parts of `B` may add up to more than a digit of `A` holds.
+#[test]
+fn compositions_whose_parts_carry_are_refused() {
+    let refused = |text: &str| {
+        let e = read(text, None, &[]).expect_err(text).to_string();
+        assert!(e.contains("add up to more than a digit"), "{text}: {e}");
+    };
+    refused("(2,2,3):(18,1,6) o ((1,2),4):((1,2),1)");
+    refused("(2,16,8):(24,96,1) o (8,6):(4,1)");
+    // Parts that overlap, where no digit is full.
+    let fine = read("(8,2):(1,100) o (2,2):(1,1)", None, &[]).expect("a layout");
+    assert_eq!(write(&fine, Notation::Cute, None).expect("strides"), "(2,2):(1,1)");
 }
 
 #[test]
