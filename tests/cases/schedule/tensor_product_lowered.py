@@ -146,7 +146,6 @@ class Module:
 #                                 const int t_18 = (((ax0_ax1_fused_0_16 * 320) + ((ax0_3_ax1_2_fused_10 / 4) * 40)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
 #                                 *(uint4*)&A_shared_6[t_18] = *(const uint4*)&A_1[t_17];
 #                             }
-#                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                             #pragma unroll
 #                             for (int ax0_ax1_fused_0_19 = 0; ax0_ax1_fused_0_19 < 2; ++ax0_ax1_fused_0_19) {
 #                                 const int t_20 = (((k_0_15 * 512) + (ax0_ax1_fused_0_19 * 256)) + (ax0_3_ax1_2_fused_10 * 8));
