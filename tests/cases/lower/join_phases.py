@@ -56,6 +56,5 @@ class Module:
                     for i, y in T.grid(4, 4):
                         L[i] = L[i] + S[y * 4 + t]
                     T.evaluate(T.tvm_storage_sync("shared"))
-                T.evaluate(T.tvm_storage_sync("shared"))
                 for i in range(4):
                     C_1[i * 8 + (g * 4 + t)] = L[i]

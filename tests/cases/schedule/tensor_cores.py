@@ -107,35 +107,13 @@ class Module:
 # static __device__ __forceinline__ int clz(uint x) { return __clz((int)x); }
 # static __device__ __forceinline__ int clz(ulong x) { return __clzll((long long)x); }
 #
-# static __device__ float tw_get_f16(ushort x)
-# {
-#     int size = x & 0x7fff, sign = (int)((uint)(x ^ size) << 16), value;
-#     if (size < 0x400)
-#         value = as_int((float)size * 5.9604644775390625e-8f);
-#     else if (size >= 0x7c00)
-#         value = (size << 13) | 0x7f800000;
-#     else
-#         value = (size << 13) + 0x38000000;
-#     return as_float(value | sign);
-# }
 # static __device__ __forceinline__ void tw_mma_m16n8k16_f16(const ushort *a, const ushort *b, float *c)
 # {
 #     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
 #         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-#         : "r"(a[0] | (uint)a[1] << 16), "r"(a[2] | (uint)a[3] << 16), "r"(a[4] | (uint)a[5] << 16), "r"(a[6] | (uint)a[7] << 16), "r"(b[0] | (uint)b[1] << 16), "r"(b[2] | (uint)b[3] << 16));
+#         : "r"(*(const uint *)&a[0]), "r"(*(const uint *)&a[2]), "r"(*(const uint *)&a[4]), "r"(*(const uint *)&a[6]), "r"(*(const uint *)&b[0]), "r"(*(const uint *)&b[2]));
 # }
 #
-# static __device__ ushort tw_put_f16(float x)
-# {
-#     int bits = as_int(x), size = bits & 0x7fffffff, value;
-#     if (size >= 0x7f800000)
-#         value = (size >> 13 & 0x3ff) | 0x7c00;
-#     else if (size < 0x38800000)
-#         value = as_int(as_float(size) + 0.5f) - 0x3f000000;
-#     else
-#         value = (size - 0x38000000) >> 13;
-#     return (ushort)(value | ((uint)(bits ^ size) >> 16));
-# }
 # /* main:
 #   tw_k_main_0(argument 0, argument 1, argument 2) over groups 3 x 2 x 1 of threads 32 x 1 x 1  */
 #
@@ -149,37 +127,33 @@ class Module:
 #          {
 #             const int j_0_5 = 0 + (int)get_group_id(0);
 #              {
-#                 const int i_1_1_j_1_0_fused_6 = 0 + (int)get_local_id(0);
+#                 const int ax0_1_ax1_0_fused_6 = 0 + (int)get_local_id(0);
 #                 float C_local_7[4] __attribute__((aligned(64)));
 #                 for (int i_1_0_8 = 0; i_1_0_8 < 2; ++i_1_0_8) {
 #                     for (int j_1_1_9 = 0; j_1_1_9 < 2; ++j_1_1_9) {
 #                         C_local_7[((i_1_0_8 * 2) + j_1_1_9)] = (0.0f);
 #                     }
 #                 }
-#                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                 for (int k_0_10 = 0; k_0_10 < 3; ++k_0_10) {
 #                     ushort A_local_11[8] __attribute__((aligned(64)));
 #                     for (int ax1_0_12 = 0; ax1_0_12 < 2; ++ax1_0_12) {
 #                         for (int ax0_0_13 = 0; ax0_0_13 < 2; ++ax0_0_13) {
 #                             for (int ax1_2_14 = 0; ax1_2_14 < 2; ++ax1_2_14) {
-#                                 A_local_11[(((ax1_0_12 * 4) + (ax0_0_13 * 2)) + ax1_2_14)] = tw_put_f16(tw_get_f16(A_1[(((((((i_0_4 * 768) + (ax0_0_13 * 384)) + ((i_1_1_j_1_0_fused_6 / 4) * 48)) + (k_0_10 * 16)) + (ax1_0_12 * 8)) + ((i_1_1_j_1_0_fused_6 % 4) * 2)) + ax1_2_14)]));
+#                                 A_local_11[(((ax1_0_12 * 4) + (ax0_0_13 * 2)) + ax1_2_14)] = A_1[(((((((i_0_4 * 768) + (ax0_0_13 * 384)) + ((ax0_1_ax1_0_fused_6 / 4) * 48)) + (k_0_10 * 16)) + (ax1_0_12 * 8)) + ((ax0_1_ax1_0_fused_6 % 4) * 2)) + ax1_2_14)];
 #                             }
 #                         }
 #                     }
-#                     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                     ushort B_local_15[4] __attribute__((aligned(64)));
 #                     for (int ax0_0_16 = 0; ax0_0_16 < 2; ++ax0_0_16) {
 #                         for (int ax0_2_17 = 0; ax0_2_17 < 2; ++ax0_2_17) {
-#                             B_local_15[((ax0_0_16 * 2) + ax0_2_17)] = tw_put_f16(tw_get_f16(B_2[((((((k_0_10 * 384) + (ax0_0_16 * 192)) + ((i_1_1_j_1_0_fused_6 % 4) * 48)) + (ax0_2_17 * 24)) + (j_0_5 * 8)) + (i_1_1_j_1_0_fused_6 / 4))]));
+#                             B_local_15[((ax0_0_16 * 2) + ax0_2_17)] = B_2[((((((k_0_10 * 384) + (ax0_0_16 * 192)) + ((ax0_1_ax1_0_fused_6 % 4) * 48)) + (ax0_2_17 * 24)) + (j_0_5 * 8)) + (ax0_1_ax1_0_fused_6 / 4))];
 #                         }
 #                     }
 #                     tw_mma_m16n8k16_f16(&A_local_11[0], &B_local_15[0], &C_local_7[0]);
-#                     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                 }
-#                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                 for (int ax0_0_18 = 0; ax0_0_18 < 2; ++ax0_0_18) {
 #                     for (int ax1_1_19 = 0; ax1_1_19 < 2; ++ax1_1_19) {
-#                         C_3[((((((i_0_4 * 384) + (ax0_0_18 * 192)) + ((i_1_1_j_1_0_fused_6 / 4) * 24)) + (j_0_5 * 8)) + ((i_1_1_j_1_0_fused_6 % 4) * 2)) + ax1_1_19)] = C_local_7[((ax0_0_18 * 2) + ax1_1_19)];
+#                         C_3[((((((i_0_4 * 384) + (ax0_0_18 * 192)) + ((ax0_1_ax1_0_fused_6 / 4) * 24)) + (j_0_5 * 8)) + ((ax0_1_ax1_0_fused_6 % 4) * 2)) + ax1_1_19)] = C_local_7[((ax0_0_18 * 2) + ax1_1_19)];
 #                     }
 #                 }
 #             }

@@ -148,7 +148,9 @@ impl Join<'_> {
                 let mut all: Vec<Stmt> = Vec::new();
                 // What threads have done since they waited for one another.
                 let mut since: Vec<Stmt> = Vec::new();
-                for s in list {
+                let (mut parts, mut registers) = (Vec::new(), Vec::new());
+                list.iter().try_for_each(|s| self.flatten(s, &mut parts, &mut registers))?;
+                for s in &parts {
                     let inside = self.stmt(s)?;
                     if since.iter().any(|before| meet(before, s)) {
                         all.push(barrier());
@@ -157,7 +159,8 @@ impl Join<'_> {
                     since.push(s.clone());
                     all.push(inside);
                 }
-                Some(Stmt::seq(all))
+                let all = Stmt::seq(all);
+                Some(registers.iter().rev().fold(all, |inside, alloc| alloc.with_body(inside)))
             }
             StmtKind::For { kind, .. } if kind.thread_axis().is_some() => self.phase(s),
             StmtKind::For { .. } if !runs_threads(s) && has_instructions(s) => Some(s.clone()),
@@ -183,6 +186,31 @@ impl Join<'_> {
                 }
             }
             _ => None,
+        }
+    }
+
+    /// The statements of a sequence, with those behind an allocation in it, which then stands around all: between
+    /// which of them threads wait is seen for each.
+    fn flatten(
+        &mut self,
+        s: &Stmt,
+        parts: &mut Vec<Stmt>,
+        registers: &mut Vec<Stmt>,
+    ) -> Option<()> {
+        match s.kind() {
+            StmtKind::Seq(list) => list.iter().try_for_each(|s| self.flatten(s, parts, registers)),
+            StmtKind::Allocate { buffer, body, .. } if runs_threads(body) => {
+                match &*buffer.scope {
+                    "local" => registers.push(s.clone()),
+                    "shared" => self.shared.push(s.clone()),
+                    _ => return None,
+                }
+                self.flatten(body, parts, registers)
+            }
+            _ => {
+                parts.push(s.clone());
+                Some(())
+            }
         }
     }
 

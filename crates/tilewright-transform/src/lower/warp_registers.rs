@@ -294,3 +294,86 @@ impl Fold for InLanes<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: i64 = 40;
+
+    /// The call that copies a matrix to a fragment becomes, and the lane; memory lies row after row, or column after
+    /// column.
+    fn loaded_by_lanes(operand: WarpOperand, turned: bool, apart: i64) -> (Option<Stmt>, Var) {
+        let columns = if operand == WarpOperand::Left { 16 } else { 8 };
+        let tile = Tile { dtype: DType::F16, rows: 16, columns, group: 1, warp: Some(operand) };
+        let shared = Buffer::with_extents("S", &[16 * ROW], DType::F16)
+            .derive_storage(|b| b.scope = "shared".into());
+        let to = Buffer::with_extents("F", &tile.shape(), DType::F16)
+            .derive_storage(|b| b.scope = "local".into());
+        let [i, k] = ["i", "k"].map(Var::index);
+        let (slow, fast) = if turned { (&k, &i) } else { (&i, &k) };
+        let place = slow.expr() * ROW + fast.expr() * apart;
+        let copy = Stmt::store(&to, tile.layout(&i.expr(), &k.expr()), shared.load([place]));
+        let inner =
+            Stmt::for_loop(&k, Range::upto(Expr::i32(columns as i32)), ForKind::Serial, copy);
+        let mut marked = Attrs::default();
+        marked.insert(TENSOR_INSTRUCTION.into(), Attr::Str(LOAD_MATRIX.into()));
+        let all = Stmt::new(StmtKind::For {
+            var: i,
+            range: Range::upto(Expr::i32(16)),
+            kind: ForKind::Serial,
+            annotations: marked,
+            body: inner,
+        });
+        let lane = Var::index("lane");
+        (in_lanes(&all, &lane), lane)
+    }
+
+    /// What the PTX ISA says of `ldmatrix`: lane `8 * r + q` gives the address of row `q` of matrix `r`, and each
+    /// lane gets two neighbours of each matrix.
+    #[test]
+    fn matrices_are_spread_over_lanes_as_fragments_are() {
+        for operand in [WarpOperand::Left, WarpOperand::Right] {
+            for turned in [false, true] {
+                let (made, lane) = loaded_by_lanes(operand, turned, 1);
+                let (mut name, mut address) = (String::new(), None);
+                made.expect("it is one").for_each(|s| {
+                    if let StmtKind::Evaluate(e) = s.kind()
+                        && let ExprKind::Call(CallTarget::Extern(called), args) = e.kind()
+                        && let ExprKind::Load(_, at) = args[1].kind()
+                    {
+                        (name, address) = (called.to_string(), Some(at[0].clone()));
+                    }
+                });
+                let address = address.expect("a call");
+                let row = |matrix: i64, q: i64| {
+                    let value = |v: &Var| (*v == lane).then_some(8 * matrix + q);
+                    evaluate(&address, &value).expect("a number")
+                };
+                let columns = if operand == WarpOperand::Left { 16 } else { 8 };
+                assert!(name.starts_with(if columns == 16 {
+                    "ldmatrix_x4"
+                } else {
+                    "ldmatrix_x2"
+                }));
+                let tile =
+                    Tile { dtype: DType::F16, rows: 16, columns, group: 1, warp: Some(operand) };
+                for (i, k) in (0..16).flat_map(|i| (0..columns).map(move |k| (i, k))) {
+                    let at = tile.layout(&Expr::i32(i as i32), &Expr::i32(k as i32));
+                    let [lane, number] =
+                        [0, 1].map(|n| evaluate(&at[n], &|_: &Var| None).expect("a number"));
+                    let (matrix, first, second) = (number / 2, lane / 4, lane % 4 * 2 + number % 2);
+                    let got = if name.ends_with("_trans") {
+                        row(matrix, second) + first
+                    } else {
+                        row(matrix, first) + second
+                    };
+                    let wanted = if turned { k * ROW + i } else { i * ROW + k };
+                    assert_eq!(got, wanted, "{name} of {operand:?} at {i}, {k}");
+                }
+            }
+        }
+        // Elements of a row must be neighbours.
+        assert!(loaded_by_lanes(WarpOperand::Left, false, 2).0.is_none());
+    }
+}

@@ -1,0 +1,197 @@
+# run: compile --target cuda:sm_80 --emit cu --no-cache
+# Threads copy 16 bytes at once, lanes load fragments by `ldmatrix`, and wait only where one writes what another reads.
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((16, 64), "float16"), B: T.Buffer((64, 16), "float16"), C: T.Buffer((16, 16), "float32")):
+        for i, j, k in T.grid(16, 16, 64):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
+
+# ---- expected
+# /* The names that kernels have from OpenCL C, in CUDA C++. */
+# typedef unsigned char uchar;
+# typedef unsigned short ushort;
+# typedef unsigned int uint;
+# typedef unsigned long ulong;
+# #define __kernel extern "C" __global__
+# #define __global
+# #define __local __shared__
+# #define restrict __restrict__
+# #ifndef INFINITY
+# #define INFINITY __int_as_float(0x7f800000)
+# #endif
+# #ifndef NAN
+# #define NAN __int_as_float(0x7fc00000)
+# #endif
+# #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+# #define barrier(fences) __syncthreads()
+# #define atomic_cmpxchg(at, old, now) atomicCAS((int *)(at), old, now)
+# #define as_int(x) __float_as_int(x)
+# #define as_uint(x) __float_as_uint(x)
+# #define as_float(x) __int_as_float((int)(x))
+# #define as_long(x) __double_as_longlong(x)
+# #define as_ulong(x) ((ulong)__double_as_longlong(x))
+# #define as_double(x) __longlong_as_double((long)(x))
+#
+# static __device__ __forceinline__ ulong get_group_id(int k)
+# {
+#     return k == 0 ? blockIdx.x : k == 1 ? blockIdx.y : blockIdx.z;
+# }
+#
+# static __device__ __forceinline__ ulong get_local_id(int k)
+# {
+#     return k == 0 ? threadIdx.x : k == 1 ? threadIdx.y : threadIdx.z;
+# }
+#
+# static __device__ __forceinline__ ulong get_global_id(int)
+# {
+#     return (ulong)blockIdx.x * blockDim.x + threadIdx.x;
+# }
+#
+# static __device__ __forceinline__ ulong get_global_size(int)
+# {
+#     return (ulong)gridDim.x * blockDim.x;
+# }
+#
+# static __device__ __forceinline__ int popcount(uchar x) { return __popc(x); }
+# static __device__ __forceinline__ int popcount(ushort x) { return __popc(x); }
+# static __device__ __forceinline__ int popcount(uint x) { return __popc(x); }
+# static __device__ __forceinline__ int popcount(ulong x) { return __popcll(x); }
+# static __device__ __forceinline__ int popcount(signed char x) { return __popc((uchar)x); }
+# static __device__ __forceinline__ int popcount(short x) { return __popc((ushort)x); }
+# static __device__ __forceinline__ int popcount(int x) { return __popc((uint)x); }
+# static __device__ __forceinline__ int popcount(long x) { return __popcll((ulong)x); }
+# static __device__ __forceinline__ int clz(uchar x) { return __clz(x) - 24; }
+# static __device__ __forceinline__ int clz(ushort x) { return __clz(x) - 16; }
+# static __device__ __forceinline__ int clz(uint x) { return __clz((int)x); }
+# static __device__ __forceinline__ int clz(ulong x) { return __clzll((long long)x); }
+#
+# static __device__ __forceinline__ void tw_ldmatrix_x2_trans(ushort *to, const ushort *row)
+# {
+#     uint word[2];
+#     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+#         : "=r"(word[0]), "=r"(word[1])
+#         : "r"((uint)__cvta_generic_to_shared(row)) : "memory");
+#     for (int k = 0; k < 2; ++k)
+#         ((uint *)to)[k] = word[k];
+# }
+#
+# static __device__ __forceinline__ void tw_ldmatrix_x4(ushort *to, const ushort *row)
+# {
+#     uint word[4];
+#     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+#         : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+#         : "r"((uint)__cvta_generic_to_shared(row)) : "memory");
+#     for (int k = 0; k < 4; ++k)
+#         ((uint *)to)[k] = word[k];
+# }
+#
+# static __device__ __forceinline__ void tw_mma_m16n8k16_f16(const ushort *a, const ushort *b, float *c)
+# {
+#     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+#         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+#         : "r"(*(const uint *)&a[0]), "r"(*(const uint *)&a[2]), "r"(*(const uint *)&a[4]), "r"(*(const uint *)&a[6]), "r"(*(const uint *)&b[0]), "r"(*(const uint *)&b[2]));
+# }
+#
+# static __device__ __forceinline__ ushort tw_put_f16(float x)
+# {
+#     ushort y;
+#     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+#     return y;
+# }
+# /* main:
+#   tw_k_main_0(argument 0, argument 1, argument 2) over groups 1 x 1 x 1 of threads 32 x 1 x 1  */
+#
+# __kernel GROUP_SIZE(32, 1, 1) void tw_k_main_0(__global uchar* restrict A_1_base, ulong A_1_at, __global uchar* restrict B_2_base, ulong B_2_at, __global uchar* restrict C_3_base, ulong C_3_at)
+# {
+#     __local ushort A_shared_6[632] __attribute__((aligned(16)));
+#     __local ushort B_shared_7[760] __attribute__((aligned(16)));
+#     __global ushort* restrict A_1 = (__global ushort*)(A_1_base + A_1_at);
+#     __global ushort* restrict B_2 = (__global ushort*)(B_2_base + B_2_at);
+#     __global float* restrict C_3 = (__global float*)(C_3_base + C_3_at);
+#      {
+#         const int i_0_4 = 0 + (int)get_group_id(1);
+#          {
+#             const int j_0_5 = 0 + (int)get_group_id(0);
+#              {
+#                 const int ax0_0_8 = 0 + (int)get_local_id(1);
+#                  {
+#                     const int ax1_0_9 = 0 + (int)get_local_id(2);
+#                      {
+#                         const int ax0_3_ax1_2_fused_10 = 0 + (int)get_local_id(0);
+#                         float C_local_11[8] __attribute__((aligned(64)));
+#                         #pragma unroll
+#                         for (int j_2_12 = 0; j_2_12 < 2; ++j_2_12) {
+#                             #pragma unroll
+#                             for (int i_3_0_13 = 0; i_3_0_13 < 2; ++i_3_0_13) {
+#                                 #pragma unroll
+#                                 for (int j_3_1_14 = 0; j_3_1_14 < 2; ++j_3_1_14) {
+#                                     C_local_11[(((j_2_12 * 4) + (i_3_0_13 * 2)) + j_3_1_14)] = (0.0f);
+#                                 }
+#                             }
+#                         }
+#                         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+#                         for (int k_0_15 = 0; k_0_15 < 2; ++k_0_15) {
+#                             #pragma unroll
+#                             for (int ax0_ax1_fused_0_16 = 0; ax0_ax1_fused_0_16 < 2; ++ax0_ax1_fused_0_16) {
+#                                 const int t_17 = ((((ax0_ax1_fused_0_16 * 512) + ((ax0_3_ax1_2_fused_10 / 4) * 64)) + (k_0_15 * 32)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
+#                                 const int t_18 = (((ax0_ax1_fused_0_16 * 320) + ((ax0_3_ax1_2_fused_10 / 4) * 40)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
+#                                 *(uint4*)&A_shared_6[t_18] = *(const uint4*)&A_1[t_17];
+#                             }
+#                             #pragma unroll
+#                             for (int ax0_ax1_fused_0_19 = 0; ax0_ax1_fused_0_19 < 2; ++ax0_ax1_fused_0_19) {
+#                                 const int t_20 = (((k_0_15 * 512) + (ax0_ax1_fused_0_19 * 256)) + (ax0_3_ax1_2_fused_10 * 8));
+#                                 const int t_21 = (((ax0_ax1_fused_0_19 * 384) + ((ax0_3_ax1_2_fused_10 / 2) * 24)) + ((ax0_3_ax1_2_fused_10 % 2) * 8));
+#                                 *(uint4*)&B_shared_7[t_21] = *(const uint4*)&B_2[t_20];
+#                             }
+#                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+#                             #pragma unroll
+#                             for (int k_1_22 = 0; k_1_22 < 2; ++k_1_22) {
+#                                 ushort A_shared_local_23[8] __attribute__((aligned(64)));
+#                                 #pragma unroll
+#                                 for (int register_24 = 0; register_24 < 8; ++register_24) {
+#                                     A_shared_local_23[register_24] = tw_put_f16((0.0f));
+#                                 }
+#                                 tw_ldmatrix_x4(&A_shared_local_23[0], &A_shared_6[((((((ax0_3_ax1_2_fused_10 / 8) % 2) * 320) + ((ax0_3_ax1_2_fused_10 % 8) * 40)) + (k_1_22 * 16)) + ((ax0_3_ax1_2_fused_10 / 16) * 8))]);
+#                                 ushort B_shared_local_25[8] __attribute__((aligned(64)));
+#                                 #pragma unroll
+#                                 for (int ax1_1_26 = 0; ax1_1_26 < 2; ++ax1_1_26) {
+#                                     #pragma unroll
+#                                     for (int register_27 = 0; register_27 < 4; ++register_27) {
+#                                         B_shared_local_25[((ax1_1_26 * 4) + register_27)] = tw_put_f16((0.0f));
+#                                     }
+#                                     tw_ldmatrix_x2_trans(&B_shared_local_25[(ax1_1_26 * 4)], &B_shared_7[((((k_1_22 * 384) + (((ax0_3_ax1_2_fused_10 / 8) % 2) * 192)) + ((ax0_3_ax1_2_fused_10 % 8) * 24)) + (ax1_1_26 * 8))]);
+#                                 }
+#                                 #pragma unroll
+#                                 for (int j_2_28 = 0; j_2_28 < 2; ++j_2_28) {
+#                                     tw_mma_m16n8k16_f16(&A_shared_local_23[0], &B_shared_local_25[(j_2_28 * 4)], &C_local_11[(j_2_28 * 4)]);
+#                                 }
+#                             }
+#                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+#                         }
+#                         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+#                         #pragma unroll
+#                         for (int ax1_1_29 = 0; ax1_1_29 < 2; ++ax1_1_29) {
+#                             #pragma unroll
+#                             for (int ax0_2_30 = 0; ax0_2_30 < 2; ++ax0_2_30) {
+#                                 #pragma unroll
+#                                 for (int ax1_3_31 = 0; ax1_3_31 < 2; ++ax1_3_31) {
+#                                     C_3[(((((ax0_2_30 * 128) + ((ax0_3_ax1_2_fused_10 / 4) * 16)) + (ax1_1_29 * 8)) + ((ax0_3_ax1_2_fused_10 % 4) * 2)) + ax1_3_31)] = C_local_11[(((ax1_1_29 * 4) + (ax0_2_30 * 2)) + ax1_3_31)];
+#                                 }
+#                             }
+#                         }
+#                     }
+#                 }
+#             }
+#         }
+#     }
+# }
+#
