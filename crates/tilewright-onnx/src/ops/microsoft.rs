@@ -259,7 +259,7 @@ pub(super) fn activated(node: &Node, c: &mut Compose, x: &Imported) -> Result<Im
     let params = node.floats("activation_params")?.unwrap_or_default();
     match node.text_or("activation", "")? {
         "" => Ok(x.clone()),
-        name @ ("Relu" | "Sigmoid" | "Tanh") => c.op(name, &[x]),
+        name @ ("HardSwish" | "Relu" | "Sigmoid" | "Tanh") => c.op(name, &[x]),
         "LeakyRelu" => c.with("LeakyRelu", &[x], [float("alpha", param_or(0, 0.01, &params))]),
         "HardSigmoid" => {
             let attributes = [
@@ -274,7 +274,7 @@ pub(super) fn activated(node: &Node, c: &mut Compose, x: &Imported) -> Result<Im
             c.op("Clip", &[x, &low, &high])
         }
         other => {
-            let all = "Clip, HardSigmoid, LeakyRelu, Relu, Sigmoid, Tanh";
+            let all = "Clip, HardSigmoid, HardSwish, LeakyRelu, Relu, Sigmoid, Tanh";
             Err(node.unsupported_value("activation", other, all))
         }
     }

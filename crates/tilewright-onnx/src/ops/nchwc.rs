@@ -157,7 +157,7 @@ fn finished(node: &Node, c: &mut Compose, y: &Imported, rest: usize) -> Result<I
     let params = node.floats("activation_params")?.unwrap_or_default();
     let keeps_zero = match node.text_or("activation", "")? {
         "Clip" => matches!(params[..], [low, high, ..] if low <= 0.0 && 0.0 <= high),
-        name => matches!(name, "" | "LeakyRelu" | "Relu" | "Tanh"),
+        name => matches!(name, "" | "HardSwish" | "LeakyRelu" | "Relu" | "Tanh"),
     };
     if !keeps_zero {
         let y = fill(c, y, rest)?;

@@ -286,6 +286,10 @@ impl Fold for InLanes<'_> {
                 Some((new, indices)) => Stmt::store(&new, indices, self.expr(value)),
                 None => fold_stmt_children(self, s),
             },
+            // What a loop of one iteration left: an index says the lane alone.
+            StmtKind::Let { var, value, body } if value.as_int().is_some() => {
+                self.stmt(&Subst::vars([(var.clone(), value.clone())]).stmt(body))
+            }
             StmtKind::Allocate { buffer, body, .. } if self.tiles.contains_key(buffer) => {
                 let (new, body) = (self.tiles[buffer].clone(), self.stmt(body));
                 Stmt::allocate(&new, body)
