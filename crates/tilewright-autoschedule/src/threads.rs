@@ -44,6 +44,7 @@ use tilewright_ir::{Dim, Error, ExprKind, IterKind, Remarks, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::{TensorInstruction, ThreadGroups};
+use tilewright_transform::lower::check_instructions;
 use tilewright_transform::warp::WarpMemory;
 
 use crate::canonical::Stages;
@@ -94,7 +95,11 @@ pub(crate) fn schedule(
         for way in ways {
             // What a refusal leaves half done is thrown away.
             let mut trial = sch.clone();
-            match threads.nest(&mut trial, func, &way) {
+            let nested = threads.nest(&mut trial, func, &way).and_then(|with| match way {
+                Way::Warps(..) => check_instructions(trial.func(func)?).map(|()| with),
+                _ => Ok(with),
+            });
+            match nested {
                 Ok(with) => {
                     *sch = trial;
                     gone.extend(with);

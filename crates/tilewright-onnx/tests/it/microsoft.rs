@@ -232,6 +232,17 @@ fn convolutions_with_what_stands_behind_them() {
         [
             ints("kernel_shape", &[3, 3]),
             ints("pads", &[1, 1, 0, 0]),
+            text("activation", "HardSwish"),
+        ],
+        &[&[0.3507, 0.1079, 0.555, 0.6631, 1.377, -0.1037, -0.2784, 0.08515]],
+    );
+    check(
+        "FusedConv",
+        &[f(&[1, 2, 3, 3], 1), f(&[2, 2, 3, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [
+            ints("kernel_shape", &[3, 3]),
+            ints("pads", &[1, 1, 0, 0]),
             text("activation", "HardSigmoid"),
             floats("activation_params", &[0.5, 0.25]),
         ],

@@ -18,22 +18,31 @@
 //! are those that were there. Only then can sums be registers of a thread while others fill shared memory.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{Subst, accessed, fold_stmt_children};
+use tilewright_ir::visit::{Subst, accessed};
 use tilewright_ir::{
     Buffer, CallTarget, DType, Expr, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var,
 };
+
+use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 
 use crate::lower::warp_registers::{LANES, has_instructions, in_lanes};
 
 /// A function whose groups keep memory of threads over phases; the same where there are none.
 pub(super) fn join_phases(func: &TensorFunc) -> Option<TensorFunc> {
-    let mut fold = JoinPhases { joined: false };
+    let mut fold = JoinPhases { joined: false, scope: Scope::at_entry(func) };
     let body = fold.stmt(&func.body);
     fold.joined.then(|| TensorFunc { body, ..func.clone() })
 }
 
 struct JoinPhases {
     joined: bool,
+    scope: Scope,
+}
+
+impl Scoped for JoinPhases {
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
 }
 
 impl Fold for JoinPhases {
@@ -43,14 +52,16 @@ impl Fold for JoinPhases {
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
-            StmtKind::For { kind, body, .. } if kind.group_axis().is_some() => {
-                if let Some(body) = joined(body) {
+            StmtKind::For { var, range, kind, body, .. } if kind.group_axis().is_some() => {
+                let mut inside = self.scope.clone();
+                inside.enter(var, range);
+                if let Some(body) = joined(body, &inside) {
                     self.joined = true;
                     return s.with_body(body);
                 }
-                fold_stmt_children(self, s)
+                fold_scoped(self, s)
             }
-            _ => fold_stmt_children(self, s),
+            _ => fold_scoped(self, s),
         }
     }
 }
@@ -94,7 +105,7 @@ fn runs_threads(s: &Stmt) -> bool {
 
 /// What a group does, as one nest over its threads; `None` where it keeps no memory of threads over phases, or
 /// does anything but phases of the same threads.
-fn joined(body: &Stmt) -> Option<Stmt> {
+fn joined(body: &Stmt, around: &Scope) -> Option<Stmt> {
     let mut phases = Vec::new();
     collect_phases(body, &mut phases);
     let of_warps = has_instructions(body);
@@ -114,7 +125,7 @@ fn joined(body: &Stmt) -> Option<Stmt> {
     let mut join = Join { axes: &axes, shared: Vec::new() };
     let inside = join.stmt(body)?;
     let inside = match axes.iter().find(|a| a.is_of_lanes()) {
-        Some(lanes) if of_warps => in_lanes(&inside, &lanes.var)?,
+        Some(lanes) if of_warps => in_lanes(&inside, &lanes.var, around)?,
         _ if of_warps => return None,
         _ => inside,
     };

@@ -76,6 +76,20 @@ pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
     lowered(func, false, &mut Remarks::new())
 }
 
+/// Refuses a function of which [`lower`] leaves loops that are marked as instructions of a warp as they are: their
+/// fragments did not become registers of lanes.
+///
+/// # Errors
+/// [`Error::Refused`], and those of [`lower`].
+pub fn check_instructions(func: &TensorFunc) -> Result<()> {
+    if warp_registers::has_instructions(&lower(func)?.body) {
+        return Err(Error::refused(
+            "fragments are accessed by other lanes than those that hold them",
+        ));
+    }
+    Ok(())
+}
+
 fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<TensorFunc> {
     let mut remarks = Remarks::new();
     let mut lowered = with_products_as_sizes(func, |f| {

@@ -23,12 +23,13 @@ use std::collections::HashMap;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Affine, Ranges, simplify};
-use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_stmt_children};
+use tilewright_ir::visit::{Subst, accessed, fold_expr_children};
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt,
     StmtKind, Var,
 };
 use tilewright_polyhedral::evaluate;
+use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 use tilewright_target::{
     LOAD_MATRIX, TENSOR_INSTRUCTION, Tile, WarpOperand, instruction as instruction_of,
 };
@@ -57,7 +58,7 @@ pub(super) fn has_instructions(s: &Stmt) -> bool {
 
 /// A statement in a nest over lanes, whose variable is given: calls in the place of what instructions compute, and
 /// tiles without their axis of lanes. `None` where a lane accesses registers of another one beside.
-pub(super) fn in_lanes(s: &Stmt, lane: &Var) -> Option<Stmt> {
+pub(super) fn in_lanes(s: &Stmt, lane: &Var, around: &Scope) -> Option<Stmt> {
     let mut tiles = HashMap::new();
     s.for_each(|s| {
         if let StmtKind::For { annotations, .. } = s.kind()
@@ -84,7 +85,9 @@ pub(super) fn in_lanes(s: &Stmt, lane: &Var) -> Option<Stmt> {
         let lanes = axis.and_then(|k| b.shape[k].as_int());
         lanes == Some(LANES) && &*b.scope == "local" && b.strides.is_empty()
     });
-    let mut fold = InLanes { lane, tiles, fails: !plain };
+    let mut scope = around.clone();
+    scope.enter(lane, &Range::upto(Expr::int(LANES, lane.dtype())));
+    let mut fold = InLanes { lane, scope, tiles, fails: !plain };
     if fold.fails {
         return None;
     }
@@ -94,6 +97,8 @@ pub(super) fn in_lanes(s: &Stmt, lane: &Var) -> Option<Stmt> {
 
 struct InLanes<'a> {
     lane: &'a Var,
+    /// What holds here: a condition may have simplified an index.
+    scope: Scope,
     /// Each tile without its axis of lanes.
     tiles: HashMap<Buffer, Buffer>,
     fails: bool,
@@ -104,9 +109,16 @@ impl InLanes<'_> {
     fn own(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
         let new = self.tiles.get(buffer)?.clone();
         let mut indices: Vec<Expr> = indices.iter().map(|e| self.expr(e)).collect();
-        let lane = indices.remove(indices.len() - 2);
-        self.fails |= simplify(&lane, &Ranges::default()).as_var() != Some(self.lane);
+        let lane = simplify(&indices.remove(indices.len() - 2), &Ranges::default());
+        self.fails |= lane.as_var() != Some(self.lane) && !self.is_own(&lane);
         Some((new, indices))
+    }
+
+    /// Whether an index is that of the lane wherever it is reached.
+    fn is_own(&self, index: &Expr) -> bool {
+        let own = self.lane.expr().cast(index.dtype());
+        let index = self.scope.index(index);
+        index.is_some_and(|index| self.scope.domain().proves(&index.equal(own)))
     }
 
     /// The call that fills a fragment from rows of shared memory.
@@ -262,6 +274,12 @@ fn lies_as(tile: &Tile, [row, column]: [&Var; 2], indices: &[Expr]) -> Option<bo
     Some(true)
 }
 
+impl Scoped for InLanes<'_> {
+    fn scope(&mut self) -> &mut Scope {
+        &mut self.scope
+    }
+}
+
 impl Fold for InLanes<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
@@ -284,17 +302,13 @@ impl Fold for InLanes<'_> {
             }
             StmtKind::Store { buffer, indices, value } => match self.own(buffer, indices) {
                 Some((new, indices)) => Stmt::store(&new, indices, self.expr(value)),
-                None => fold_stmt_children(self, s),
+                None => fold_scoped(self, s),
             },
-            // What a loop of one iteration left: an index says the lane alone.
-            StmtKind::Let { var, value, body } if value.as_int().is_some() => {
-                self.stmt(&Subst::vars([(var.clone(), value.clone())]).stmt(body))
-            }
             StmtKind::Allocate { buffer, body, .. } if self.tiles.contains_key(buffer) => {
                 let (new, body) = (self.tiles[buffer].clone(), self.stmt(body));
                 Stmt::allocate(&new, body)
             }
-            _ => fold_stmt_children(self, s),
+            _ => fold_scoped(self, s),
         }
     }
 }
@@ -330,7 +344,8 @@ mod tests {
             body: inner,
         });
         let lane = Var::index("lane");
-        (in_lanes(&all, &lane), lane)
+        let nothing = TensorFunc::new(Vec::new(), all.clone());
+        (in_lanes(&all, &lane, &Scope::at_entry(&nothing)), lane)
     }
 
     /// What the PTX ISA says of `ldmatrix`: lane `8 * r + q` gives the address of row `q` of matrix `r`, and each
