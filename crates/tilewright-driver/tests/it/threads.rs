@@ -3,7 +3,7 @@
 
 use tilewright_autoschedule::auto_schedule;
 use tilewright_driver::random::Random;
-use tilewright_driver::{Module, Options, Sizes, Target, Tensor, compile, parse, print};
+use tilewright_driver::{Module, Sizes, Target, Tensor, compile, parse, print};
 use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{DType, Remarks};
 

@@ -316,6 +316,7 @@ impl Fold for InLanes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_ir::TensorFunc;
 
     const ROW: i64 = 40;
 
