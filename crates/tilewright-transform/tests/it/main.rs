@@ -3,6 +3,7 @@
 mod alignment;
 mod facts;
 mod inline;
+mod lanes;
 mod lower;
 mod pass;
 mod random_programs;
