@@ -55,8 +55,7 @@ fn loaded_by_lanes(tile: &Tile, turned: bool, apart: i64) -> Option<(String, Exp
         threads(&u, "threadIdx.x", 32, store),
     ]);
     let body = Stmt::allocate(&shared, Stmt::allocate(&fragment, body));
-    let func =
-        TensorFunc::new(vec![Param::tensor(&out)], threads(&group, "blockIdx.x", 1, body));
+    let func = TensorFunc::new(vec![Param::tensor(&out)], threads(&group, "blockIdx.x", 1, body));
     let lowered = lower(&func).unwrap_or_else(|e| panic!("{}", e.render()));
     let (mut lane, mut call) = (None, None);
     lowered.body.for_each(|s| match s.kind() {
