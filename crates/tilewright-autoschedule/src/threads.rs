@@ -55,7 +55,7 @@ use crate::share::fused;
 use crate::shared;
 
 use self::follow::{Follow, Padded};
-use self::grid::{GROUP, Grid, MOST_GROUPS};
+use self::grid::{GROUP, Grid, MOST_GROUPS, WORD_BYTES};
 use self::rows::Rows;
 use self::shared_tile::SharedTile;
 use self::transpose::Across;
@@ -120,9 +120,6 @@ pub(crate) fn schedule(
     }
     remarks
 }
-
-/// Bytes of a word of a bank.
-const WORD_BYTES: i64 = 4;
 
 /// What pads that a reduction alone reads: cells of an image, and a constant around it; with the numbers of the
 /// stages.

@@ -9,6 +9,9 @@ use crate::parts::number;
 /// Threads of a group: eight warps, of which a processor of a GPU runs several at a time.
 pub(super) const GROUP: i64 = 256;
 
+/// Bytes of a word of a bank of the memory that a group shares.
+pub(super) const WORD_BYTES: i64 = 4;
+
 /// Groups along any but the first axis of them (CUDA C++ Programming Guide, technical specifications).
 pub(super) const MOST_GROUPS: usize = 65535;
 

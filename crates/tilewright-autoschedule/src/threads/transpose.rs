@@ -22,8 +22,7 @@ use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
 
-use super::WORD_BYTES;
-use super::grid::{GROUP, bind, known, stride};
+use super::grid::{GROUP, WORD_BYTES, bind, known, stride};
 use crate::parts::{lay_out, split};
 use crate::share::fused;
 
