@@ -58,7 +58,8 @@ std::string folder()
 
 std::string temporary(const char *ending)
 {
-    std::string name = std::string("/tmp/emulated-XXXXXX") + ending;
+    const char *place = std::getenv("TMPDIR");
+    std::string name = std::string(place ? place : P_tmpdir) + "/emulated-XXXXXX" + ending;
     int file = mkstemps(name.data(), static_cast<int>(std::strlen(ending)));
     if (file >= 0)
         close(file);

@@ -36,6 +36,13 @@ pub(crate) fn alone(name: &Arc<str>, func: &TensorFunc) -> Schedule {
     Schedule::new(module, Permissions::default())
 }
 
+/// Whether a block reads a buffer of a name.
+pub(crate) fn block_reads(sch: &Schedule, block: &BlockRef, buffer: &str) -> bool {
+    let all = blocks(sch, &block.func).unwrap_or_default();
+    let found = all.iter().find(|b| b.name == block.name);
+    found.is_some_and(|b| accessed(&b.body).0.iter().any(|b| *b.name == *buffer))
+}
+
 /// The loop at a depth around a block.
 pub(crate) fn loop_at(sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<LoopRef> {
     let found = sch.get_loops(block)?.into_iter().nth(depth);

@@ -16,9 +16,9 @@
 //!         out[u][v] = sums[u][v]
 //! ```
 //!
-//! Contractions by tensor instructions are in `warp_tile`, those whose groups share their operands in `shared_tile`, reductions by groups in `rows`, copies across in
-//! `transpose`: threads wait for one another between loops over threads (`lower::join_phases` makes one nest of
-//! them). Tiles of copies lie such that the lanes of a warp meet in no bank ([`shared`](crate::shared)).
+//! Contractions by tensor instructions are in `warp_tile`, those whose groups share their operands in `shared_tile`,
+//! reductions by groups in `rows`, copies across in `transpose`: threads wait for one another between loops over
+//! threads (`lower::join_phases` makes one nest of them). Tiles of copies lie such that the lanes of a warp meet in no bank ([`shared`](crate::shared)).
 //!
 //! What alone reads the result of a reduction, cell by cell, is computed by the thread that has it (`follow`).
 //!

@@ -43,7 +43,17 @@ pub(super) fn in_three(
     middle: i64,
     inner: i64,
 ) -> Result<[LoopRef; 3]> {
-    let parts = sch.split(l, &[None, number(middle), number(inner)])?;
+    in_parts(sch, l, [middle, inner])
+}
+
+/// A loop in several, all but the outermost of so many iterations.
+pub(super) fn in_parts<const INNER: usize, const ALL: usize>(
+    sch: &mut Schedule,
+    l: &LoopRef,
+    inner: [i64; INNER],
+) -> Result<[LoopRef; ALL]> {
+    let factors: Vec<Option<Expr>> = std::iter::once(None).chain(inner.map(number)).collect();
+    let parts = sch.split(l, &factors)?;
     parts.try_into().map_err(|_| Error::internal("a loop that was split has other parts"))
 }
 

@@ -22,8 +22,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::index::Affine;
-use tilewright_ir::visit::accessed;
-use tilewright_ir::{Error, Expr, IterKind, Result, TensorFunc};
+use tilewright_ir::{Error, Expr, IterKind, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
@@ -33,7 +32,7 @@ use super::follow::{Follow, Padded};
 use super::grid::{bind, in_three};
 use crate::contraction::Contraction;
 use crate::halves::is_half;
-use crate::parts::{lay_out, round_up, split};
+use crate::parts::{block_reads, lay_out, round_up, split};
 use crate::share::fused;
 
 /// Threads along each side of a group.
@@ -192,7 +191,7 @@ impl SharedTile {
             self.axes().map(|a| (a.iter, a.size())).chain([(self.along, self.steps)]).collect();
         let Padded { finish, mut copies } = follow.padded(sch, block, &multiples)?;
         for name in operands(stage) {
-            if reads(sch.func(&block.func)?, &block.name, &name) {
+            if block_reads(sch, block, &name) {
                 copies.push(sch.cache_read(block, &*name, "shared", &[])?);
             }
         }
@@ -324,11 +323,4 @@ fn is_shareable(c: &Contraction) -> bool {
 fn operands(stage: &Stage) -> Vec<Arc<str>> {
     let loads = stage.loads().into_iter().map(|(b, _)| b.name.clone());
     loads.filter(|n| *n != stage.buffer.name).collect()
-}
-
-/// Whether a block reads a buffer of a name.
-fn reads(func: &TensorFunc, block: &str, buffer: &str) -> bool {
-    let all = tilewright_transform::cursor::blocks(func);
-    let of = all.iter().find(|b| *b.name == *block);
-    of.is_some_and(|b| accessed(&b.body).0.iter().any(|b| *b.name == *buffer))
 }

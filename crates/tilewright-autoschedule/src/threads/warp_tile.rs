@@ -22,16 +22,16 @@
 //! and leave fewer groups to share the machine.
 
 use tilewright_analysis::Stage;
-use tilewright_ir::visit::accessed;
-use tilewright_ir::{Block, Error, Expr, IterKind, Result};
+use tilewright_ir::{Error, Expr, IterKind, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::{LOAD_MATRIX, TENSOR_INSTRUCTION, TensorInstruction, ThreadGroups};
 
 use super::follow::{Follow, Padded};
+use super::grid::{bind, in_parts, in_three};
 use crate::contraction::Contraction;
-use crate::parts::{blocks, lay_out, number, round_up, split, written};
+use crate::parts::{block_reads, lay_out, round_up, split, written};
 use crate::share::fused;
 
 /// Elements between rows of shared memory.
@@ -168,7 +168,7 @@ impl WarpTile {
         let (mut shared, mut fragments) = (Vec::new(), Vec::new());
         for o in [self.left, 1 - self.left] {
             let name = c.operands[o].buffer.name.clone();
-            let padded = made.iter().find(|b| reads(sch, b, &name));
+            let padded = made.iter().find(|b| block_reads(sch, b, &name));
             let copy = match padded {
                 Some(copy) => copy.clone(),
                 None => sch.cache_read(block, &*name, "shared", &[])?,
@@ -180,19 +180,11 @@ impl WarpTile {
         }
         let pads = follow.inline_pads(sch, block);
         let loops = sch.get_loops(block)?;
-        let four = |sch: &mut Schedule, l: &LoopRef, sizes: [i64; 3]| -> Result<[LoopRef; 4]> {
-            let sizes = sizes.map(number);
-            let all = sch.split(l, &[&[None], &sizes[..]].concat())?;
-            all.try_into().map_err(|_| Error::internal("a loop that was split has other parts"))
-        };
         let [group_i, warp_i, tile_i, i] =
-            four(sch, &loops[rows], [self.warps[0], self.each[0], tall])?;
+            in_parts(sch, &loops[rows], [self.warps[0], self.each[0], tall])?;
         let [group_j, warp_j, tile_j, j] =
-            four(sch, &loops[columns], [self.warps[1], self.each[1], wide])?;
-        let steps = sch.split(&loops[along], &[None, number(STEPS / deep), number(deep)])?;
-        let [part, step, k]: [LoopRef; 3] = steps
-            .try_into()
-            .map_err(|_| Error::internal("a loop that was split has other parts"))?;
+            in_parts(sch, &loops[columns], [self.warps[1], self.each[1], wide])?;
+        let [part, step, k] = in_three(sch, &loops[along], STEPS / deep, deep)?;
         let cells = stage.dims().filter(|d| d.2 == IterKind::Spatial).count();
         let pick = |from: usize, to: usize| -> Vec<LoopRef> {
             (from..to).filter(|k| !self.axes.contains(k)).map(|k| loops[k].clone()).collect()
@@ -228,12 +220,8 @@ impl WarpTile {
         for copy in &shared {
             let own = sch.get_loops(copy)?.split_off(outer.len() + parts.len());
             let all = fused(sch, &own)?;
-            let factors =
-                [None, number(self.warps[1]), number(self.warps[0]), number(32), number(WIDE)];
-            let [each, z, y, x, lanes]: [LoopRef; 5] = sch
-                .split(&all, &factors)?
-                .try_into()
-                .map_err(|_| Error::internal("a loop that was split has other parts"))?;
+            let [each, z, y, x, lanes] =
+                in_parts(sch, &all, [self.warps[1], self.warps[0], 32, WIDE])?;
             sch.reorder(&[z.clone(), y.clone(), x.clone(), each.clone(), lanes.clone()])?;
             sch.unroll(&each)?;
             sch.vectorize(&lanes)?;
@@ -244,8 +232,12 @@ impl WarpTile {
         }
         for made in [&init, &finish] {
             let own = sch.get_loops(made)?.split_off(outer.len());
-            let order =
-                if made.name == finish.name { follow.order() } else { self.init_order(stage) };
+            // Sums are set by loops in the order of the iteration variables.
+            let order = if made.name == finish.name {
+                follow.order()
+            } else {
+                (0..stage.dims().count()).collect()
+            };
             self.lanes(sch, own, &order, &mut bound)?;
         }
         [&step, &tile_i, &tile_j].into_iter().try_for_each(|l| sch.unroll(l))?;
@@ -253,7 +245,7 @@ impl WarpTile {
             let all = sch.get_loops(&init)?;
             bound.push((fused(sch, &all[..far.len()])?, "blockIdx.z"));
         }
-        bound.iter().try_for_each(|(l, axis)| sch.bind(l, axis))?;
+        bind(sch, &bound)?;
         sch.tensorize(&i, self.instruction.name)?;
         Ok(pads)
     }
@@ -325,21 +317,13 @@ impl WarpTile {
         let [across, along] = self.places[at];
         let (across, along) = if across < along { (first, second) } else { (second, first) };
         let width = if at == 0 { self.instruction.c.rows } else { self.instruction.c.columns };
-        let parts = sch.split(across, &[None, number(self.each[at]), number(width)])?;
-        let [warp, tile, cell]: [LoopRef; 3] = parts
-            .try_into()
-            .map_err(|_| Error::internal("a loop that was split has other parts"))?;
+        let [warp, tile, cell] = in_three(sch, across, self.each[at], width)?;
         let (i, j) = if at == 0 { (&cell, along) } else { (along, &cell) };
         sch.reorder(&[warp.clone(), tile.clone(), i.clone(), j.clone()])?;
         sch.unroll(&tile)?;
         sch.annotate(i, TENSOR_INSTRUCTION, tilewright_ir::Attr::Str(LOAD_MATRIX.into()))?;
         bound.push((warp, if at == 0 { "threadIdx.y" } else { "threadIdx.z" }));
         Ok(())
-    }
-
-    /// The iteration variables of the stage in the order of the loops that set its sums.
-    fn init_order(&self, stage: &Stage) -> Vec<usize> {
-        (0..stage.dims().count()).collect()
     }
 
     /// Takes the loops over a tile of sums apart: warps, lanes, and the registers of each. They are in the order of some
@@ -360,26 +344,17 @@ impl WarpTile {
         // Sums are set in parts already, or stored as a box.
         let (rows, columns) = match own.len() {
             2 => {
-                let rows =
-                    sch.split(&own[row], &[None, number(self.each[0]), number(2), number(8)])?;
-                let columns =
-                    sch.split(&own[column], &[None, number(self.each[1]), number(4), number(2)])?;
-                (rows, columns)
+                let rows = in_parts(sch, &own[row], [self.each[0], 2, 8])?;
+                (rows, in_parts(sch, &own[column], [self.each[1], 4, 2])?)
             }
             6 => {
                 let [a, b] = split(sch, &own[4], None, 8)?;
                 let [c, d] = split(sch, &own[5], None, 2)?;
-                (
-                    vec![own[0].clone(), own[2].clone(), a, b],
-                    vec![own[1].clone(), own[3].clone(), c, d],
-                )
+                ([own[0].clone(), own[2].clone(), a, b], [own[1].clone(), own[3].clone(), c, d])
             }
             _ => return Err(Error::refused("the tiles are no boxes where they are stored")),
         };
-        let ([warp_i, tile_i, high, low], [warp_j, tile_j, lane, pair]) = (&rows[..], &columns[..])
-        else {
-            return Err(Error::internal("a loop that was split has other parts"));
-        };
+        let ([warp_i, tile_i, high, low], [warp_j, tile_j, lane, pair]) = (&rows, &columns);
         let inner = [warp_i, warp_j, low, lane, tile_i, tile_j, high, pair].map(Clone::clone);
         sch.reorder(&inner)?;
         let lanes = fused(sch, &[low.clone(), lane.clone()])?;
@@ -412,11 +387,4 @@ fn fragment(
         [(row, tile.rows), (column, tile.columns)].map(|(e, n)| e.clone().floormod(n));
     outer.extend(tile.layout(&row, &column));
     outer
-}
-
-/// Whether a block reads a buffer of a name.
-fn reads(sch: &Schedule, block: &BlockRef, name: &str) -> bool {
-    let all = blocks(sch, &block.func).unwrap_or_default();
-    let found = all.iter().find(|b: &&std::sync::Arc<Block>| b.name == block.name);
-    found.is_some_and(|b| accessed(&b.body).0.iter().any(|b| *b.name == *name))
 }
