@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::reduction::window::{self, Way};
 use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::visit::accessed;
 use tilewright_ir::{Buffer, IterKind, TensorFunc};
 use tilewright_layout::marks::PRE;
 use tilewright_target::Target;
@@ -23,10 +24,11 @@ use tilewright_target::costs::{ROW, SHARE, SQUARE_CELL};
 
 use crate::contraction::Contraction;
 use crate::integer::expand_with;
+use crate::threads::price::{KernelCost, kernels};
 use crate::tile::{LINE_BYTES, Tile};
 use crate::{contraction, groups, tile, transforms};
-pub(crate) use loops::operations_of;
 use loops::untiled;
+pub(crate) use loops::{operations, operations_of};
 use memory::{Operands, access, bytes, call, cells, with_weights};
 
 /// What a function costs.
@@ -42,6 +44,9 @@ pub struct Price {
 /// of the smallest ones that the same kernel makes of them; `run` is the number of cells that lie one behind
 /// the other both before and after it, `constants` the bytes of all constants that a run reads.
 pub fn conversion(bytes: u64, cells: [usize; 2], run: i64, constants: u64, target: &Target) -> f64 {
+    if let Some(groups) = &target.groups {
+        return groups.costs.launch as f64 + bytes as f64 / groups.costs.bytes as f64;
+    }
     let [cell, smallest] = cells;
     let (costs, bytes) = (&target.costs, bytes as f64);
     let lines = bytes / LINE_BYTES;
@@ -107,6 +112,8 @@ enum Component {
     Near(Stage),
     /// What costs so many cycles wherever its operands are: small transforms, and loops that are no stages.
     Cycles(f64),
+    /// A kernel of groups of threads.
+    Kernel(KernelCost),
 }
 
 impl KernelLoops {
@@ -122,8 +129,15 @@ impl KernelLoops {
         let func = expanded.as_ref().unwrap_or(func);
         let once = made_once(func, &is_free);
         let is_free = |b: &Buffer| is_free(b) || once.contains(b);
-        let components =
-            grouped(func, is_free, target).unwrap_or_else(|| plain(func, is_free, target));
+        let of_threads = target.groups.as_ref().and_then(|groups| {
+            let results = if reduced { accessed(&func.body).1 } else { Vec::new() };
+            let near = [buffers_that(joined, true, func), results].concat();
+            let all = kernels(func, target, groups, &is_free, &|b| near.contains(b))?;
+            Some(all.into_iter().map(Component::Kernel).collect())
+        });
+        let components = of_threads
+            .or_else(|| grouped(func, is_free, target))
+            .unwrap_or_else(|| plain(func, is_free, target));
         let weights = func.buffers().filter(|b| is_free(b)).filter_map(bytes).sum();
         let is_joined = further || joined.contains(&true);
         let (apart, joined) = (buffers_that(joined, false, func), buffers_that(joined, true, func));
@@ -134,7 +148,11 @@ impl KernelLoops {
 
     /// Whether it holds a contraction that is computed in tiles.
     pub fn is_tiled(&self) -> bool {
-        self.components.iter().any(|one| matches!(one, Component::Tiles(..)))
+        self.components.iter().any(|one| match one {
+            Component::Tiles(..) => true,
+            Component::Kernel(kernel) => kernel.is_tiled,
+            _ => false,
+        })
     }
 
     /// What a call of it costs; `constants` are the bytes of all constants that a run reads.
@@ -151,8 +169,14 @@ impl KernelLoops {
                 cycles
             }
             Component::Cycles(cycles) => *cycles,
+            Component::Kernel(kernel) => kernel.cycles,
         });
         let cycles: f64 = each.sum();
+        if let Some(groups) = &target.groups {
+            let kernels = self.components.len() as f64;
+            let begun = if self.is_joined { kernels - 1.0 } else { kernels };
+            return cycles + begun.max(0.0) * groups.costs.launch as f64;
+        }
         let cycles = with_weights(cycles, self.weights, constants, target);
         cycles + if self.is_joined { 0.0 } else { call(self.bytes, constants, target) }
     }

@@ -32,6 +32,7 @@
 
 mod follow;
 mod grid;
+pub(crate) mod price;
 mod rows;
 mod shared_tile;
 mod transpose;
@@ -153,7 +154,7 @@ enum Way {
     /// A contraction by tensor instructions.
     Warps(WarpTile, Box<Contraction>),
     /// A contraction whose groups share its operands.
-    Shared(SharedTile),
+    Shared(SharedTile, Box<Contraction>),
     /// A contraction in tiles of registers.
     Tile(Tile),
     /// A reduction by the threads of a group.
@@ -181,7 +182,8 @@ impl Threads<'_> {
                 }
                 Err(_) => {}
             }
-            ways.extend(SharedTile::recognise(&c, self.groups).map(Way::Shared));
+            let shared = SharedTile::recognise(&c, self.groups);
+            ways.extend(shared.map(|tile| Way::Shared(tile, Box::new(c))));
             ways.push(Way::Tile(tile));
         } else {
             ways.extend(Rows::recognise(self.stage, self.groups).map(Way::Rows));
@@ -219,7 +221,7 @@ impl Threads<'_> {
                 let pads = tile.nest(sch, &block, c, &self.follow)?;
                 Ok(with.chain(pads).collect())
             }
-            Way::Shared(tile) => {
+            Way::Shared(tile, _) => {
                 let pads = tile.nest(sch, &block, &self.follow)?;
                 Ok(with.chain(pads).collect())
             }

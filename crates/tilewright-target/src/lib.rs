@@ -48,7 +48,7 @@ pub use target::{Target, Vectors};
 pub use tensor::{
     LOAD_MATRIX, MATRIX_ROW, TENSOR_INSTRUCTION, TensorInstruction, Tile, WarpOperand, instruction,
 };
-pub use threads::{CUDA, ThreadGroups, check_architecture};
+pub use threads::{CUDA, GroupCosts, ThreadGroups, check_architecture};
 
 /// Cores that this process may use.
 pub fn cores() -> usize {

@@ -101,7 +101,7 @@ impl Target {
         let caches = Caches::detect(&known, &cpu);
         let costs = Costs::written(&known);
         let mut scopes = MemoryScope::flat();
-        let groups = ThreadGroups::of_family(&triple);
+        let groups = ThreadGroups::of_family(&triple, &cpu);
         if groups.is_some() {
             // A thread computes single values.
             vectors.bytes = &[1];

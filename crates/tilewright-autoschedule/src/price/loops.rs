@@ -252,7 +252,7 @@ fn is_zero(e: &Expr) -> bool {
 }
 
 /// How many operations an expression takes beside simple ones, which run while memory is waited for.
-pub(super) fn operations(e: &Expr) -> f64 {
+pub(crate) fn operations(e: &Expr) -> f64 {
     let mut all = Operations(0);
     all.expr(e);
     all.0 as f64

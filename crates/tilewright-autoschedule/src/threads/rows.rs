@@ -70,6 +70,11 @@ impl Rows {
         few.then_some(Rows { cells: warp, threads })
     }
 
+    /// Threads for a cell.
+    pub fn threads(&self) -> i64 {
+        self.threads
+    }
+
     /// The loops of the stage.
     pub fn nest(&self, sch: &mut Schedule, block: &BlockRef, stage: &Stage) -> Result<()> {
         let count = stage.dims().filter(|d| d.2 == IterKind::Spatial).count();

@@ -45,10 +45,7 @@ const STEPS: [i64; 2] = [16, 8];
 const SUMS: [i64; 4] = [8, 4, 2, 1];
 
 /// Multiplications in the time of a load from shared memory.
-const LOAD: i64 = 4;
-
-/// Groups that keep a GPU busy.
-const BUSY: i64 = 64;
+pub(super) const LOAD: i64 = 4;
 
 /// Registers of a thread for addresses and loops.
 const ADDRESSES: i64 = 24;
@@ -110,7 +107,7 @@ impl SharedTile {
                 }
                 let rows = Axis { iter: rows, threads: SIDE, each: u };
                 let tile = SharedTile { rows, columns, along, steps };
-                all.extend(tile.fits(c, groups).then(|| (tile.cost(c), tile)));
+                all.extend(tile.fits(c, groups).then(|| (tile.cost(c, groups), tile)));
             }
         }
         all.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, tile)| tile)
@@ -160,7 +157,7 @@ impl SharedTile {
     }
 
     /// The time of all sums, that of a product on a busy machine being one.
-    fn cost(&self, c: &Contraction) -> f64 {
+    pub fn cost(&self, c: &Contraction, machine: &ThreadGroups) -> f64 {
         let mut cells = 1.0;
         let mut groups = 1.0;
         for (k, axis) in c.axes.iter().enumerate() {
@@ -176,7 +173,7 @@ impl SharedTile {
         }
         let [u, v] = self.sums().map(|n| n as f64);
         let loads = LOAD as f64 * (u + v) / (u * v);
-        cells * loads.max(1.0) * (BUSY as f64 / groups).max(1.0)
+        cells * loads.max(1.0) * (machine.costs.processors as f64 / groups).max(1.0)
     }
 
     /// The loops of the stage. Returns the numbers of the stages whose work is done where it is.

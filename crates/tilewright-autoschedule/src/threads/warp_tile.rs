@@ -47,9 +47,6 @@ const STEPS: i64 = 32;
 const SHAPES: [[i64; 4]; 6] =
     [[2, 4, 4, 4], [2, 2, 4, 4], [2, 2, 2, 4], [2, 2, 2, 2], [2, 1, 1, 4], [1, 1, 1, 2]];
 
-/// Groups that keep a GPU busy.
-const BUSY: f64 = 132.0;
-
 /// The tile of a group.
 #[derive(Clone, Debug)]
 pub(super) struct WarpTile {
@@ -106,7 +103,7 @@ impl WarpTile {
             places,
         };
         let all = SHAPES.into_iter().map(of).filter(|t| t.fits(groups));
-        let best = all.min_by(|a, b| a.cost(c).total_cmp(&b.cost(c)));
+        let best = all.min_by(|a, b| a.cost(c, groups).total_cmp(&b.cost(c, groups)));
         best.ok_or("the machine has no room for the tile")
     }
 
@@ -129,8 +126,14 @@ impl WarpTile {
             && groups.warp == 32
     }
 
+    /// The products of an instruction.
+    pub fn products(&self) -> f64 {
+        let TensorInstruction { a, c, .. } = self.instruction;
+        (c.rows * c.columns * a.columns) as f64
+    }
+
     /// The time of all instructions, that of one on a busy machine being one.
-    fn cost(&self, c: &Contraction) -> f64 {
+    pub fn cost(&self, c: &Contraction, machine: &ThreadGroups) -> f64 {
         let [m, n] = self.size();
         let (mut tiles, mut groups) = (1.0, 1.0);
         for (k, axis) in c.axes.iter().enumerate() {
@@ -147,7 +150,7 @@ impl WarpTile {
         let [u, v] = self.each.map(|n| n as f64);
         let instructions = tiles * (self.warps[0] * self.warps[1]) as f64 * u * v;
         let loads = (2.0 * u + v) / (u * v);
-        instructions * (0.5 + loads) * (BUSY / groups).max(1.0)
+        instructions * (0.5 + loads) * (machine.costs.processors as f64 / groups).max(1.0)
     }
 
     /// The loops of the stage. Returns the numbers of the stages whose work is done where it is.

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::{MemoryScope, Target, ThreadGroups};
+use tilewright_target::{GroupCosts, MemoryScope, Target, ThreadGroups};
 
 use super::api::{self, Api, Functions, Handle, check};
 use crate::c::Arithmetic;
@@ -230,6 +230,7 @@ impl DeviceInfo {
                 registers: 128,
                 shared: self.shared as i64,
                 threads: self.threads as i64,
+                costs: GroupCosts::of_processors(self.units.max(1) as i64),
             });
         }
         target = target.with_scope(MemoryScope::new("shared", [1]));

@@ -465,6 +465,48 @@ fn layouts_are_chosen_by_price() {
 }
 
 #[test]
+fn prices_of_groups_of_threads_count_kernels_and_bytes() {
+    let mut random = Random::new(11);
+    let target = Target::new("cuda", "sm_90", "");
+    let costs = target.groups.as_ref().expect("groups of threads").costs;
+    let launch = costs.launch as f64;
+    // What pays on a processor does not pay for two kernels more.
+    let timings = Timings::estimated(&target, 1);
+    let module = chain(&image(128, 14, 1, 1), 2, &mut random);
+    let choice = layout::choose(&module, &timings, IoLayout::Logical, &mut Remarks::new());
+    assert_eq!(print(&choice.expect("a layout").0), print(&module));
+    let cost = |lines: &str, beside: &Beside<'_>| {
+        let text = format!(
+            "@T.prim_func\ndef f(x: T.Buffer((4096, 3001), 'float32'), y: T.Buffer((3001, 4096), \
+             'float32'), z: T.Buffer((4096, 3001), 'float32')):\n    {lines}\n"
+        );
+        let module = parse(&text, &Sizes::new()).expect("it parses");
+        KernelLoops::from_func(module.tensor("f").expect("f"), beside, &target).cycles(0, &target)
+    };
+    let stage = |value: &str| {
+        format!(
+            "for i, j in T.grid(4096, 3001):\n        with T.sblock('b'):\n            \
+             vi, vj = T.axis.remap('SS', [i, j])\n            z[vi, vj] = {value}"
+        )
+    };
+    let cells = 4096.0 * 3001.0 * 4.0 / costs.bytes as f64;
+    let beside = Beside::default();
+    let copy = cost(&stage("x[vi, vj] + 1.0"), &beside);
+    assert!((copy - launch - 2.0 * cells).abs() < 1.0, "{copy}");
+    // A copy across goes through shared memory; a column of every row is a segment each.
+    let across = cost(&stage("y[vj, vi] + 1.0"), &beside);
+    assert!((across - copy).abs() < 1.0, "{across} {copy}");
+    let twice = cost(&stage("x[vi, vj] * y[vj, vi] + x[(vi + 1) % 4096, vj]"), &beside);
+    assert!((twice - launch - 3.0 * cells).abs() < 1.0, "{twice}");
+    let columns = cost(&stage("y[(vj * 2) % 3001, vi] + y[vj, vi]"), &beside);
+    assert!(columns > 2.0 * copy, "{columns} {copy}");
+    // What is in registers costs what else is read.
+    let joined = Beside { joined: &[true, false, false], ..beside };
+    let after = cost(&stage("x[vi, vj] + 1.0"), &joined);
+    assert!(after < 0.1 * launch, "{after}");
+}
+
+#[test]
 fn prices_of_loops_that_are_no_stages_count_what_runs() {
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let cost = |steps: usize, at: &str| {
