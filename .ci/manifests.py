@@ -43,6 +43,8 @@ def faults(folder, workspace):
             yield f"[package] has no `{field}`"
     source = code(folder / "src")
     everything = source + code(folder / "tests", folder / "benches", folder / "examples")
+    if manifest.get("lib", {}).get("test") is False and re.search(r"#\[test\]", code(folder / "src")):
+        yield "[lib] says `test = false`, so that the tests in src never run"
     # These only turn features on.
     features = manifest.get("features", {}).get("after-tests", [])
     for name in tables(manifest, "dependencies"):

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one binary.
 
+mod apply;
 #[path = "../../../tilewright-graph/tests/it/common/mod.rs"]
 mod common;
 mod conversion;
