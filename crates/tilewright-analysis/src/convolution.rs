@@ -2,7 +2,7 @@
 //! some axes in *windows* (`2 * y + ky`, a spatial and a reduction variable in one index), and the other, the
 //! weights, by those reduction variables. Channels are what both factors have, or the result has from the weights.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, IterKind, Var};

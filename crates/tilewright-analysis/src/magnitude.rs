@@ -6,7 +6,7 @@
 //! choice of such values are finite, and a sum, a product or `exp` of them is not known to be, while
 //! `exp(tanh(x))` is. Bounds of computed values have one percent of slack for rounding.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::scalar::round_to;
 use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind};
@@ -17,7 +17,7 @@ pub type Finite<'a> = &'a dyn Fn(&Buffer) -> bool;
 /// A bound of the absolute value of a number, rounded as its type is; `None` if it may be infinite
 /// or `NaN`, or is no number. Takes time linear in the number of nodes.
 pub fn magnitude(e: &Expr, finite: Finite<'_>) -> Option<f64> {
-    Bounds { finite, known: HashMap::new() }.bound(e)
+    Bounds { finite, known: HashMap::default() }.bound(e)
 }
 
 /// The largest finite value of a type, negative ones counted by their absolute value.

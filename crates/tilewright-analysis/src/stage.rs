@@ -18,8 +18,8 @@
 //!
 //! Fusion and scheduling work on this view, found from the structure alone.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::index::{Interval, Linear, Ranges, same_all};
 use tilewright_ir::update::reads_elsewhere;

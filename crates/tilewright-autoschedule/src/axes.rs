@@ -4,7 +4,7 @@
 //! `a * extent(b) + b` if each access moves along `a` by exactly `extent(b)` steps of `b`. So a
 //! 1x1 convolution sees one axis of pixels, and an elementwise function one axis in all.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::{Visit, free_vars, walk_expr};
 use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Var};
@@ -93,7 +93,7 @@ impl Access {
 
 /// Variables whose values an expression uses directly, not only to say where it loads from.
 pub fn loose_vars(e: &Expr) -> HashSet<Var> {
-    let mut loose = HashSet::new();
+    let mut loose = HashSet::default();
     e.for_each(|e| {
         loose.extend(e.as_var().cloned());
         !matches!(e.kind(), ExprKind::Load(b, indices) if Affine::of_access(b, indices).is_some())
@@ -103,7 +103,7 @@ pub fn loose_vars(e: &Expr) -> HashSet<Var> {
 
 /// Variables that decide which of two values an expression has, or whether it is computed.
 pub fn deciding_vars(e: &Expr) -> HashSet<Var> {
-    let mut deciding = HashSet::new();
+    let mut deciding = HashSet::default();
     e.for_each(|e| {
         if let ExprKind::IfThenElse(cond, ..) | ExprKind::Select(cond, ..) = e.kind() {
             deciding.extend(loose_vars(cond));

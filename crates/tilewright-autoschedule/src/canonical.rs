@@ -1,8 +1,8 @@
 //! A function in canonical form, statement by statement: which ones are stages that have no loops of
 //! their own yet, and which of these only maps the result of another one.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::stage;
@@ -154,7 +154,7 @@ pub(crate) fn follows(stage: &Stage, next: &Stage) -> Option<HashMap<Var, Expr>>
         return None;
     }
     let axes = stage.covers_buffer()?;
-    let mut map: HashMap<Var, Expr> = HashMap::new();
+    let mut map: HashMap<Var, Expr> = HashMap::default();
     let mut seen = false;
     for (_, indices) in next.loads().into_iter().filter(|(b, _)| *b == stage.buffer) {
         for (index, axis) in indices.iter().zip(&axes) {

@@ -5,7 +5,8 @@
 //! `i = j * 4 + k`. Before, the domain of a stage is cut into boxes, in which quotients are whole
 //! ([`subdomains`](crate::subdomains)).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use tilewright_ir::hash::HashMap;
 
 use crate::padding::{Iters, ranges};
 use tilewright_analysis::stage::Extent;
@@ -30,7 +31,7 @@ pub fn digits(iters: &Iters, value: Expr, indices: Vec<Expr>) -> Digits {
     let bound = ranges(iters);
     let value = simplify_indices(&value, &bound);
     let indices: Vec<Expr> = indices.iter().map(|i| simplify(i, &bound)).collect();
-    let mut found: HashMap<Var, BTreeSet<i64>> = HashMap::new();
+    let mut found: HashMap<Var, BTreeSet<i64>> = HashMap::default();
     for e in [&value].into_iter().chain(&indices) {
         e.any(|e| {
             if let ExprKind::Binary(op, x, c) = e.kind()
@@ -45,7 +46,7 @@ pub fn digits(iters: &Iters, value: Expr, indices: Vec<Expr>) -> Digits {
     }
     let mut split: Iters = Vec::new();
     let mut counts = Vec::new();
-    let mut values = HashMap::new();
+    let mut values = HashMap::default();
     for (v, extent, kind) in iters {
         // Each place divides the next, and the last one the extent, which may be open.
         let places = found.get(v).and_then(|places| {

@@ -16,8 +16,8 @@
 //! What is made of one argument alone (a moved operand, its sums) is marked ([`PRE`](tilewright_layout::marks::PRE)), so that it can be
 //! made once where the argument is a constant.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use crate::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_analysis::{Stage, open_stages};

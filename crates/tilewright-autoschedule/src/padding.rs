@@ -1,6 +1,6 @@
 //! What pads: values that are something inside of a box, and a constant outside of it.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::dim::MAX_CELLS;

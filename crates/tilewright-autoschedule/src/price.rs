@@ -12,7 +12,7 @@ mod loops;
 mod memory;
 mod statements;
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use crate::reduction::window::{self, Way};
 use tilewright_analysis::{Stage, open_stages};
@@ -189,7 +189,7 @@ fn buffers_that(all: &[bool], so: bool, func: &TensorFunc) -> Vec<Buffer> {
 
 /// The buffers that marked stages make of what is the same in every run.
 fn made_once(func: &TensorFunc, is_free: &dyn Fn(&Buffer) -> bool) -> HashSet<Buffer> {
-    let mut made: HashSet<Buffer> = HashSet::new();
+    let mut made: HashSet<Buffer> = HashSet::default();
     for stage in open_stages(func).into_iter().flatten() {
         if stage.block.annotations.contains_key(PRE)
             && stage

@@ -2,7 +2,8 @@
 //! several variables are decided, and minima and maxima have no two sides. Along axes of open sizes, they are cut
 //! where a choice between two values is decided.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use tilewright_ir::hash::HashMap;
 
 use crate::padding::{Iters, ranges};
 use tilewright_analysis::stage::Extent;
@@ -50,13 +51,13 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
         .iter()
         .filter_map(|(v, extent, _)| Some((v, i64::try_from(extent.known()?).ok()?)))
         .collect();
-    let mut cuts: HashMap<Var, BTreeSet<i64>> = HashMap::new();
+    let mut cuts: HashMap<Var, BTreeSet<i64>> = HashMap::default();
     let mut cut = |v: &Var, at: i64| {
         if extents.get(v).is_some_and(|n| (1..*n).contains(&at)) {
             cuts.entry(v.clone()).or_default().insert(at);
         }
     };
-    let mut quotients: HashMap<Var, BTreeSet<i64>> = HashMap::new();
+    let mut quotients: HashMap<Var, BTreeSet<i64>> = HashMap::default();
     let innermost = iters.last().and_then(|(v, ..)| Some((v, *extents.get(v)?)));
     for e in [value].into_iter().chain(indices) {
         e.any(|e| {
@@ -89,9 +90,9 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
             false
         });
     }
-    let mut chosen: HashMap<Var, [Dim; 2]> = HashMap::new();
+    let mut chosen: HashMap<Var, [Dim; 2]> = HashMap::default();
     indices.iter().chain([value]).for_each(|e| choices(e, iters, &mut chosen));
-    let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::new() }];
+    let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::default() }];
     let mut all = Vec::new();
     for (v, extent, kind) in iters {
         let places: Vec<Dim> = match (cuts.get(v), chosen.get(v)) {

@@ -23,8 +23,8 @@
 //! for a row of tiles at a time. Transforms write and read more than they compute, so that they cost what
 //! the bytes do ([`price`]).
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use crate::share::{PARALLEL_WORK, share, shared};
 use tilewright_analysis::{Stage, open_stages};
@@ -171,7 +171,7 @@ pub(crate) fn price<'a>(
     let costs = &target.costs;
     let (mut cycles, mut all) = (0.0, Vec::new());
     let [mut loaded, mut stored] = [0.0; 2];
-    let mut read = HashSet::new();
+    let mut read = HashSet::default();
     for chain in chains(func, stages) {
         let lanes = chain.lanes(target);
         let each = lanes

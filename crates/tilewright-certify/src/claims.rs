@@ -4,7 +4,7 @@
 //! other sets. A set that is met again in another place grows to all instances that satisfy its linear
 //! equations, so that reductions come to an end (Verdoolaege, Janssens and Bruynooghe 2012).
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use presburger::{Dim, Relation};
 use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass};
@@ -134,7 +134,7 @@ impl<'a> Claims<'a> {
 
     fn follow(&mut self, loads: [Load; 2], set: &Relation) -> Found<()> {
         let vars = self.vars(loads);
-        let none = HashMap::new();
+        let none = HashMap::default();
         for (a, set) in self.sources(loads[0], &none, set, &vars)? {
             for (b, set) in self.sources(loads[1], &none, &set, &vars)? {
                 self.same(&a, &b, &set, &vars, DEPTH)?;
@@ -221,7 +221,7 @@ impl<'a> Claims<'a> {
         if !matches!(x, Expr::Load(..)) {
             return Ok(());
         }
-        let here = Value::At { stmt, e: y, place: HashMap::new(), first: x.loads() };
+        let here = Value::At { stmt, e: y, place: HashMap::default(), first: x.loads() };
         let found = self.constant(side, &here, wanted, NESTED)?;
         let Some(any) = found.into_iter().reduce(|a, b| Expr::op("or", vec![a, b])) else {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Expressions of programs as sets of the engine, and back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use tilewright_ir::hash::HashMap;
 
 use presburger::{Aff, Budget, Relation};
 use tilewright_check::program::{Expr, INFIX, Var};

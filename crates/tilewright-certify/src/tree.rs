@@ -5,8 +5,8 @@
 //! reduction are conditions, and in a graph function a call is the body of what it calls, over the tensors that it
 //! is given. What has no tree is refused, never left out.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::expr::CallTarget;
 use tilewright_ir::{
@@ -205,7 +205,7 @@ impl<'a> Writer<'a> {
             }
         }
         self.sizes(types.iter().flat_map(|t| &t.shape), true)?;
-        let mut tensors: HashMap<u64, Vec<Memory>> = HashMap::new();
+        let mut tensors: HashMap<u64, Vec<Memory>> = HashMap::default();
         for (param, of) in graph.params.iter().zip(&types[..inputs]) {
             let memory = self.memory("param", param.name(), of.dtype, &of.shape)?;
             tensors.insert(param.id(), vec![memory]);
@@ -294,7 +294,7 @@ impl<'a> Writer<'a> {
             self.vars.insert(v.clone(), value);
         }
         let numbers: HashSet<&Var> = func.scalars().collect();
-        let mut told: HashSet<&Var> = HashSet::new();
+        let mut told: HashSet<&Var> = HashSet::default();
         let mut same: Vec<(&Expr, &String)> = Vec::new();
         for (buffer, given) in formal.iter().zip(given) {
             if buffer.dtype() != given.dtype || buffer.shape.len() != given.shape.len() {

@@ -1,9 +1,9 @@
 //! Kernels: compiled functions that can be called, and the objects that they are linked from.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Lowered, Result, Source, TensorFunc};
 use tilewright_runtime::parallel;

@@ -17,12 +17,12 @@
 mod control;
 mod given;
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Result, Tensor, TensorFunc, tensor};
 use tilewright_target::Target;
@@ -59,7 +59,7 @@ impl<'a> Constants<'a> {
     ) -> Constants<'a> {
         let mut constants =
             Constants { all: Vec::new(), of: Vec::new(), others: Vec::new(), total: 0 };
-        let mut at: HashMap<&[u8], usize> = HashMap::new();
+        let mut at: HashMap<&[u8], usize> = HashMap::default();
         for program in programs {
             let own = program.plan.constants().iter().map(|c| constants.place(c, &mut at));
             let own = own.collect();

@@ -8,8 +8,8 @@
 //! each value begins where the highest one below it ends, so that values that are needed at the same
 //! time never share memory.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::dim::SizeRange;
@@ -120,7 +120,7 @@ impl ShapeFunc {
                 .collect()
         });
         let arena_bytes = places.take(1);
-        let mut numbers: HashMap<Dim, usize> = HashMap::new();
+        let mut numbers: HashMap<Dim, usize> = HashMap::default();
         let mut passed: Vec<Dim> = Vec::new();
         for place in plan.steps.iter().flat_map(|step| &step.args) {
             if let ArgSource::Size(d) = place

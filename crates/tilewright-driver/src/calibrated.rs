@@ -1,8 +1,9 @@
 //! The constants that this machine was calibrated to, as a file of measurements keeps them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::Result;
 use tilewright_target::{Costs, Target, machine};

@@ -4,8 +4,8 @@
 //! A step that lays a parameter out in another way needs its map: it is that of a `transform_layout` of
 //! the schedule that gives the shape. A map that is not the right one is refused by the checker.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_certify::{certify, tree};
 use tilewright_ir::{Buffer, Expr, GraphExpr, Module, Param, TensorFunc};
@@ -36,7 +36,7 @@ pub fn certificates(before: &Module, after: &Module, maps: &[Lambda]) -> Result<
     if names[0] != names[1] {
         return Err("there are other graph functions".into());
     }
-    let mut inside = HashSet::new();
+    let mut inside = HashSet::default();
     for name in &names[0] {
         inside.extend(callees(after, name));
         text += &certificate([before, after].map(|m| with_callees(m, name)), &[])?;
@@ -79,7 +79,7 @@ pub fn trees(module: &Module) -> Vec<(Arc<str>, Result<String, String>)> {
 
 /// The tensor functions that a graph function calls.
 fn callees(module: &Module, name: &Arc<str>) -> HashSet<Arc<str>> {
-    let mut called = HashSet::new();
+    let mut called = HashSet::default();
     if let Ok(graph) = module.graph(name) {
         graph.for_each_expr(&mut |e| {
             if let GraphExpr::CallTir { func, .. } = e {

@@ -17,8 +17,9 @@
 //!
 //! A yes is a proof for all data and all sizes. The other answer says which results are left.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::equivalence::{by_flow, equivalent};
 use tilewright_analysis::reals::{equal_in_reals, equal_with_multiples, multiple_of, rounding_of};
@@ -159,17 +160,17 @@ impl<'o> Classes<'o> {
         Classes {
             options,
             is_found,
-            learnt: HashMap::new(),
-            passed: HashSet::new(),
+            learnt: HashMap::default(),
+            passed: HashSet::default(),
             may_fail: None,
             of: [Vec::new(), Vec::new()],
-            classes: HashMap::new(),
+            classes: HashMap::default(),
             count: 0,
             count_of_first: 0,
             functions: Vec::new(),
-            names: [HashMap::new(), HashMap::new()],
+            names: [HashMap::default(), HashMap::default()],
             compared,
-            multiples: HashMap::new(),
+            multiples: HashMap::default(),
             groups: 0,
             rounding: None,
         }
@@ -410,7 +411,7 @@ impl<'o> Classes<'o> {
             _ => false,
         };
         let (x, y) = (known.sizes(), node.sizes());
-        let mut met = HashSet::new();
+        let mut met = HashSet::default();
         is_kind
             && x.len() == y.len()
             && x.iter().zip(y).all(|(x, y)| match y.as_var() {
@@ -451,7 +452,7 @@ impl<'o> Classes<'o> {
     /// The first value that equals none of the first graph, among those that lead to such a result through such.
     fn unlike(&self, second: &Graph<'_>) -> Option<usize> {
         let mut todo = second.results.clone();
-        let (mut passed, mut first) = (HashSet::new(), None);
+        let (mut passed, mut first) = (HashSet::default(), None);
         while let Some(at) = todo.pop() {
             let is_unlike = self.of[1][at] >= self.count_of_first;
             let (args, is_made) = match &second.nodes[at].value {
@@ -536,7 +537,7 @@ impl<'o> Classes<'o> {
         // The values at the edge, by their classes, in an order for both sides.
         let edge: BTreeSet<usize> = group.edge.iter().map(|n| classes[*n]).collect();
         let order: Vec<usize> = edge.iter().copied().collect();
-        let (mut multiples, mut rounded) = (HashMap::new(), 0.0f64);
+        let (mut multiples, mut rounded) = (HashMap::default(), 0.0f64);
         for n in &group.edge {
             if let Some((class, (factor, rounding))) = self.multiples.get(n) {
                 let is_alone = group.edge.iter().filter(|m| classes[**m] == *class).count() == 1;
@@ -563,7 +564,7 @@ impl<'o> Classes<'o> {
         }
         let of_a = self.of[0].clone();
         let mut tried: Vec<(usize, usize, TensorFunc)> = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         for (n, other) in first.nodes.iter().enumerate() {
             let is_new = matches!(other.value, Value::Call { .. }) && seen.insert(of_a[n]);
             if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {

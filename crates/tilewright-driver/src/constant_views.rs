@@ -5,7 +5,7 @@
 //! of `whole` counted as they lie in memory. The strides are sought among those of both tensors, by where the second
 //! and the last element along each axis lie; a view counts after all elements were compared.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::reals::{ROUNDING, rounding_of};
 use tilewright_graph::stages::{advance, at, buffer, cells, one_stage};
@@ -69,7 +69,7 @@ fn views(
     wholes: &[(usize, Tensor)],
     reals: bool,
 ) -> (Views, Option<f64>) {
-    let (mut found, mut worst) = (Views::new(), None::<f64>);
+    let (mut found, mut worst) = (Views::default(), None::<f64>);
     let mut scanned = 0;
     for (n, part) in parts {
         let view = wholes.iter().find_map(|(_, whole)| {

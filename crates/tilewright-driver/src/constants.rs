@@ -1,7 +1,7 @@
 //! Constants that functions make of constants, when a module is compiled: that may need a compilation of
 //! its own. Constants that are bytes of the model's file, which a program is not to be.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_graph::fold::interpret;
 use tilewright_graph::rewrite::{GraphFold, fold_blocks, fold_children};

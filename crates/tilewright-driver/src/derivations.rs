@@ -8,8 +8,8 @@
 //!
 //! Different functions are derived at the same time, by as many threads as there are cores.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::equal::{self, fingerprint, tensor_funcs};
 use tilewright_ir::visit::Subst;
@@ -56,11 +56,11 @@ pub(crate) fn each(
 ) -> Result<Module> {
     let list: Vec<(&Arc<str>, &Arc<TensorFunc>)> = module.tensors().collect();
     // Of equal functions one thread takes the first; the others are found when all are done.
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..list.len())
         .partition(|k| list[*k].1.span.is_some() || seen.insert(fingerprint(list[*k].1)));
     let make = |k: usize| derived(what, list[k].1, || derive(list[k].0, list[k].1));
-    let mut made: HashMap<usize, Result<Arc<TensorFunc>>> = HashMap::new();
+    let mut made: HashMap<usize, Result<Arc<TensorFunc>>> = HashMap::default();
     made.extend(first.iter().copied().zip(parallel::map(first.len(), |n| make(first[n]))));
     made.extend(rest.into_iter().map(|k| (k, make(k))));
     let mut new = module.clone();

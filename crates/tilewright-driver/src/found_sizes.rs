@@ -4,7 +4,7 @@
 //! a mask are true) is the same as one of the other graph where it is found in the same value: only comparing
 //! shows that. So all have names of their own until it is known what they are. Two of one graph may be the same, too.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_graph::control::dataflow::{as_dataflow, found_sizes, renamed_sizes, with_sizes};
 use tilewright_ir::visit::Subst;

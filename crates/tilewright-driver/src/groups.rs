@@ -1,7 +1,8 @@
 //! Groups of calls that lead from values at an edge to one value, each as one tensor function.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_graph::merge::{Member, Source, merge};
 use tilewright_ir::dim::{self, MAX_CELLS, SizeRange};
@@ -185,7 +186,7 @@ fn one_result(func: &TensorFunc, inputs: usize, item: usize) -> Option<TensorFun
 
 /// A function in which some parameters, by position, have no axes of one element.
 fn squeezed(func: &TensorFunc, which: &HashSet<usize>) -> TensorFunc {
-    let mut all = Squeezed(HashMap::new());
+    let mut all = Squeezed(HashMap::default());
     let params = func.params.iter().enumerate().map(|(k, p)| match p.buffer() {
         Some(buffer) if which.contains(&k) => {
             let shape = buffer.shape.iter().filter(|n| n.as_int() != Some(1)).cloned().collect();

@@ -1,8 +1,8 @@
 //! Files to modules.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_graph::quantized::integer_products;
 use tilewright_graph::sizes::{self, Sizes};

@@ -5,8 +5,8 @@
 //! is made smaller and larger, to the next multiple. Sizes that can only change together are asked once,
 //! those first that the most time depends on.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_graph::resize::{resize, shapes};
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
@@ -88,7 +88,7 @@ pub fn prices(
     let (roles, shapes) = (roles_of(&module), shapes(&module)?);
     let mut candidates = candidates(&shapes, timings, planned);
     candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    let (mut done, mut tried) = (HashSet::new(), 0);
+    let (mut done, mut tried) = (HashSet::default(), 0);
     let mut prices = Prices::default();
     let costs = Memo { inner: timings, known: Mutex::default() };
     for c in candidates {
@@ -182,7 +182,7 @@ fn candidates(
 
 /// What the axes of data and results of convolutions are, by the names of the values.
 fn roles_of(module: &Module) -> HashMap<Arc<str>, Vec<Option<&'static str>>> {
-    let mut found = HashMap::new();
+    let mut found = HashMap::default();
     let entry = module.entry().and_then(|entry| module.graph(entry));
     for b in entry.iter().flat_map(|f| f.bindings()) {
         let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };

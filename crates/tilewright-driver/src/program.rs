@@ -1,7 +1,7 @@
 //! Programs: lowered modules with the memory plans that run them.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::{Lowered, Result, TensorFunc};
 use tilewright_layout::plan_memory;
@@ -60,7 +60,7 @@ impl Program {
 
     /// The names of the functions that the plans call, each once.
     pub fn called(&self) -> Vec<Arc<str>> {
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let all = self.plans().iter().flat_map(MemoryPlan::functions);
         all.filter(|name| seen.insert(name.clone())).collect()
     }

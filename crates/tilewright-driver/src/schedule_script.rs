@@ -25,8 +25,8 @@
 //! # Ok::<(), tilewright_driver::Error>(())
 //! ```
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::scalar::eval_int;
 use tilewright_ir::visit::{Visit, walk_buffer, walk_func};
@@ -64,7 +64,7 @@ pub fn apply(
     mut after: impl FnMut(&str, &Module) -> Result<()>,
 ) -> Result<()> {
     let script = parse_script(source)?;
-    let names = HashMap::new();
+    let names = HashMap::default();
     let mut run = Run { schedule, source, names, after: &mut after, turns: 0, values: 0 };
     script.steps.iter().try_for_each(|s| run.step(s))
 }

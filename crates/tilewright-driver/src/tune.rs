@@ -8,10 +8,11 @@
 //! run as whole models, and later compilations take the fastest.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tilewright_graph::sizes;
@@ -204,7 +205,7 @@ impl<S: Borrow<Store>> Measuring<S> {
     /// Marks the ways of calls that are near the best one of their call, by what is known now, and
     /// conversions.
     fn want(&mut self) {
-        let mut best: HashMap<usize, f64> = HashMap::new();
+        let mut best: HashMap<usize, f64> = HashMap::default();
         for c in &self.candidates {
             let Some(call) = c.call else { continue };
             let least = best.entry(call).or_insert(f64::INFINITY);
@@ -445,7 +446,7 @@ fn candidates(module: &Module, timings: &Timings, threads: usize) -> Result<Vec<
     let recorder = Recorder { timings, threads, found: Mutex::default() };
     plan(module, &recorder, IoLayout::Logical, &mut Remarks::new())?;
     let found = std::mem::take(&mut *recorder.found());
-    let mut calls: HashMap<&str, f64> = HashMap::new();
+    let mut calls: HashMap<&str, f64> = HashMap::default();
     for (_, graph) in module.graphs() {
         for b in graph.bindings() {
             if let GraphExpr::CallTir { func, .. } = &b.value {

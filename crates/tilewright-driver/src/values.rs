@@ -1,8 +1,8 @@
 //! The values of a graph function, each after what it is made from, and what is known of the calls that make them.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_graph::call_sizes::passes_sizes;
 use tilewright_graph::control::dataflow::{CAST, ENTER, LEAVE, is_value_operator};
@@ -112,16 +112,16 @@ impl<'m> Graph<'m> {
             nodes: Vec::new(),
             results: Vec::new(),
             folds: false,
-            made: HashMap::new(),
-            lines: HashMap::new(),
-            views: HashSet::new(),
+            made: HashMap::default(),
+            lines: HashMap::default(),
+            views: HashSet::default(),
             bodies: Rc::default(),
         };
         let mut uses = Uses::default();
         normal.bindings().for_each(|b| uses.count(&b.value));
         uses.count(&normal.ret);
         // Values by variable: one node for each item of a tuple.
-        let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+        let mut known: HashMap<u64, Vec<usize>> = HashMap::default();
         for (k, p) in normal.params.iter().enumerate() {
             let at = graph.push(Value::Param(k), p.ty());
             graph.nodes[at].name = p.name().clone();

@@ -5,8 +5,8 @@
 //! writes its tensors. So a plan that was measured is found again in any later problem of the same model,
 //! whatever its calls cost then; where a way of it is not there any more, it is passed over.
 
-use std::collections::HashMap;
 use std::time::Duration;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Module, Result};
 use tilewright_layout::IoLayout;
@@ -129,7 +129,7 @@ fn line(graph: &str, problem: &Problem, choice: &[usize]) -> String {
 
 /// What tells the alternatives of a call apart; of equal ones, their order.
 fn labels(problem: &Problem, call: &Call) -> Vec<String> {
-    let mut count: HashMap<String, usize> = HashMap::new();
+    let mut count: HashMap<String, usize> = HashMap::default();
     call.alternatives.iter().map(|a| label_of(a, problem, &mut count)).collect()
 }
 

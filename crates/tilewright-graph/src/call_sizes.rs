@@ -5,8 +5,8 @@
 //! the same variable for the same size, so that functions can be compared and merged, and schedules
 //! and code count in `int32`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::visit::{Subst, fold_buffer, fold_func};
@@ -32,7 +32,7 @@ impl<'a> CallSizes<'a> {
         types: &[&TensorType],
         scalars: &[Expr],
     ) -> Result<CallSizes<'a>> {
-        let mut values = HashMap::new();
+        let mut values = HashMap::default();
         for (v, e) in func.scalars().zip(scalars) {
             let size = Dim::from_expr(e).filter(|_| v.dtype().is_int()).ok_or_else(|| {
                 Error::unsupported(format!(
@@ -176,7 +176,7 @@ pub fn buffer_type(b: &Buffer) -> Result<TensorType> {
 /// # Errors
 /// [`Error::Input`] where the arguments of a call do not say how large something is.
 pub fn unify_sizes(module: &Module) -> Result<Module> {
-    let (out, done) = (module.clone(), HashMap::new());
+    let (out, done) = (module.clone(), HashMap::default());
     let mut unify = Unify { module, out, done, changed: false };
     if let Ok(entry) = module.entry()
         && let Some(Function::Tensor(f)) = module.functions.get(entry)
@@ -235,7 +235,7 @@ impl Unify<'_> {
             args.iter().map(|a| a.ty().as_tensor().cloned().unwrap_or_else(unknown_type)).collect();
         let types: Vec<&TensorType> = types.iter().chain(outs).collect();
         let sizes = CallSizes::new(name, func, &types, scalars)?;
-        let mut values = HashMap::new();
+        let mut values = HashMap::default();
         for v in vars {
             let size = sizes.value(&v)?;
             values.insert(v, size.inside());

@@ -1,8 +1,8 @@
 //! Graph functions over plain values: what each variable stands for, and the calls of graph functions that
 //! are expanded, so that one that calls itself ends.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, GraphExpr, GraphFunc, Module, Result, Span};
 
@@ -25,7 +25,7 @@ pub struct Env<'m> {
 impl<'m> Env<'m> {
     /// The begin of a graph function.
     pub fn new(module: &'m Module, name: &str, span: Option<Span>) -> Self {
-        Env { module, values: HashMap::new(), span, calls: vec![name.into()], depth: 0 }
+        Env { module, values: HashMap::default(), span, calls: vec![name.into()], depth: 0 }
     }
 
     /// Whether nothing is expanded.

@@ -4,8 +4,8 @@
 //! conversions the layout crate makes shorter work. A result may be larger than what it is made from by no more than a limit, so that a module does not grow
 //! out of proportion by, say, a broadcast.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
@@ -84,7 +84,7 @@ impl<'a, 'e> Folder<'a, 'e, '_> {
         evaluate: &'a mut Evaluate<'e>,
         why: &'a mut Remarks,
     ) -> Self {
-        Folder { module, growth, only: None, evaluate, why, done: HashMap::new() }
+        Folder { module, growth, only: None, evaluate, why, done: HashMap::default() }
     }
 
     fn run(mut self) -> Result<Module> {
@@ -92,7 +92,7 @@ impl<'a, 'e> Folder<'a, 'e, '_> {
     }
 
     fn graph(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
-        let mut constants: HashMap<u64, Vec<Tensor>> = HashMap::new();
+        let mut constants: HashMap<u64, Vec<Tensor>> = HashMap::default();
         each_binding(func, |b, out| {
             match self.value(b, &constants) {
                 Some(tensors) => {

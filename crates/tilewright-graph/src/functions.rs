@@ -1,8 +1,8 @@
 //! The tensor functions of a module while graph functions are rewritten: new ones join under free
 //! names, equal ones are shared, and those that are no longer called are removed.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
 use tilewright_ir::{
@@ -61,7 +61,7 @@ impl<'m> Functions<'m> {
     pub fn new(module: &'m Module) -> Self {
         let mut names = UniqueNames::default();
         module.functions.keys().for_each(|n| names.reserve(n.clone()));
-        Functions { module, names, added: Vec::new(), by_print: HashMap::new() }
+        Functions { module, names, added: Vec::new(), by_print: HashMap::default() }
     }
 
     /// The tensor function of this name, added or not.
@@ -152,7 +152,7 @@ impl<'m> Functions<'m> {
         graphs: &HashMap<Arc<str>, GraphFunc>,
         keep: impl Fn(&Arc<str>, &Arc<TensorFunc>) -> Arc<TensorFunc>,
     ) -> Module {
-        let mut called: HashMap<Arc<str>, bool> = HashMap::new();
+        let mut called: HashMap<Arc<str>, bool> = HashMap::default();
 
         for (name, g) in self.module.graphs() {
             for (g, now) in [(&**g, false), (graphs.get(name).unwrap_or(g), true)] {

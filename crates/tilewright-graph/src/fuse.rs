@@ -23,8 +23,8 @@
 //! The work is linear in the number of calls and arguments; groups are bounded.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{Binding, GraphExpr, GraphFunc, GraphVar, Module, Result};
 use tilewright_transform::pass::{Pass, Run};
@@ -106,8 +106,8 @@ impl Kernels {
             })
             .map(|n| n.binding.var.id())
             .collect();
-        let mut kernels = Kernels { results, reduced, further: HashSet::new() };
-        let mut begun = HashSet::new();
+        let mut kernels = Kernels { results, reduced, further: HashSet::default() };
+        let mut begun = HashSet::default();
         let further = func
             .bindings()
             .filter(|b| {
@@ -210,7 +210,7 @@ struct Fuser<'m> {
 impl<'m> Fuser<'m> {
     fn new(module: &'m Module) -> Fuser<'m> {
         let functions = Functions::new(module);
-        Fuser { functions, facts: HashMap::new(), by_key: HashMap::new() }
+        Fuser { functions, facts: HashMap::default(), by_key: HashMap::default() }
     }
 
     fn facts(&mut self, name: &Arc<str>) -> Option<Arc<Facts>> {
@@ -281,8 +281,8 @@ impl<'m> Fuser<'m> {
     ) -> Result<GraphFunc> {
         // What is merged, by its sink; and the number that every group which is wired in the same way
         // has as an argument, so that no function is made twice for the sake of it.
-        let mut wired: HashMap<usize, Wired> = HashMap::new();
-        let mut shared: HashMap<String, Vec<Option<u64>>> = HashMap::new();
+        let mut wired: HashMap<usize, Wired> = HashMap::default();
+        let mut shared: HashMap<String, Vec<Option<u64>>> = HashMap::default();
         for group in groups.iter().filter(|g| g.members.len() > 1) {
             let Some(found) = Wired::wire(nodes, group, index) else { continue };
             let literals: Vec<Option<u64>> = found.args.iter().map(literal).collect();
@@ -368,7 +368,7 @@ impl Wired {
         let order: Vec<usize> = group.members.iter().rev().copied().collect();
         let place: HashMap<usize, usize> = order.iter().enumerate().map(|(k, n)| (*n, k)).collect();
         let mut args: Vec<GraphExpr> = Vec::new();
-        let mut params: HashMap<u64, usize> = HashMap::new();
+        let mut params: HashMap<u64, usize> = HashMap::default();
         let mut members: Vec<Member> = Vec::new();
         let mut names: Vec<Arc<str>> = Vec::new();
         let mut key = String::new();

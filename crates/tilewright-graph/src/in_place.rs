@@ -9,8 +9,8 @@
 //! (`first <= i` and `i < first + count`), also around the end (`(i - first) % extent < count`). Other
 //! functions stay as they are.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::open_stages;
@@ -63,7 +63,7 @@ impl InPlace {
 pub fn mark_updates(module: &Module) -> Result<Module> {
     let mut functions = Functions::new(module);
     let mut marks: Vec<(Arc<str>, InPlace)> = Vec::new();
-    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    let mut seen: HashSet<Arc<str>> = HashSet::default();
     for (name, graph) in dataflow_graphs(module) {
         let graph = normalize(module, name, graph)?;
         let inputs: HashSet<u64> = graph.params.iter().map(|p| p.id()).collect();

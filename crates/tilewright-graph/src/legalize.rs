@@ -8,8 +8,8 @@
 //!
 //! This comes before scheduling and lowering, since the copies are tensor functions as well.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, DType, Dim, Error, Function, GraphExpr, GraphFunc, GraphType,
@@ -66,7 +66,7 @@ pub struct Origins<'m> {
 impl<'m> Origins<'m> {
     /// Of the values of a module's graph functions; nothing is known before bindings are visited.
     pub fn new(module: &'m Module) -> Self {
-        Origins { module, of: HashMap::new() }
+        Origins { module, of: HashMap::default() }
     }
 
     /// Whether a call makes a view of its only argument.
@@ -103,7 +103,7 @@ fn own_results(
     functions: &mut Functions<'_>,
 ) -> Result<GraphFunc> {
     // The variables that calls compute; parameters and constants are not among them.
-    let mut computed: HashSet<u64> = HashSet::new();
+    let mut computed: HashSet<u64> = HashSet::default();
     let mut origins = Origins::new(module);
     for b in func.bindings() {
         let view_of_constant = origins.is_view(&b.value)
@@ -114,7 +114,7 @@ fn own_results(
         }
         origins.bind(b);
     }
-    let mut owned: HashSet<u64> = HashSet::new();
+    let mut owned: HashSet<u64> = HashSet::default();
     let mut copied: Vec<Binding> = Vec::new();
     let ret = map_results(&func.ret, &mut |e| {
         let name: Arc<str> = match e {

@@ -1,8 +1,8 @@
 //! One tensor function from several: stages one after the other, what passes between them in
 //! buffers of the merged function, and then inlined.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::either;
 use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};
@@ -42,7 +42,7 @@ pub fn merge(members: &[Member], params: usize) -> TensorFunc {
     let mut names = UniqueNames::default();
     for member in members {
         let mut subst = Subst::refresh();
-        let mut literals = Literals(HashMap::new());
+        let mut literals = Literals(HashMap::default());
         let buffers: Vec<&Buffer> = member.func.buffers().collect();
         for (buffer, source) in buffers.iter().zip(&member.sources) {
             let new = match source {

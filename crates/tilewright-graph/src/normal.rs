@@ -6,8 +6,8 @@
 //! variable is another name of a value; calls of other graph functions are expanded; what is
 //! not used is gone. The result is a variable, a literal, or a tuple of them.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
@@ -23,8 +23,11 @@ use crate::calls::{Env, Resolve, tuple_item};
 /// `Unsupported` for graph functions that call themselves, `Malformed` for an item of what is not
 /// a tuple, or a wrong number of arguments.
 pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphFunc> {
-    let mut n =
-        Normalize { env: Env::new(module, name, None), bindings: Vec::new(), kept: HashSet::new() };
+    let mut n = Normalize {
+        env: Env::new(module, name, None),
+        bindings: Vec::new(),
+        kept: HashSet::default(),
+    };
     let ret = n.body(func)?;
     // Variables of several values are taken apart.
     let ret = map_results(&ret, &mut |e| match e.ty() {
@@ -65,7 +68,7 @@ pub fn each_binding(
 fn block(dataflow: bool, bindings: Vec<Binding>, ret: &GraphExpr) -> Vec<BindingBlock> {
     let bound: HashSet<u64> = bindings.iter().map(|b| b.var.id()).collect();
     let mut outputs: Vec<GraphVar> = Vec::new();
-    let mut seen: HashSet<u64> = HashSet::new();
+    let mut seen: HashSet<u64> = HashSet::default();
     needed(ret, &mut |v| {
         if dataflow && bound.contains(&v.id()) && seen.insert(v.id()) {
             outputs.push(v.clone());
@@ -89,7 +92,7 @@ pub fn changed_graphs(
     module: &Module,
     mut change: impl FnMut(&Arc<str>, &GraphFunc) -> Result<GraphFunc>,
 ) -> Result<HashMap<Arc<str>, GraphFunc>> {
-    let mut graphs = HashMap::new();
+    let mut graphs = HashMap::default();
     for (name, func) in dataflow_graphs(module) {
         let normal = normalize(module, name, func)?;
         let mut new = normalize(module, name, &change(name, &normal)?)?;
@@ -177,7 +180,7 @@ pub fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
 
 /// The variables that expressions read, by their ids.
 pub fn needed_ids<'e>(all: impl IntoIterator<Item = &'e GraphExpr>) -> HashSet<u64> {
-    let mut ids = HashSet::new();
+    let mut ids = HashSet::default();
     for e in all {
         needed(e, &mut |v| ids.extend([v.id()]));
     }

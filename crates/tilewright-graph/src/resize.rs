@@ -12,8 +12,8 @@
 mod function;
 mod growth;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{
     Binding, Buffer, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result,
@@ -62,7 +62,8 @@ pub fn resize(module: &Module, value: &str, axis: usize, to: i64) -> Result<Resi
     let (Some(shape), Some(from)) = (shape, from.filter(|_| to > 0)) else {
         return Err(Error::input(format!("`{value}` has no axis {axis} of {to} cells to be")));
     };
-    let mut graph = Graph { module, func: &func, growth: HashMap::new(), items: HashMap::new() };
+    let mut graph =
+        Graph { module, func: &func, growth: HashMap::default(), items: HashMap::default() };
     for b in func.bindings() {
         if let GraphExpr::Item(of, k) = &b.value
             && let GraphExpr::Var(of) = &**of
@@ -158,7 +159,7 @@ impl Graph<'_> {
     /// The module with all changes made.
     fn build(&self, entry: &Arc<str>) -> Result<Resized> {
         let mut functions = Functions::new(self.module);
-        let mut vars: HashMap<u64, GraphVar> = HashMap::new();
+        let mut vars: HashMap<u64, GraphVar> = HashMap::default();
         let mut changed = Vec::new();
         let mut renew = |v: &GraphVar, vars: &mut HashMap<u64, GraphVar>| {
             let new = self.renewed(v);
@@ -188,7 +189,7 @@ impl Graph<'_> {
             }
         }
         let new = GraphFunc { params, ret_ty: None, ..one_block(self.func, bindings, ret) };
-        let graphs = HashMap::from([(entry.clone(), new)]);
+        let graphs = HashMap::from_iter([(entry.clone(), new)]);
         let module = functions.finish(&graphs, |_, f| f.clone());
         Ok(Resized { module, changed, ends })
     }
@@ -300,8 +301,8 @@ impl GraphFold for Renewed<'_> {
 pub fn shapes(module: &Module) -> Result<HashMap<Arc<str>, Vec<usize>>> {
     let entry = module.entry()?;
     let func = normalize(module, entry, module.graph(entry)?)?;
-    let mut shapes = HashMap::new();
-    let mut twice = HashSet::new();
+    let mut shapes = HashMap::default();
+    let mut twice = HashSet::default();
     for v in func.params.iter().chain(func.bindings().map(|b| &b.var)) {
         let shape = v.ty().as_tensor().and_then(TensorType::const_shape);
         if let Some(shape) = shape

@@ -8,8 +8,9 @@
 //! Only the entry of a module has open sizes of its own. What it calls gets them from the types of
 //! the arguments: a function that is called with other sizes in another place becomes two.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func, free_vars};
@@ -114,7 +115,7 @@ pub fn fill(module: &Module, sizes: &Sizes) -> Result<Module> {
     let known = signature.solve(sizes)?;
     let mut values = signature.ranged(&sizes.ranges, &known)?;
     values.extend(known.into_iter().map(|(var, (value, _))| number(var, value)));
-    let mut fill = Fill { module, out: Module::new(), done: HashMap::new(), depth: 0 };
+    let mut fill = Fill { module, out: Module::new(), done: HashMap::default(), depth: 0 };
     fill.out.attrs = module.attrs.clone();
     fill.out.source = module.source.clone();
     // In the order of the module: functions keep their places, copies come at the end.
@@ -225,7 +226,7 @@ impl Signature {
 
     /// The values of the variables in the shapes of the inputs.
     fn solve(&self, sizes: &Sizes) -> Result<Values> {
-        let mut values = Values::new();
+        let mut values = Values::default();
         // Equations between an extent and a number that cannot be solved before other sizes are known.
         let mut later: Vec<(&Input, usize, i64, String)> = Vec::new();
         for (key, &size) in &sizes.dims {
@@ -321,7 +322,7 @@ impl Signature {
     /// Variables with the ranges that are given, for those that stay open; sizes that are known have to be
     /// in theirs.
     fn ranged(&self, ranges: &BTreeMap<String, SizeRange>, known: &Values) -> Result<Replaced> {
-        let mut found = Replaced::new();
+        let mut found = Replaced::default();
         for (key, &range) in ranges {
             let mut vars = self.named(key);
             if vars.is_empty() {
@@ -380,7 +381,7 @@ struct Bind<'a> {
 
 impl<'a> Bind<'a> {
     fn new(values: &'a Replaced) -> Self {
-        Bind { values, buffers: HashMap::new() }
+        Bind { values, buffers: HashMap::default() }
     }
 }
 
@@ -456,7 +457,7 @@ impl Fill<'_> {
         scalars: &[Expr],
     ) -> Result<Arc<str>> {
         let Signature { inputs, scalars: params } = Signature::read(self.module, name);
-        let mut values = Values::new();
+        let mut values = Values::default();
         for (input, arg) in inputs.iter().zip(args) {
             let Some(arg) = arg else { continue };
             for (extent, given) in input.shape.iter().zip(&arg.shape) {
@@ -502,7 +503,7 @@ impl Fill<'_> {
     }
 
     fn graph(&mut self, f: &GraphFunc, values: &Replaced) -> Result<GraphFunc> {
-        let mut fold = FillGraph { fill: self, bind: Bind::new(values), vars: HashMap::new() };
+        let mut fold = FillGraph { fill: self, bind: Bind::new(values), vars: HashMap::default() };
         let params = f.params.iter().map(|p| fold.var_def(p)).collect();
         let blocks = fold_blocks(&mut fold, &f.blocks)?;
         let ret = fold.expr(&f.ret)?;

@@ -1,6 +1,6 @@
 //! Which buffers share a memory, and which memories may hold arbitrary values, or none.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::condition::CellFact;
 use tilewright_ir::visit::{walk_block, walk_expr, walk_stmt};

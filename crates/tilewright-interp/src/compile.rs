@@ -1,8 +1,8 @@
 //! Compiling a function: variables to slots, buffers to places in memories, statements to
 //! closures that say whether to go on.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::update::update;
 use tilewright_ir::{
@@ -74,8 +74,8 @@ impl<'o> Compiler<'o> {
         Compiler {
             options,
             memories,
-            vars: HashMap::new(),
-            places: HashMap::new(),
+            vars: HashMap::default(),
+            places: HashMap::default(),
             slots: 0,
             assuming: false,
             batching: options.batches,
@@ -476,7 +476,7 @@ impl<'o> Compiler<'o> {
             let watched = Watched { name: var.name().clone(), how };
             let number = self.watches;
             self.watches += 1;
-            self.watching.push(Around { number, watched, own: HashSet::new() });
+            self.watching.push(Around { number, watched, own: HashSet::default() });
             number
         });
         let (least, most) = range_of(var.dtype());

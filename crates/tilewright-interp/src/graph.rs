@@ -1,7 +1,7 @@
 //! Running modules: graph functions, and tensor functions by themselves.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::control::{SIZE_REASONS, WHY, is_control_operator};
 use tilewright_ir::dim::SizeRange;
@@ -44,7 +44,7 @@ impl<'m> Interpreter<'m> {
     /// Prepares a module. Fails with [`Error::Malformed`] where it breaks a rule of the IR.
     pub fn new(module: &'m Module, options: RunOptions) -> Result<Self> {
         well_formed::check_module(module)?;
-        Ok(Interpreter { module, options, programs: HashMap::new() })
+        Ok(Interpreter { module, options, programs: HashMap::default() })
     }
 
     /// Runs a function on its inputs and returns its outputs with the state of their elements.
@@ -176,10 +176,10 @@ impl<'m> Interpreter<'m> {
         let context = |e: Error| e.context(format!("function `{name}`"));
         let mut run = GraphRun {
             interpreter: self,
-            dims: HashMap::new(),
-            values: HashMap::new(),
-            uses: HashMap::new(),
-            brought: HashMap::new(),
+            dims: HashMap::default(),
+            values: HashMap::default(),
+            uses: HashMap::default(),
+            brought: HashMap::default(),
         };
         run.count_body(func.bindings(), &func.ret);
         // An extent may name a size that only a later parameter says.

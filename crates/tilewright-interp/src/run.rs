@@ -1,7 +1,7 @@
 //! What runs are given and what they give.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::tensor::index_of;
@@ -51,7 +51,7 @@ impl Default for RunOptions {
             fill: Fill::Zero,
             steps: None,
             memory: usize::try_from(16u64 << 30).unwrap_or(usize::MAX),
-            externs: Externs::new(),
+            externs: Externs::default(),
             batches: true,
         }
     }

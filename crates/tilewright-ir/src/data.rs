@@ -6,7 +6,7 @@
 //! arithmetic wraps: what is read from memory, scalar parameters that are no sizes, and bindings of
 //! such values.
 
-use std::collections::HashSet;
+use crate::hash::HashSet;
 
 use crate::buffer::Buffer;
 use crate::expr::{Expr, ExprKind, Var};

@@ -10,7 +10,7 @@
 //! A load counts as something that may fail: whether its indices are in range is asked elsewhere.
 //! Shared nodes are visited once.
 
-use std::collections::HashSet;
+use crate::hash::HashSet;
 use std::fmt;
 
 use crate::dtype::DType;

@@ -19,7 +19,7 @@ mod integer;
 mod order;
 mod range;
 
-use std::collections::{HashMap, HashSet};
+use crate::hash::{HashMap, HashSet};
 use std::fmt;
 use std::ops::{Add, Mul, Sub};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -210,7 +210,7 @@ impl Dim {
 
     /// Shows the atoms of it and of all its parts, those of a part that it has several times once.
     fn parts(self, visit: &mut dyn FnMut(&Atom)) {
-        self.parts_unseen(&mut HashSet::new(), visit);
+        self.parts_unseen(&mut HashSet::default(), visit);
     }
 
     fn parts_unseen(self, seen: &mut HashSet<Dim>, visit: &mut dyn FnMut(&Atom)) {
@@ -340,7 +340,7 @@ impl Dim {
             Repr::Known(_) => return self,
             Repr::Open(_) => self.form(),
         };
-        form.mapped_atoms(of, &mut HashMap::new()).dim()
+        form.mapped_atoms(of, &mut HashMap::default()).dim()
     }
 
     /// A number for decisions about speed, and nothing else: the size where all open ones are 240,

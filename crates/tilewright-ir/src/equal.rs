@@ -16,7 +16,7 @@
 //! assert_eq!(d.to_string(), "`i + 1` against `j + 2`");
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use crate::hash::{HashMap, HashSet};
 use std::fmt;
 use std::hash::Hash;
 use std::mem::discriminant;
@@ -275,7 +275,7 @@ struct Pairs<T> {
 
 impl<T: Clone + Eq + Hash> Pairs<T> {
     fn new() -> Self {
-        Pairs { forth: HashMap::new(), back: HashMap::new() }
+        Pairs { forth: HashMap::default(), back: HashMap::default() }
     }
 
     /// Pairs both, and parts them from earlier partners; says whether there were any.
@@ -322,7 +322,7 @@ impl<'o> Matcher<'o> {
             graph_vars: Pairs::new(),
             funcs: None,
             pairing: options.free == Free::Paired,
-            same: HashSet::new(),
+            same: HashSet::default(),
         }
     }
 
@@ -347,7 +347,7 @@ impl<'o> Matcher<'o> {
         }
         let mut rest = b.functions.iter().filter(|(n, _)| !a.functions.contains_key(*n));
         let mut pairs = Vec::new();
-        let mut renamed = HashMap::new();
+        let mut renamed = HashMap::default();
         for (name, x) in &a.functions {
             let (other, y) = match b.functions.get_key_value(name).or_else(|| rest.next()) {
                 Some(found) => found,

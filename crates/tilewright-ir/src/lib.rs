@@ -39,6 +39,7 @@ pub mod expr;
 pub mod extent;
 pub mod func;
 pub mod graph;
+pub mod hash;
 pub mod index;
 pub mod intrinsic;
 pub mod lambda;

@@ -20,7 +20,7 @@
 //! A loop or a condition with a barrier in it is a phase of its own: threads wait for one another before and
 //! after it, and where another iteration begins. Code for devices does the same.
 
-use std::collections::HashSet;
+use crate::hash::HashSet;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;

@@ -4,7 +4,7 @@
 //! that are never read; memory that is never accessed; evaluations without effect. What has an effect
 //! stays: a call to C is kept wherever it stood.
 
-use std::collections::HashSet;
+use crate::hash::HashSet;
 use std::sync::Arc;
 
 use crate::visit::{

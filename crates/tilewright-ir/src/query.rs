@@ -5,7 +5,7 @@
 //! known. What each node keeps from the time when it was made ([`Expr::effects`],
 //! [`Expr::size`], the variables that it may mention) says where there is nothing to find.
 
-use std::collections::HashSet;
+use crate::hash::HashSet;
 use std::ops::ControlFlow;
 
 use crate::buffer::Buffer;

@@ -1,6 +1,6 @@
 //! Substitution: variables by expressions, buffers by buffers.
 
-use std::collections::HashMap;
+use crate::hash::HashMap;
 
 use crate::buffer::Buffer;
 use crate::effects::var_bit;

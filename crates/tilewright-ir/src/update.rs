@@ -16,7 +16,7 @@
 //! What is combined may read other cells of the buffer. Whether an update of those comes in between
 //! is a question about indices, which a caller that exchanges updates has to ask.
 
-use std::collections::HashMap;
+use crate::hash::HashMap;
 
 use crate::buffer::Buffer;
 use crate::equal::same_expr;
@@ -89,7 +89,7 @@ impl Combine {
 /// The operator by which a store combines something into its own cell; `None` where it does
 /// something else, or leaves the cell as it is.
 pub fn update(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Option<Combine> {
-    match (Cell { buffer, indices }).change(value, &mut HashMap::new())? {
+    match (Cell { buffer, indices }).change(value, &mut HashMap::default())? {
         Change::By(op) => Some(op),
         Change::Nothing => None,
     }

@@ -18,7 +18,7 @@
 //! assert_eq!(count.0, 5);
 //! ```
 
-use std::collections::HashSet;
+use crate::hash::HashSet;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
@@ -479,7 +479,7 @@ pub fn fold_func<F: Fold + ?Sized>(f: &mut F, func: &TensorFunc) -> TensorFunc {
 
 /// Variables that an expression reads and does not bind itself.
 pub fn free_vars(e: &Expr) -> HashSet<Var> {
-    let (mut free, mut bound) = (HashSet::new(), HashSet::new());
+    let (mut free, mut bound) = (HashSet::default(), HashSet::default());
     e.for_each(|part| {
         match part.kind() {
             ExprKind::Var(v) => drop(free.insert(v.clone())),

@@ -19,8 +19,8 @@
 //!
 //! What decides are maps and pad values, and never shapes. A value that another call reads stays.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{
     Binding, Error, Expr, GraphExpr, GraphVar, Module, Remarks, Result, TensorType, dim,
@@ -61,9 +61,9 @@ pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
             functions,
             known: &mut known,
             values: Values::new(&engine),
-            steps: HashMap::new(),
+            steps: HashMap::default(),
             made: Vec::new(),
-            alias: HashMap::new(),
+            alias: HashMap::default(),
             why,
         };
         each_binding(normal, |b, out| {

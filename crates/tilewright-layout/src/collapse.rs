@@ -9,9 +9,9 @@
 //! sizes have fewer ends than loops over each of them: vectors and tiles go on where a row of an image
 //! ends. Axes of known extents stay apart, since schedules merge these by themselves.
 
-use std::collections::{HashMap, HashSet};
 use std::iter::once;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::index::{Linear, Ranges, simplify};
@@ -45,9 +45,9 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// Those of [`normalize`](tilewright_graph::normal::normalize).
 pub fn collapse_axes(module: &Module) -> Result<Module> {
-    let mut done = HashMap::new();
+    let mut done = HashMap::default();
     rewritten(module, |functions, normal| {
-        let (forms, wholes) = (HashMap::new(), HashMap::new());
+        let (forms, wholes) = (HashMap::default(), HashMap::default());
         let moved = moved(normal, functions);
         let mut calls = Calls { done: &mut done, functions, moved, forms, wholes };
         each_binding(normal, |b, out| calls.binding(b, out))
@@ -221,7 +221,8 @@ fn collapse(func: &TensorFunc, apart: &Apart) -> Option<(TensorFunc, Vec<Groups>
     let groups = Joints { cut: cut.collect() }.all_groups(&stages, &all)?;
     let groups = Some(groups).filter(|all| all.values().flatten().any(|n| *n > 1))?;
     let of_params = func.buffers().map(|b| groups[b].clone()).collect();
-    let mut fold = Collapse { groups: &groups, buffers: HashMap::new(), vars: HashMap::new() };
+    let mut fold =
+        Collapse { groups: &groups, buffers: HashMap::default(), vars: HashMap::default() };
     let stmts = stages.iter().map(|s| fold.stage(s)).collect::<Option<Vec<Stmt>>>()?;
     let params = func.buffers().map(|b| Some(Param::tensor(&fold.buffer(b)?)));
     let params = params.collect::<Option<Vec<Param>>>()?;
@@ -303,8 +304,8 @@ impl Joints {
             init.for_each_load(|b, at| all.push((b.clone(), at.to_vec())));
         }
         // For each variable the one that comes behind it, and before it, in all accesses; `None` where they differ.
-        let mut behind: HashMap<Var, Option<Var>> = HashMap::new();
-        let mut before: HashMap<Var, Option<Var>> = HashMap::new();
+        let mut behind: HashMap<Var, Option<Var>> = HashMap::default();
+        let mut before: HashMap<Var, Option<Var>> = HashMap::default();
         let values = once(&stage.value).chain(&stage.init);
         let loose = values.flat_map(used_alone);
         let nested = all.iter().flat_map(|access| {
@@ -410,7 +411,7 @@ fn spans_axis(d: usize, extent: Dim, buffer: &Buffer) -> bool {
 
 /// The variables whose values an expression uses, not only to say where it loads from.
 fn used_alone(e: &Expr) -> HashSet<Var> {
-    let mut used = HashSet::new();
+    let mut used = HashSet::default();
     e.for_each(|e| {
         used.extend(e.as_var().cloned());
         !matches!(e.kind(), ExprKind::Load(..))
@@ -444,7 +445,7 @@ impl Collapse<'_> {
     /// A stage with one loop for each group of its variables.
     fn stage(&mut self, stage: &Stage) -> Option<Stmt> {
         // By the first variable of each group the others.
-        let mut groups: HashMap<Var, Vec<Var>> = HashMap::new();
+        let mut groups: HashMap<Var, Vec<Var>> = HashMap::default();
         for (b, at) in accesses(stage) {
             let mut rest = &at[..];
             for n in self.groups.get(&b)? {

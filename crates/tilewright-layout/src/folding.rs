@@ -14,8 +14,8 @@
 //! those of a reduction, stay. For one cell the stores keep their order, and no store reads another
 //! cell of the buffer, so every logical cell gets what it got.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::regions::infer;
 use tilewright_ir::index::same_all;

@@ -4,8 +4,8 @@
 //! it is converted to can be made once. Such parameters are named in the function's attribute
 //! [`FREE_LAYOUT`], where automatic schedules look.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use crate::marks::FREE_LAYOUT;
 use tilewright_ir::{GraphExpr, GraphFunc, Module};
@@ -25,7 +25,7 @@ pub const PASS: Pass = Pass {
 /// The variables of a graph function that are bound to constants. With `computed` what depends on
 /// constants only is one, too: it is made when compiling.
 pub fn constants(graph: &GraphFunc, computed: bool) -> HashSet<u64> {
-    let mut all: HashSet<u64> = HashSet::new();
+    let mut all: HashSet<u64> = HashSet::default();
     for b in graph.bindings() {
         let known = match &b.value {
             GraphExpr::CallTir { args, .. } => {
@@ -63,7 +63,7 @@ pub fn is_constant(e: &GraphExpr, constants: &HashSet<u64>) -> bool {
 
 /// The module with the attribute [`FREE_LAYOUT`] at every function that has such parameters.
 pub fn mark_free(module: &Module) -> Module {
-    let mut free: HashMap<Arc<str>, Vec<bool>> = HashMap::new();
+    let mut free: HashMap<Arc<str>, Vec<bool>> = HashMap::default();
     for (_, graph) in module.graphs() {
         let constants = constants(graph, false);
         for b in graph.bindings() {

@@ -36,7 +36,7 @@
 //! **Limits.** Other maps that are not affine are refused with the term; an injective transform may
 //! be assumed, and then only the box has to be known.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::extent;
@@ -168,7 +168,7 @@ impl IndexMap {
 
     /// The map as a lambda that can be printed; names of parameters are made different.
     pub fn to_lambda(&self) -> Lambda {
-        let mut names: HashSet<String> = HashSet::new();
+        let mut names: HashSet<String> = HashSet::default();
         let mut params = Vec::new();
         for v in &self.params {
             let mut name = v.name().to_string();

@@ -10,9 +10,9 @@
 //! of the value as well.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::condition::CellFact;
 use tilewright_ir::equal::same_expr;
@@ -87,8 +87,8 @@ impl Values {
     pub fn new(engine: &Engine) -> Values {
         Values {
             engine: engine.clone(),
-            made: HashMap::new(),
-            assumed: HashMap::new(),
+            made: HashMap::default(),
+            assumed: HashMap::default(),
             answers: RefCell::default(),
         }
     }

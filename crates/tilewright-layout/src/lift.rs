@@ -29,8 +29,8 @@
 //!
 //! Equal stages are one function, and one call where their arguments are the same.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::Stage;
 use tilewright_interp::written_params;
@@ -89,14 +89,14 @@ pub enum Leave {
 /// # Errors
 /// Those of [`normalize`](tilewright_graph::normal::normalize) and [`unify_sizes`].
 pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<Module> {
-    let mut splits = Splits::new();
+    let mut splits = Splits::default();
     rewritten(&unify_sizes(module)?, |functions, normal| {
         let mut lift = Lift {
             functions,
             splits: &mut splits,
             leave,
-            results: HashMap::new(),
-            made: HashMap::new(),
+            results: HashMap::default(),
+            made: HashMap::default(),
             why,
         };
         let whole = used_whole(normal);

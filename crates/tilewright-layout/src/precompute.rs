@@ -11,8 +11,8 @@
 //!     y = x @ w_moved                             product(x, const move(w))
 //! ```
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use crate::marks::{FREE_LAYOUT, PRE};
 use tilewright_analysis::{Stage, open_stages};
@@ -47,12 +47,12 @@ type Key = (Arc<str>, usize, Vec<*const u8>);
 /// # Errors
 /// Those of [`normalize`](tilewright_graph::normal::normalize), and of `evaluate`.
 pub fn precompute(module: &Module, evaluate: &mut EvaluateAll<'_>) -> Result<Module> {
-    let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::new();
-    let mut done: HashMap<Key, Tensor> = HashMap::new();
+    let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::default();
+    let mut done: HashMap<Key, Tensor> = HashMap::default();
     rewritten(module, |functions, normal| {
         let constants = Constants::collect(normal);
         let mut jobs: Vec<(Key, Vec<Tensor>)> = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         for b in normal.bindings() {
             let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
             if !splits.contains_key(func) {

@@ -24,8 +24,8 @@
 //! and where its blocks start is proven for all sizes. Reads that padding would carry out of range (of axes that keep their digit) are
 //! selected lazily.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::dim::Integer;
@@ -121,7 +121,7 @@ impl Propagation {
         let mut digits = Digits::new(&all, &stages, given);
         digits.settle(&stages);
         let Digits { axes, vars } = digits;
-        let mut splits: HashMap<Buffer, Vec<Split>> = HashMap::new();
+        let mut splits: HashMap<Buffer, Vec<Split>> = HashMap::default();
         for (b, found) in axes {
             let known = found.into_iter().zip(shape(&b));
             let known = known.map(|(s, n)| s.unwrap_or_else(|| Split::plain(n))).collect();
@@ -157,7 +157,7 @@ impl Propagation {
     /// `Refused` where padding cannot be computed or left out.
     pub fn build(&self, pads: &[Option<Expr>]) -> Result<Propagated> {
         let (allocs, _) = self.func.root_parts();
-        let mut buffers: HashMap<Buffer, Buffer> = HashMap::new();
+        let mut buffers: HashMap<Buffer, Buffer> = HashMap::default();
         for b in self.func.buffers().chain(allocs) {
             let layout = self.layout(b);
             let new = if layout.is_identity() {
@@ -169,7 +169,7 @@ impl Propagation {
             };
             buffers.insert(b.clone(), new);
         }
-        let mut known: HashMap<Buffer, Written> = HashMap::new();
+        let mut known: HashMap<Buffer, Written> = HashMap::default();
         for (b, pad) in self.func.buffers().zip(pads) {
             if !self.stages.iter().any(|s| s.buffer == *b) {
                 let pad = pad.clone().map_or(Written::Anything, Written::Value);
@@ -217,7 +217,7 @@ impl Digits {
         for (b, layout) in given {
             axes.insert(b.clone(), layout.splits.iter().cloned().map(Some).collect());
         }
-        Digits { axes, vars: vec![HashMap::new(); stages.len()] }
+        Digits { axes, vars: vec![HashMap::default(); stages.len()] }
     }
 
     /// Lets axes and variables follow each other until nothing changes: everything is decided at
@@ -318,7 +318,7 @@ fn orders(
             let all = accesses(stage);
             let known = all.iter().find_map(|(b, at)| Some((at, orders.get(b)?.clone())));
             let Some((reference, order)) = known else { continue };
-            let mut ranks: HashMap<(Var, usize), usize> = HashMap::new();
+            let mut ranks: HashMap<(Var, usize), usize> = HashMap::default();
             for (rank, (d, k)) in order.iter().enumerate() {
                 for v in reference.get(*d).map(free_vars).unwrap_or_default() {
                     ranks.entry((v, *k)).or_insert(rank);
@@ -397,7 +397,7 @@ impl Write<'_> {
 
     fn stage(&self, known: &HashMap<Buffer, Written>) -> Result<(Stage, Written)> {
         let stage = self.stage;
-        let mut cells: HashMap<Var, Vec<Var>> = HashMap::new();
+        let mut cells: HashMap<Var, Vec<Var>> = HashMap::default();
         let mut joined = Subst::default();
         for (v, extent, _) in stage.dims() {
             let split = self.vars.get(v).filter(|s| !s.is_plain(extent));

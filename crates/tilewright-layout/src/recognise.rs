@@ -4,9 +4,9 @@
 //! remembered by its body.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Buffer, GraphExpr, Stmt, TensorFunc};
 

@@ -14,8 +14,8 @@
 //! cheaper there is the target's to say, by its cost model. The padding of what reads a window may be the border
 //! of the texture: `use_border` proves where.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::open_stages;
 use tilewright_graph::functions::{Functions, rewritten};
@@ -66,7 +66,7 @@ fn chosen(
     memory: &TextureMemory,
     why: &mut Remarks,
 ) -> HashMap<u64, usize> {
-    let mut reads: Reads<'_> = HashMap::new();
+    let mut reads: Reads<'_> = HashMap::default();
     // Values whose memory others have, too.
     let mut shared: HashSet<u64> = graph.params.iter().map(GraphVar::id).collect();
     needed(&graph.ret, &mut |v| {
@@ -89,7 +89,7 @@ fn chosen(
             }),
         }
     }
-    let mut chosen = HashMap::new();
+    let mut chosen = HashMap::default();
     for b in graph.bindings().filter(|b| !shared.contains(&b.var.id())) {
         let Some((func, args)) = called(functions, b) else { continue };
         let Some(result) = result(func, args.len()) else { continue };

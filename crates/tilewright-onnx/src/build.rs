@@ -4,9 +4,9 @@
 //! this is how shape arithmetic disappears. Calls with equal parameters share one function. What
 //! the outputs do not need in the end is left out of the module.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
@@ -129,20 +129,20 @@ impl Builder {
             node: String::new(),
             facts: Facts::default(),
             functions: Vec::new(),
-            by_parameters: HashMap::new(),
+            by_parameters: HashMap::default(),
             bodies: vec![OpenBody::default()],
-            defined_by: HashMap::new(),
+            defined_by: HashMap::default(),
             numbered: 1,
             sized: 0,
-            decided: HashSet::new(),
-            sizes_by_list: HashMap::new(),
-            named: HashMap::new(),
-            entries_of: HashMap::new(),
-            expected_of: HashMap::new(),
-            calls: HashMap::new(),
-            convolutions: HashMap::new(),
-            blocked: HashMap::new(),
-            filled: HashMap::new(),
+            decided: HashSet::default(),
+            sizes_by_list: HashMap::default(),
+            named: HashMap::default(),
+            entries_of: HashMap::default(),
+            expected_of: HashMap::default(),
+            calls: HashMap::default(),
+            convolutions: HashMap::default(),
+            blocked: HashMap::default(),
+            filled: HashMap::default(),
             products: 0,
             of_numbers: false,
             narrow: NarrowValues::default(),
@@ -430,7 +430,7 @@ impl Builder {
 
     /// The parameters of the graph that a variable is computed from.
     pub(crate) fn sources(&self, var: &GraphVar) -> Vec<GraphVar> {
-        let (mut open, mut seen, mut found) = (vec![var], HashSet::new(), Vec::new());
+        let (mut open, mut seen, mut found) = (vec![var], HashSet::default(), Vec::new());
         while let Some(var) = open.pop() {
             if !seen.insert(var.id()) {
                 continue;
@@ -458,7 +458,7 @@ impl Builder {
         let inputs: HashSet<u64> = params.iter().map(GraphVar::id).collect();
         let control = self.has_control();
         let mut returned: Vec<Imported> = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         for (name, value) in &outputs {
             let own = match value {
                 Imported::Var { var, .. }

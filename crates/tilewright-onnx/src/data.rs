@@ -4,11 +4,11 @@
 //! is not used is never loaded. So is a large model file: its weights lie there until the program has what it
 //! makes of them.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_ir::hash::HashMap;
 
 use memmap2::Mmap;
 use tilewright_ir::tensor::byte_count;

@@ -4,7 +4,8 @@
 //! (`x.0`). A size for an axis that has a name counts for the name. What was given and does not
 //! fit, or fits nothing, is an error: a misspelt key must not go unnoticed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::signature::{Dim, ValueType};
@@ -246,7 +247,7 @@ fn axis_key(inputs: &[ValueType], key: &str) -> Option<(usize, usize)> {
 
 fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
     let mut known = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     for input in inputs {
         for (axis, dim) in input.dims.iter().flatten().enumerate() {
             match dim {

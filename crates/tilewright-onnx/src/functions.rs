@@ -3,7 +3,7 @@
 //! Values of a body get names of their own for each call. Functions may call each other, but not
 //! themselves; depth and number of nodes are bounded, since a small file can describe many.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Result};
 
@@ -40,7 +40,7 @@ pub(crate) fn inline(
     if functions.is_empty() {
         return Ok(graph);
     }
-    let mut all = HashMap::new();
+    let mut all = HashMap::default();
     for f in functions {
         let key = (f.domain.clone(), f.name.clone(), f.overload.clone());
         let name = f.name.clone();
@@ -117,7 +117,7 @@ impl Inliner {
         }
         self.calls += 1;
         let prefix = format!("{}#{}/", function.name, self.calls);
-        let mut names: HashMap<&str, String> = HashMap::new();
+        let mut names: HashMap<&str, String> = HashMap::default();
         for (k, name) in function.input.iter().enumerate() {
             names.insert(name, node.input.get(k).cloned().unwrap_or_default());
         }

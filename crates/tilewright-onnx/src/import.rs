@@ -13,9 +13,10 @@
 
 mod apart;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::control::SIZE_REASONS;
 use tilewright_ir::dim::{self, Integer, SizeRange};
@@ -395,7 +396,7 @@ impl<'a> Importer<'a> {
         let mut first = None;
         // The operators in the order of the file, each with the nodes that use it.
         let mut missing: Vec<((&str, &str), Vec<String>)> = Vec::new();
-        let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut places: HashMap<(&str, &str), usize> = HashMap::default();
         for (at, node) in nodes {
             let Err(e) = self.operator(node) else { continue };
             let operator = (node.domain.as_str(), node.op_type.as_str());

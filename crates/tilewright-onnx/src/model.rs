@@ -1,11 +1,12 @@
 //! Reading a model file, and what it says about its inputs and outputs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use prost::Message;
 use tilewright_ir::signature::{DataFile, Dim, Signature, ValueKind, ValueType};
@@ -192,7 +193,7 @@ impl Model {
         let outputs: Vec<ValueType> =
             self.graph.output.iter().map(|v| value_type(v, "output")).collect::<Result<_>>()?;
         for (values, what) in [(&inputs, "input"), (&outputs, "output")] {
-            let mut seen = HashSet::new();
+            let mut seen = HashSet::default();
             if let Some(twice) = values.iter().find(|v| !seen.insert(&v.name)) {
                 return Err(Error::model(format!("two {what}s are named `{}`", twice.name)));
             }

@@ -6,7 +6,7 @@
 //! move elements work on them as on bytes; conversions and quantisation know what they stand for;
 //! others are refused.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{DType, Error, Result};
 use tilewright_ops::narrow::NarrowFloat;

@@ -4,7 +4,7 @@
 //! attribute cannot be dropped silently.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{Error, GraphVar, Result, Tensor};
@@ -45,7 +45,7 @@ impl<'a> Node<'a> {
         inputs: Vec<Option<Imported>>,
         folder: Option<&'a Folder>,
     ) -> Result<Self> {
-        let mut attributes = HashMap::new();
+        let mut attributes = HashMap::default();
         for a in &proto.attribute {
             if !a.ref_attr_name.is_empty() {
                 return Err(Error::model(format!(

@@ -3,7 +3,7 @@
 //! Files should have their nodes in such an order, and many tools append nodes at the end all the same.
 //! Nodes that are in order stay where they are.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use crate::proto::{GraphProto, NodeProto};
 

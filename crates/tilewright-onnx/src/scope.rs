@@ -1,6 +1,6 @@
 //! A graph while it is imported: what makes each of its values, and what still reads them.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{Error, Result};
 
@@ -36,14 +36,14 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`Error::Model`] where a name is defined twice.
     pub fn new(graph: &'a GraphProto, model: &Model) -> Result<Scope<'a>> {
-        let mut initializers = HashMap::new();
+        let mut initializers = HashMap::default();
         for t in &graph.initializer {
             if initializers.insert(t.name.as_str(), t).is_some() {
                 return Err(Error::model(format!("two constants are named `{}`", t.name)));
             }
         }
         let inputs: HashSet<&str> = graph.input.iter().map(|v| v.name.as_str()).collect();
-        let mut producers = HashMap::new();
+        let mut producers = HashMap::default();
         for (at, node) in graph.node.iter().enumerate() {
             for name in node.output.iter().filter(|n| !n.is_empty()) {
                 let known =
@@ -54,7 +54,7 @@ impl<'a> Scope<'a> {
                 }
             }
         }
-        let (values, uses) = (HashMap::new(), HashMap::new());
+        let (values, uses) = (HashMap::default(), HashMap::default());
         let products = read_by_products(graph);
         let quantising = ["QuantizeLinear", "DynamicQuantizeLinear"];
         let of_numbers = !graph.node.iter().any(|node| is_of(node, &quantising));
@@ -96,11 +96,11 @@ impl<'a> Scope<'a> {
 /// these readers. Nothing, where no numbers are made of integers.
 fn read_by_products(graph: &GraphProto) -> HashMap<&str, usize> {
     if !graph.node.iter().any(|node| is_of(node, &["DequantizeLinear"])) {
-        return HashMap::new();
+        return HashMap::default();
     }
     // The results of transposes that read a value.
-    let mut transposed: HashMap<&str, Vec<&str>> = HashMap::new();
-    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut transposed: HashMap<&str, Vec<&str>> = HashMap::default();
+    let mut counts: HashMap<&str, usize> = HashMap::default();
     let mut others: HashSet<&str> = graph.output.iter().map(|v| v.name.as_str()).collect();
     for node in &graph.node {
         for (at, name) in node.input.iter().enumerate() {

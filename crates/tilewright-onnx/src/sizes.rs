@@ -8,7 +8,7 @@
 //! to run time. Floats are fractions of such integers ([`Ratio`]): what a run computes by floats is what comes out
 //! here as long as they are exact, so a run compares.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::operators::fold_binary;
@@ -74,7 +74,7 @@ pub(crate) fn run(
     if outs.iter().any(|o| !is_whole(o.dtype) && !is_exact(o.dtype)) {
         return None;
     }
-    let (memory, vars) = (HashMap::new(), HashMap::new());
+    let (memory, vars) = (HashMap::default(), HashMap::default());
     let mut machine = SizeMachine { memory, vars, steps: STEPS, by_floats: false };
     let buffers: Vec<Buffer> = func.buffers().cloned().collect();
     for (buffer, arg) in buffers.iter().zip(args) {

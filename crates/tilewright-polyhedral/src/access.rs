@@ -28,8 +28,8 @@
 //! **Limits.** An index that loads may be anything: the touched set is then only known from
 //! outside, and a conflict is [`Reason::NotAffine`](crate::Reason::NotAffine).
 
-use std::collections::HashMap;
 use std::rc::Rc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Expr, Var};

@@ -20,7 +20,7 @@
 //!
 //! What is allocated in the body belongs to one iteration.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use crate::{AccessRelation, Domain, Known};
 use tilewright_ir::visit::accessed;
@@ -76,7 +76,7 @@ fn several(
 ) -> Result<(), Dependent> {
     let vars = std::slice::from_ref(pairs.var);
     let touched = accesses_and_local(body, inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
-    let mut again: HashMap<Buffer, bool> = HashMap::new();
+    let mut again: HashMap<Buffer, bool> = HashMap::default();
     let mut outlines = Outlines::new(&touched, pairs, inside);
     let mut perhaps: Option<Dependent> = None;
     for (k, a) in touched.all.iter().enumerate() {
@@ -154,7 +154,7 @@ impl<'a> Outlines<'a> {
             }))
         };
         let of = touched.all.iter().map(&mut number).collect();
-        Outlines { touched, pairs, inside, different, of, found: HashMap::new() }
+        Outlines { touched, pairs, inside, different, of, found: HashMap::default() }
     }
 
     /// Whether two accesses certainly touch no cell in different iterations.

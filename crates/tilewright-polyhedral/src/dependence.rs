@@ -11,8 +11,8 @@
 //! another cell of the same buffer. Whether iteration variables are called spatial or reduced
 //! decides nothing here: only when an initialisation runs.
 
-use std::collections::HashMap;
 use std::fmt;
+use tilewright_ir::hash::HashMap;
 
 use crate::{AccessRelation, Domain, Proof};
 use tilewright_ir::condition::parts;
@@ -71,7 +71,7 @@ pub fn accesses(s: &Stmt, around: &Domain) -> Result<Vec<PlacedAccess>> {
 /// The same, and what is allocated inside. Errors as [`accesses`].
 pub fn accesses_and_local(s: &Stmt, around: &Domain) -> Result<PlacedAccesses> {
     let at = Reached { domain: around.clone(), bound: Subst::default(), certain: true };
-    let (local, out, views) = (Vec::new(), Vec::new(), HashMap::new());
+    let (local, out, views) = (Vec::new(), Vec::new(), HashMap::default());
     let mut c = Collect { at, local, views, update: None, out, error: None };
     c.stmt(s);
     let Collect { mut out, local, error, .. } = c;

@@ -30,8 +30,9 @@
 //! caller's to end where the buffer may change.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::extent::holds;
 use tilewright_ir::{Expr, Range, Var};

@@ -22,9 +22,10 @@
 //!
 //! What is kept is bounded ([`MOST_BYTES`]); then all is forgotten, and found again.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::{LazyLock, Mutex, PoisonError};
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::text::{Names, expr_to_string};
 use tilewright_ir::visit::{Fold, Subst};

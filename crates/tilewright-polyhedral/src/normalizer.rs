@@ -26,8 +26,9 @@
 //! deeper than [`MAX_DEPTH`], are [`Reason::TooLarge`]. Divisions of vectors by vectors that are
 //! not constant are opaque.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{Fold, Subst};

@@ -7,7 +7,7 @@
 //! here is the engine's to decide. Equal digits make equal numbers: `x // k = y // k` with
 //! `x % k = y % k` is `x = y`.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use crate::answer::Known;
 use crate::form::{Atom, Ends, Pred, Sum, Term};

@@ -11,7 +11,7 @@
 //! remainder 4, `min` and `max` 5, truncating division, selection, loads and calls 6. So
 //! `io == 3 and ii >= 2` (7) comes before `io * 4 + ii >= 14` (10).
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::visit::{self, Visit};
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, TypeKind};
@@ -58,7 +58,7 @@ pub fn cost(e: &Expr) -> u64 {
             self.sum = (before + total).min(1 << 32);
         }
     }
-    let mut cost = Cost { known: HashMap::new(), sum: 0 };
+    let mut cost = Cost { known: HashMap::default(), sum: 0 };
     cost.expr(e);
     cost.sum
 }

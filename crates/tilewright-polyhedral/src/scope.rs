@@ -7,8 +7,8 @@
 //! for itself afterwards.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use crate::Domain;
 use tilewright_ir::condition::parts;
@@ -61,7 +61,7 @@ impl Scope {
             points: Points::new(sizes(func)),
             loops: Vec::new(),
             bound: RefCell::default(),
-            hidden: HashSet::new(),
+            hidden: HashSet::default(),
             guards: 0,
         }
     }
@@ -285,7 +285,7 @@ pub struct Copies {
 impl Copies {
     /// For copies within a function.
     pub fn within(func: &TensorFunc) -> Copies {
-        let mut names = HashSet::new();
+        let mut names = HashSet::default();
         func.body.for_each(|s| {
             if let StmtKind::Block { block, .. } = s.kind() {
                 names.insert(block.name.clone());

@@ -41,8 +41,9 @@
 //! that index arithmetic stays in its type. Where the engine does not answer within its quota the
 //! original comes back.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{CallTarget, DType, Expr, ExprKind, Fold, Intrin};
@@ -162,7 +163,7 @@ impl Domain {
 
     /// Applies what the domain says about ranges, from the inside out.
     pub(crate) fn reduce(&self, s: &Sum) -> Known<Sum> {
-        self.reduce_sum(s, &mut Reduced::new())
+        self.reduce_sum(s, &mut Reduced::default())
     }
 
     fn reduce_sum(&self, s: &Sum, done: &mut Reduced) -> Known<Sum> {

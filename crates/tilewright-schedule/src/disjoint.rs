@@ -1,6 +1,6 @@
 //! Accesses that must not meet: what runs in another order than before.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Expr, Result, Var};
 use tilewright_polyhedral::dependence::{PlacedAccess, refuse};

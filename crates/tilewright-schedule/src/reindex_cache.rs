@@ -16,8 +16,8 @@
 //! determine each other: the map takes only variables that are in the indices, and sends no two
 //! of their values to one cell.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;

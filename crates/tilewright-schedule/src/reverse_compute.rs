@@ -15,7 +15,8 @@
 //!   them writes, so that their order is free;
 //! * nothing that ran before the block, and meets it in such a cell, now runs after it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::footprint::{self, Footprint, known_around};
 use tilewright_analysis::regions::declared_or_inferred;

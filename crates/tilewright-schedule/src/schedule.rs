@@ -4,8 +4,8 @@
 //! nothing. Primitives are methods of [`Schedule`], declared in the module of their subject; see
 //! [`crate::primitive`].
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::AtOnce;
 use tilewright_ir::stmt::MAX_NESTING;
@@ -50,7 +50,7 @@ pub(crate) type Edited<T = ()> = (TensorFunc, T);
 impl Schedule {
     /// A schedule for a module.
     pub fn new(module: Module, permissions: Permissions) -> Self {
-        Schedule { module, trace: Trace::default(), permissions, renamed: HashMap::new() }
+        Schedule { module, trace: Trace::default(), permissions, renamed: HashMap::default() }
     }
 
     /// The module as it is now.

@@ -16,7 +16,7 @@
 //!
 //! Semantics: Apache TVM RFC 0077, "Reorder Loops According to Buffer".
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::footprint::touches;
 use tilewright_ir::visit::{Subst, free_vars};

@@ -23,8 +23,8 @@
 //! accesses must then agree, and the rest of the code must be the same, but for the order of factors. A
 //! predicate that is the same in the whole nest stays, around the implementation.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::{Equality, stmts};
@@ -237,7 +237,7 @@ fn slices(
     }
     let pairs = desc.loops.iter().zip(&nest.loops);
     let mut renamed = Subst::vars(pairs.map(|(d, n)| (d.clone(), n.expr())));
-    let mut out: HashMap<Buffer, Slice> = HashMap::new();
+    let mut out: HashMap<Buffer, Slice> = HashMap::default();
     for ((param, at), (buffer, indices)) in desc.accesses.iter().zip(&nest.accesses) {
         if let Some(known) = out.get(param) {
             if known.buffer != *buffer {
@@ -424,7 +424,7 @@ fn holder(
     }
     let (desc, implementation) = (&intrinsic.desc, &intrinsic.implementation);
     let mut matches = Vec::new();
-    let mut sources = HashMap::new();
+    let mut sources = HashMap::default();
     for (param, view) in desc.buffers().zip(implementation.buffers()) {
         let slice = &slices[param];
         let more = slice.corner.len() - param.rank();

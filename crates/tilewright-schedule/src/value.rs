@@ -1,8 +1,8 @@
 //! The values of scripts and traces: what a primitive takes and returns.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::text::{float_text, quote};
 use tilewright_ir::{Attr, DType, Expr, Var};

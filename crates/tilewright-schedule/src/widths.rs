@@ -8,7 +8,7 @@
 //! **Limits.** Arithmetic over open sizes and loaded values is not judged. A program that wraps on
 //! purpose says so before the step; then nothing is known of what the step added.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Interval, Ranges};
@@ -24,7 +24,7 @@ use tilewright_ir::{
 /// The first sum, difference, product, end of a loop or size of a buffer of `new` that its type does not hold.
 pub fn check(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
     match beyond(new, unchanged(old, new)) {
-        Some(e) if beyond(old, HashSet::new()).is_none() => Err(e),
+        Some(e) if beyond(old, HashSet::default()).is_none() => Err(e),
         _ => Ok(()),
     }
 }
@@ -44,7 +44,7 @@ fn unchanged(old: &TensorFunc, new: &TensorFunc) -> HashSet<usize> {
     walk_func(&mut after, new);
     let mut bound = after.values.iter();
     let same = bound.all(|(var, now)| before.values.get(var).is_none_or(|was| are_same(was, now)));
-    if same && !before.differ && !after.differ { before.statements } else { HashSet::new() }
+    if same && !before.differ && !after.differ { before.statements } else { HashSet::default() }
 }
 
 /// The first value of a variable and the number of values where it is that of a loop, the value twice otherwise.

@@ -22,8 +22,8 @@
 //! * where it might **fault** outside: a load, or a division by something that may be zero, is
 //!   evaluated before the loop only if the first iteration certainly gets to it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{
@@ -165,7 +165,7 @@ pub fn hoist_expression(
         active: false,
         scope: Scope::at_entry(func),
         copies: Copies::within(func),
-        threads: HashSet::new(),
+        threads: HashSet::default(),
         depth: 0,
         why,
     };
@@ -370,7 +370,7 @@ impl Search<'_> {
             what: hoister.what,
             scope: hoister.scope.clone(),
             threads: &hoister.threads,
-            inner: HashSet::new(),
+            inner: HashSet::default(),
             bindings: Vec::new(),
             written: (!effects.impure()).then(|| data_of(accessed(s).1)),
             certain: true,

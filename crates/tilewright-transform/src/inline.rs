@@ -16,7 +16,8 @@
 //! * Nothing goes into a reduction that would compute it again for other reduction steps, and no
 //!   branches go into one: its accesses stay as the scheduler wants to see them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_expr};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, Stmt, TensorFunc, Var, Visit, dim};
@@ -50,7 +51,7 @@ const MAX_NODES: usize = 1024;
 pub fn inline_spatial(func: &TensorFunc) -> TensorFunc {
     let Some(found) = open_stages(func) else { return func.clone() };
     let (allocs, _) = func.root_parts();
-    let mut pointers = HashSet::new();
+    let mut pointers = HashSet::default();
     let distinct = func.buffers().chain(allocs).all(|b| pointers.insert(b.data.clone()));
     let known: HashSet<&Buffer> = func.buffers().chain(allocs).collect();
     let closed = found

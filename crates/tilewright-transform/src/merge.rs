@@ -18,7 +18,7 @@
 //! cell counts as a write to it: what it allows comes after it. Nothing moves in front of an
 //! assertion, which may be what keeps it in range.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var};
@@ -114,7 +114,7 @@ struct Sibling {
 
 impl Sibling {
     fn new(s: &Stmt, scope: &Scope) -> Sibling {
-        let mut assumed = HashSet::new();
+        let mut assumed = HashSet::default();
         s.for_each(|s| {
             if let StmtKind::Assume(cond) = s.kind() {
                 cond.for_each_load(|b, _| {
@@ -133,7 +133,7 @@ impl<'a> Merger<'a> {
         only: Option<(&'a Stmt, &'a Stmt)>,
         why: &'a mut Remarks,
     ) -> Merger<'a> {
-        let mut views: HashMap<Var, Var> = HashMap::new();
+        let mut views: HashMap<Var, Var> = HashMap::default();
         func.body.for_each(|s| {
             let StmtKind::Block { block, .. } = s.kind() else { return };
             for m in &block.matches {

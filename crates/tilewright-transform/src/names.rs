@@ -1,7 +1,7 @@
 //! Names that are all different.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::fold_block_children;
 use tilewright_ir::{Block, Fold, TensorFunc};

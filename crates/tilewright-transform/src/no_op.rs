@@ -15,7 +15,7 @@
 //!
 //! A store that some iterations need stays for all of them, with a remark that shows one.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{Buffer, Error, ExprKind, Remarks, Result, StmtKind, TensorFunc, Var};
 use tilewright_polyhedral::{AccessId, Edge, Set};
@@ -158,7 +158,7 @@ impl Idle {
 /// The numbers of the stores whose values are never used. Memories that are not known are used.
 fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
     // What one statement of the text does is used or not as a whole.
-    let mut stores: HashMap<usize, usize> = HashMap::new();
+    let mut stores: HashMap<usize, usize> = HashMap::default();
     for (k, stmt) in scop.stmts.iter().enumerate() {
         if let (Act::Store(_), Some(t)) = (&stmt.act, stmt.target())
             && known.contains_key(&t.buffer)
@@ -168,7 +168,7 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
     }
 
     // For each statement, the writers that it reads from.
-    let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+    let mut sources: HashMap<Option<usize>, Vec<usize>> = HashMap::default();
     for t in known.values() {
         for e in t.flow.edges.iter().filter(|e| !t.is_look(e.reader)) {
             if let Some(writer @ ScopStmt { act: Act::Store(_), .. }) =
@@ -179,7 +179,7 @@ fn dead(scop: &Scop, known: &HashMap<&Buffer, &MemoryFlow<'_>>) -> Vec<usize> {
             }
         }
     }
-    let mut used: HashSet<usize> = HashSet::new();
+    let mut used: HashSet<usize> = HashSet::default();
     // What is used by itself: the reader at the end, calls, and all but known stores.
     let mut work: Vec<Option<usize>> = vec![None];
     for s in &scop.stmts {

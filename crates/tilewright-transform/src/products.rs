@@ -8,7 +8,7 @@
 //! ([`Var::stands_for`]): as another number, `(n + 1) // 16` is `q // 8`. So is an extent that is a long expression,
 //! whatever else is said: proofs would spend their budget on it. Code without blocks computes such a size once.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::dim::Integer;
 use tilewright_ir::visit::{Subst, fold_buffer, fold_expr_children, fold_func, free_vars};
@@ -147,7 +147,7 @@ impl Size {
 
 /// The function with variables in the place of products.
 fn with_sizes(func: &TensorFunc, sizes: &[Size]) -> TensorFunc {
-    fold_func(&mut Products { sizes, buffers: HashMap::new() }, func)
+    fold_func(&mut Products { sizes, buffers: HashMap::default() }, func)
 }
 
 /// The extents of buffers that are open.
@@ -229,7 +229,7 @@ fn closed(func: &TensorFunc, others: &[Size], mut sizes: Vec<Size>) -> Vec<Size>
     }
     let replaced = with_sizes(func, &[others, &sizes[..]].concat());
     let (allocs, _) = replaced.root_parts();
-    let mut left = HashSet::new();
+    let mut left = HashSet::default();
     for b in replaced.buffers().chain(allocs) {
         let shape = b.shape.iter().chain(&b.strides).chain(&b.elem_offset);
         shape.for_each(|e| left.extend(free_vars(e)));

@@ -16,8 +16,9 @@
 //! of the worst warp, and is reached. Conditions are not looked at: a lane counts whether it takes part or
 //! not. Buffers are taken to begin at a segment.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::index::Linear;
 use tilewright_ir::phases::group_extents;
@@ -104,7 +105,7 @@ fn walk(func: &TensorFunc, machine: WarpMemory) -> Result<Walk> {
         loops: Vec::new(),
         at: func.span,
         remarks: Remarks::new(),
-        seen: HashSet::new(),
+        seen: HashSet::default(),
         degrees: BTreeMap::new(),
     };
     walk.stmt(&lowered.body);
@@ -244,7 +245,7 @@ impl Walk {
         let mut worst: Option<WarpCost> = None;
         for k in 0..all {
             let mut rest = k;
-            let mut values = HashMap::new();
+            let mut values = HashMap::default();
             for (v, first, count) in &tried {
                 values.insert(v.clone(), first + rest % count);
                 rest /= count;

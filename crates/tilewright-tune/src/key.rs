@@ -3,9 +3,10 @@
 //! Two functions have the same key if their texts are equal after all variables, buffers and blocks
 //! got names by the order of their definition.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};

@@ -1,7 +1,7 @@
 //! Names in scope.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Buffer, DType, GraphVar, Var};
 
@@ -32,12 +32,12 @@ pub(crate) struct Env {
 impl Env {
     /// One empty scope.
     pub(crate) fn new() -> Self {
-        Env { scopes: vec![HashMap::new()] }
+        Env { scopes: vec![HashMap::default()] }
     }
 
     /// Opens a scope.
     pub(crate) fn push(&mut self) {
-        self.scopes.push(HashMap::new());
+        self.scopes.push(HashMap::default());
     }
 
     /// Closes the innermost scope.

@@ -3,8 +3,8 @@
 //! The tree of the text is kept: nothing is folded or reordered, except that Python's own
 //! arithmetic on plain numbers is carried out (see [`crate::value`]).
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -75,7 +75,14 @@ impl ExprParser {
             ("I", Space::I),
         ];
         let spaces = spaces.into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
-        ExprParser { env: Env::new(), int, ranges: HashMap::new(), spaces, place: None, copies: 0 }
+        ExprParser {
+            env: Env::new(),
+            int,
+            ranges: HashMap::default(),
+            spaces,
+            place: None,
+            copies: 0,
+        }
     }
 
     /// The place of a node.

@@ -1,7 +1,7 @@
 //! The functions of a module by their definitions, and what decorators say of them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use ruff_python_ast as ast;
 use tilewright_ir::suggest::closest;

@@ -150,7 +150,7 @@ impl GraphParser<'_> {
     fn dimensions(
         &mut self,
         e: &ast::Expr,
-        declared: &std::collections::HashMap<String, DType>,
+        declared: &tilewright_ir::hash::HashMap<String, DType>,
     ) -> Result<()> {
         match e {
             ast::Expr::StringLiteral(_) => define_dimensions(self.x, e, declared, DType::I64),

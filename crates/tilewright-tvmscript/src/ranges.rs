@@ -1,8 +1,9 @@
 //! What sizes may be, in the text: `{"tir_var_lower_bound": {"n": 1}, "tir_var_upper_bound": {"n": 512}}`
 //! among the attributes of a function, as Relax writes it. In memory the range belongs to the variable.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use ruff_python_ast as ast;
 use tilewright_ir::dim::SizeRange;

@@ -8,8 +8,8 @@
 //! function) whose suite it is in. In the newer one that is `T.sblock_alloc_buffer`, and
 //! `T.alloc_buffer` is memory for the rest of the suite, as `T.decl_buffer` without `data` is.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use ruff_python_ast as ast;
 use ruff_python_ast::visitor::{Visitor, walk_expr};
@@ -102,7 +102,7 @@ pub(crate) fn tensor_func(
         x,
         newer,
         head,
-        loops: HashMap::new(),
+        loops: HashMap::default(),
         params: Vec::new(),
         blocks: Vec::new(),
         attrs: Attrs::new(),

@@ -11,8 +11,8 @@
 //! sums is the sum of its monomials, each of which is a variable for its factors in any order:
 //! `x * (y + 1)` and `y * x + x` have one form.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::Interval;
 use tilewright_ir::{BinOp, DType, Expr, Intrin, Var};

@@ -1,7 +1,7 @@
 //! Running a graph function on symbols: its calls, one after the other.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::control::is_control_operator;
 use tilewright_ir::{Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, Var, graph};
@@ -52,7 +52,8 @@ pub fn run_graph(
     if depth > DEPTH {
         return undecided("graph functions call each other too deeply");
     }
-    let mut r = GraphRun { shared, module, values: HashMap::new(), dims: HashMap::new(), depth };
+    let mut r =
+        GraphRun { shared, module, values: HashMap::default(), dims: HashMap::default(), depth };
     for (p, v) in func.params.iter().zip(args) {
         r.bind_type(p.ty(), &v);
         r.values.insert(p.clone(), v);

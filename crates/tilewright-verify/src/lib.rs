@@ -37,9 +37,9 @@
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{DType, Error, Function, GraphType, Module, Param, Result, phases};
@@ -185,7 +185,7 @@ fn on_symbols(
         assumed: Fast::default(),
         relied: Vec::new(),
         names: names.collect(),
-        free: HashMap::new(),
+        free: HashMap::default(),
     };
     let mut inputs = Vec::new();
     for (i, p) in left.iter().enumerate() {

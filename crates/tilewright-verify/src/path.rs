@@ -8,7 +8,7 @@
 //! Answers are kept until the path changes. The number of questions is limited, so that the work is
 //! the same on every machine.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::index::Interval;
 use tilewright_ir::visit::free_vars;
@@ -381,7 +381,7 @@ impl Path {
         let first = self.levels.iter().rposition(|l| l.points.is_some());
         let (mut d, mut known) = match first.and_then(|at| self.levels[at].points.clone()) {
             Some(points) => points,
-            None => (engine.domain(), HashSet::new()),
+            None => (engine.domain(), HashSet::default()),
         };
         for level in self.levels.iter_mut().skip(first.map_or(0, |at| at + 1)) {
             if let Some(form) = with.forms.form(terms, level.condition)

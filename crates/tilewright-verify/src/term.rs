@@ -11,7 +11,7 @@
 //! go by number and need no recursion.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{BinOp, DType, Intrin};
@@ -95,7 +95,7 @@ impl Terms {
             nodes: fixed.to_vec(),
             known: Fast::default(),
             lists: Vec::new(),
-            list_numbers: HashMap::new(),
+            list_numbers: HashMap::default(),
             limit: limit.min(u32::MAX as usize),
             seen: RefCell::default(),
         }

@@ -31,8 +31,8 @@
 //! range and every cell to be written before it is read. The answer is no wherever anything is not
 //! known: conditions or indices from data, another order of a sum, assumptions, arbitrary values.
 
-use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
@@ -163,7 +163,8 @@ impl Side {
     fn new(scop: Scop) -> Option<Side> {
         let names = scop.stmts.iter().map(|s| Names::new(&s.domain));
         let names: Option<Vec<Names>> = names.collect();
-        let mut side = Side { names: names?, ends: HashMap::new(), written: HashMap::new(), scop };
+        let mut side =
+            Side { names: names?, ends: HashMap::default(), written: HashMap::default(), scop };
         let stores = side.scop.stmts.iter().filter_map(ScopStmt::target);
         let written: HashSet<Buffer> = stores.map(|t| t.buffer.clone()).collect();
         for memory in written {
@@ -568,7 +569,8 @@ fn plain(func: &TensorFunc) -> Option<HashSet<Buffer>> {
         }
     }
     let scratch = func.scratch_count() != 0;
-    let mut plain = Plain { is_plain: func.ret.is_none() && !scratch, accessed: HashSet::new() };
+    let mut plain =
+        Plain { is_plain: func.ret.is_none() && !scratch, accessed: HashSet::default() };
     plain.stmt(&func.body);
     plain.is_plain.then_some(plain.accessed)
 }

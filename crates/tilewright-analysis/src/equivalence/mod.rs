@@ -10,7 +10,7 @@
 
 mod by_flow;
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{

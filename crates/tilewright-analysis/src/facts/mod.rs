@@ -53,8 +53,8 @@ mod log;
 mod terms;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::condition::CellFact;
 use tilewright_ir::equal::same_expr;
@@ -162,10 +162,10 @@ impl Facts {
         Facts {
             scope,
             entered: Vec::new(),
-            logs: HashMap::new(),
-            version: HashMap::new(),
-            written: HashMap::new(),
-            origin: HashMap::new(),
+            logs: HashMap::default(),
+            version: HashMap::default(),
+            written: HashMap::default(),
+            origin: HashMap::default(),
             lane: Var::index("lane"),
             clock: 0,
             pass: Pass::Survey,
@@ -193,13 +193,13 @@ impl Facts {
     pub fn written_by(&self, s: &Stmt) -> Rc<Written> {
         let all = Var::index("all");
         let mut survey = Facts {
-            written: [(all.clone(), Rc::default())].into(),
+            written: HashMap::from_iter([(all.clone(), Rc::default())]),
             origin: self.origin.clone(),
             lane: self.lane.clone(),
             ..Facts::survey(self.scope.clone())
         };
         // As the body of a loop whose iterations are one.
-        let (var, before) = (all.clone(), HashMap::new());
+        let (var, before) = (all.clone(), HashMap::default());
         let range = Range::upto(Expr::i32(1));
         let kind = Kind::Loop { var, range, known: true, ordered: true, since: 0, before };
         survey.push(self.scope.clone(), kind);
@@ -240,7 +240,7 @@ impl Facts {
         };
         let ordered = matches!(kind, ForKind::Serial | ForKind::Unrolled);
         let written = self.written.entry(var.clone()).or_default().clone();
-        let mut before = HashMap::new();
+        let mut before = HashMap::default();
         if written.anything {
             self.forget_all();
         }

@@ -1,6 +1,6 @@
 //! The stages of a function that are left where what is computed cell by cell is put where it is read.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::simplify_indices;
 use tilewright_ir::visit::{Subst, fold_expr_children};

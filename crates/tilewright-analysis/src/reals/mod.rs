@@ -10,7 +10,7 @@
 //! one number that was rounded differently, and the largest such difference is said. Everything else must be
 //! the same; a no says nothing.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
@@ -81,7 +81,7 @@ pub fn multiple_of(a: &Tensor, b: &Tensor) -> Option<(f64, f64)> {
 /// The largest difference of two coefficients where the functions are equal in the reals; `None` where that is not
 /// seen.
 pub fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
-    equal_with_multiples(a, b, &HashMap::new())
+    equal_with_multiples(a, b, &HashMap::default())
 }
 
 /// [`equal_in_reals`] where some inputs of the second function, by position, are multiples of those of the
@@ -93,7 +93,7 @@ pub fn equal_with_multiples(
 ) -> Option<f64> {
     let mut reals = Reals::default();
     let mut sides = Vec::new();
-    let none = HashMap::new();
+    let none = HashMap::default();
     for (side, (func, multiples)) in [(a, &none), (b, multiples)].into_iter().enumerate() {
         sides.push(reals.side(side, func, multiples)?);
     }

@@ -5,7 +5,8 @@
 //! are merged. So a product of rows and one of a batch of rows, with the shapes that lead from one to the other,
 //! are one stage.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::{Interval, Linear, Ranges, divided, simplify, simplify_indices};
 use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
@@ -112,7 +113,7 @@ impl Form {
     fn split(&mut self) -> bool {
         let mut divisors = Divisors::default();
         self.at.iter().chain([&self.value]).for_each(|e| divisors.expr(e));
-        let (mut axes, mut vars) = (Axes::new(), Vec::new());
+        let (mut axes, mut vars) = (Axes::default(), Vec::new());
         for (var, extent, kind) in std::mem::take(&mut self.axes) {
             let whole = extent.known().and_then(|n| i64::try_from(n).ok());
             let steps = divisors.0.get(&var).zip(whole).and_then(|(d, n)| digits(d, n));

@@ -3,7 +3,7 @@
 //! Its loops walk axes that all accesses walk as one (`crate::axes`), by vectors where they
 //! move by at most one cell along an axis, or by a few: the innermost one, of a reduction any.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use crate::axes::{Access, FusedAxis, fuse, loose_vars};
 use crate::reduction::choice::STRIDES;
@@ -76,7 +76,7 @@ impl<'a> Loops<'a> {
         accesses.push(store.clone());
         // Padding is made apart, without its conditions.
         let loose = match value.kind() {
-            ExprKind::IfThenElse(..) => HashSet::new(),
+            ExprKind::IfThenElse(..) => HashSet::default(),
             _ => loose_vars(&value),
         };
         let axes = fuse(&iters, &accesses, &loose);

@@ -8,8 +8,8 @@
 //!
 //! The last band has fewer rows where they do not divide, as loops of their own.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::index::Affine;
@@ -102,7 +102,7 @@ impl Windows<'_> {
         let iters: Iters = iters.collect();
         let rows = split.rows.iter().map(|r| &r.var);
         let alone: HashSet<Var> = split.shared.iter().chain(rows).cloned().collect();
-        let mut found = self.reduction(&iters, &self.combined, (&HashSet::new(), &alone))?;
+        let mut found = self.reduction(&iters, &self.combined, (&HashSet::default(), &alone))?;
         // A band has one value of these, so that a tile has no rows of them.
         found.loose.extend(split.shared.iter().cloned());
         Some(found)

@@ -1,8 +1,8 @@
 //! The choice of tiles for a reduction: the axis of vectors, that of rows, how large a tile is, and the order
 //! of the loops around it.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::Affine;
 use tilewright_ir::{BinOp, Expr, IterKind, Var};
@@ -220,7 +220,7 @@ impl Reduction<'_> {
         let sizes = moved.map(|(load, _)| {
             // Axes that move a load by the same step, as those of a window and of what it slides
             // over, meet at the same elements.
-            let mut spans: HashMap<Option<i64>, i64> = HashMap::new();
+            let mut spans: HashMap<Option<i64>, i64> = HashMap::default();
             for k in 0..self.axes.len() {
                 let step = self.step_along(k, load);
                 let span = spans.entry(step).or_insert(1);

@@ -13,7 +13,7 @@
 //! are no whole vectors, and begin anywhere. It is made where a window reads many vectors, or cells that are apart, and
 //! where vectors run along another axis: then there are no masks, and each step would be a branch.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::{Subst, free_vars};
@@ -54,7 +54,7 @@ pub(super) fn of<'a>(
         ExprKind::Load(b, _) if *b == pad.buffer => Some(image.load(at.clone())),
         _ => None,
     });
-    let none = HashSet::new();
+    let none = HashSet::default();
     let found =
         Reduction::over((reader, epilogue), &iters(reader), &combined, (&none, &along), target)?;
     let v = found.vector_axis().filter(|v| found.axes[*v].kind == IterKind::Spatial)?;

@@ -32,8 +32,8 @@ mod stage;
 mod tiles;
 pub(crate) mod window;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -415,14 +415,14 @@ impl Places {
         let (spatial, in_order, reduced) =
             (parts_of(levels, r), parts_of(sums, r), parts_of(reduce, r));
         let [rank, of_sums, of_result] = self.ranks;
-        if let Some(sums) = layout(&in_order, of_sums, &self.dims, &HashSet::new()) {
+        if let Some(sums) = layout(&in_order, of_sums, &self.dims, &HashSet::default()) {
             parts::lay_out(sch, &self.block, &sums)?;
         }
         let all = [&spatial[..], &reduced].concat();
         if let Some(own) = layout(&all, rank, &self.own, &self.reduced) {
             sch.transform_block_layout(&self.block, &own)?;
         }
-        if let Some(last) = layout(&in_order, of_result, &self.last, &HashSet::new()) {
+        if let Some(last) = layout(&in_order, of_result, &self.last, &HashSet::default()) {
             sch.transform_block_layout(&self.finish, &last)?;
         }
         Ok(self.units + levels.len())
@@ -461,7 +461,7 @@ fn layout(
     place: &HashMap<Var, usize>,
     reduced: &HashSet<Var>,
 ) -> Option<Lambda> {
-    let (mut before, mut after, mut used) = (Vec::new(), Vec::new(), HashSet::new());
+    let (mut before, mut after, mut used) = (Vec::new(), Vec::new(), HashSet::default());
     for group in groups {
         let at: Vec<(usize, i64)> =
             group.iter().filter_map(|(v, n)| Some((*place.get(v)?, *n))).collect();

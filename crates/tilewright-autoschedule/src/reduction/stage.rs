@@ -1,6 +1,6 @@
 //! Reductions, with what each access does along their axes.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::index::Affine;
@@ -41,7 +41,7 @@ impl<'a> Reduction<'a> {
         target: &'a Target,
     ) -> Option<Self> {
         let value = stage.reduction()?.value;
-        let none = HashSet::new();
+        let none = HashSet::default();
         Reduction::over((stage, epilogue), &iters(stage), &value, (&none, &none), target)
     }
 

@@ -23,8 +23,8 @@
 //!     out[c, rows, ..] = reduction of band
 //! ```
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::neutral::{ANY, step};
@@ -159,7 +159,7 @@ pub(crate) fn of<'a>(all: &'a Stages, reader: usize, target: &'a Target) -> Opti
 /// The stages of a function that pad what one reduction reads, with the number of that reduction and how it
 /// does without all of the padded image. Stages after the reduction are not looked at.
 pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize, Way)> {
-    let Some(all) = Stages::from_func(func) else { return HashMap::new() };
+    let Some(all) = Stages::from_func(func) else { return HashMap::default() };
     all.pairs()
         .into_iter()
         .filter_map(|(pad, reader)| {
@@ -260,7 +260,7 @@ impl<'a> Windows<'a> {
     /// The reduction of another value, with bounds.
     fn with(&self, value: &Expr, guards: &[Guard]) -> Option<Reduction<'a>> {
         let vars: HashSet<Var> = guards.iter().flat_map(Guard::vars).collect();
-        let found = self.reduction(&iters(self.reader), value, (&vars, &HashSet::new()))?;
+        let found = self.reduction(&iters(self.reader), value, (&vars, &HashSet::default()))?;
         Some(Reduction { is_bounded: true, ..found })
     }
 

@@ -7,7 +7,7 @@
 //!
 //! All cycles are those of the whole machine ([`GroupCosts`](tilewright_target::GroupCosts)).
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::{Buffer, Expr, IterKind, TensorFunc, dim};
 use tilewright_target::{Target, TensorInstruction, ThreadGroups};
@@ -49,7 +49,7 @@ pub(crate) fn kernels(
         .each(true)
         .flat_map(|(k, _)| pads_of(&all, k).into_iter().map(|(pad, _)| pad).collect::<Vec<_>>())
         .collect();
-    let mut joined = HashSet::new();
+    let mut joined = HashSet::default();
     let mut kernels = Vec::new();
     for (k, stage) in all.each(true).chain(all.each(false)) {
         if pads.contains(&k) || joined.contains(&k) || is_once(&stage.buffer) {
@@ -126,7 +126,7 @@ impl Kernel<'_> {
         // What takes the place of an operand in registers is stored instead of that.
         let replaces = loads.iter().any(|(b, _)| (self.is_near)(b));
         let stored = !replaces && !(self.is_near)(&last.buffer);
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let each = loads.iter().filter(|(b, _)| !is_near(b) && seen.insert(b.clone()));
         let loaded: f64 = each.map(|(b, at)| bytes(b) * self.apart(way, b, at)).sum();
         let store = if stored { bytes(&last.buffer) } else { 0.0 };

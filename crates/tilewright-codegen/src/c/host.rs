@@ -5,9 +5,9 @@
 //! model is a function for each of its tensor functions ([`HostStep`]s become C), and one that calls them in the
 //! order of the plan. Expressions of the host are written as those of kernels are.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Result, Tensor, TensorFunc};
 

@@ -4,7 +4,7 @@
 //! parallel loop are shared by the items of its range, of which there may be as many or fewer. What stands outside of such loops becomes a kernel of one item;
 //! loops and conditions around them, which read no memory, are run by the host.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::accessed;
@@ -214,7 +214,7 @@ fn cut(name: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels>
         assertions: assertions(func),
         ranges: Ranges::default(),
         memory: Vec::new(),
-        places: HashMap::new(),
+        places: HashMap::default(),
         kernels: Vec::new(),
         texts: Vec::new(),
         helpers: Helpers::default(),

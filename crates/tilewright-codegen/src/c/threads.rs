@@ -13,7 +13,7 @@
 //! threads share. A wait is refused where threads may not all come to it, since a condition or the extent of
 //! a loop around it depends on the thread or on data.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::phases::{has_barrier, is_barrier};

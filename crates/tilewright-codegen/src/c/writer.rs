@@ -4,9 +4,9 @@
 //! is not written and its block is open; all else is text inside of text. An expression of several lanes is
 //! written for one lane, inside of a loop over the lanes.
 
-use std::collections::HashMap;
 use std::fmt::Display;
 use std::mem;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::Ranges;
 use tilewright_ir::{Buffer, DType, Error, Expr, Result, Span, Stmt, Var};
@@ -127,8 +127,8 @@ impl Writer {
         Writer {
             out: String::new(),
             indent: 1,
-            vars: HashMap::new(),
-            places: HashMap::new(),
+            vars: HashMap::default(),
+            places: HashMap::default(),
             ranges: Ranges::default(),
             lane: None,
             mask: None,
@@ -146,7 +146,7 @@ impl Writer {
             asserted: None,
             depth: 0,
             nodes: 0,
-            scopes: vec![HashMap::new()],
+            scopes: vec![HashMap::default()],
             count: 0,
         }
     }
@@ -182,7 +182,7 @@ impl Writer {
 
     fn indented<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.indent += 1;
-        self.scopes.push(HashMap::new());
+        self.scopes.push(HashMap::default());
         let result = inside(self);
         self.scopes.pop();
         self.indent -= 1;

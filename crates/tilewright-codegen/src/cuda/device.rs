@@ -3,12 +3,12 @@
 //! An address is one of the GPU. A GPU is opened once a process, by the context that all of the process share,
 //! and stays open.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Result};
 use tilewright_target::Device;
@@ -50,7 +50,7 @@ impl Gpu {
     pub fn get(info: &GpuInfo) -> Result<Arc<Gpu>> {
         static OPEN: Mutex<Option<HashMap<usize, Arc<Gpu>>>> = Mutex::new(None);
         let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = all.get_or_insert_with(HashMap::new);
+        let all = all.get_or_insert_with(HashMap::default);
         if let Some(device) = all.get(&info.number) {
             return Ok(device.clone());
         }

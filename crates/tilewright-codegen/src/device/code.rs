@@ -1,7 +1,7 @@
 //! Compiled functions on a device: the host's steps, and the calls of kernels.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::scalar::{Scalar, to_f64};

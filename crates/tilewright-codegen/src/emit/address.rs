@@ -6,7 +6,7 @@
 //! displacements of one pointer. Added in the order of the axes instead, each unrolled access would keep an
 //! address of its own, which costs registers and half of the time that LLVM takes for a tile.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result, Stmt, StmtKind, Var, Visit};
@@ -138,7 +138,7 @@ impl Func<'_> {
 /// widened in each iteration, it would be copied before it is scaled, and what is scaled with it had to be read
 /// first. Quotients, conditions and values of a counter are those of `int32`, for which there are vectors.
 pub(super) fn is_for_addresses(var: &Var, body: &Stmt) -> bool {
-    let mut uses = Uses { var, in_sum: false, others: false, seen: HashSet::new() };
+    let mut uses = Uses { var, in_sum: false, others: false, seen: HashSet::default() };
     uses.stmt(body);
     !uses.others
 }

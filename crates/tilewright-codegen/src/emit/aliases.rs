@@ -1,6 +1,6 @@
 //! Which accesses never meet.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{Buffer, Expr, TensorFunc, Var, Visit};
@@ -17,14 +17,14 @@ impl Aliases {
     pub fn find(func: &TensorFunc, shared: &Shared) -> Aliases {
         let mut found = Views::default();
         found.stmt(&func.body);
-        let mut by_memory: HashMap<Var, Vec<(Buffer, i64, i64)>> = HashMap::new();
+        let mut by_memory: HashMap<Var, Vec<(Buffer, i64, i64)>> = HashMap::default();
         for b in found.buffers {
             let (start, end) = extent_in_bytes(&b).unwrap_or((i64::MIN, i64::MAX));
             by_memory.entry(b.data.clone()).or_default().push((b, start, end));
         }
         let mut groups: Vec<_> = by_memory.into_values().filter(|g| g.len() > 1).collect();
         groups.sort_by_key(|g| g.first().map(|(b, ..)| b.id()));
-        let mut texts = HashMap::new();
+        let mut texts = HashMap::default();
         for group in groups {
             let domain = shared.node(|id| format!("distinct !{{!{id}}}"));
             let scopes: Vec<String> = group

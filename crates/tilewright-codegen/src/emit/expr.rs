@@ -9,7 +9,7 @@
 //! evaluated and one is selected, which lets LLVM vectorise. Where the condition is a vector, the
 //! sides are evaluated under a *mask*: their loads touch only the lanes that take part.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{BinOp, CallTarget, DType, Error, Expr, ExprKind, Result, Visit};
@@ -403,7 +403,7 @@ impl Func<'_> {
 /// The largest parts that are evaluated on both sides of a choice, whatever else happens there:
 /// they are computed before the choice instead of twice.
 pub(crate) fn shared_parts(t: &Expr, f: &Expr) -> Vec<Expr> {
-    let (mut first, mut second, mut found) = (HashSet::new(), HashSet::new(), Vec::new());
+    let (mut first, mut second, mut found) = (HashSet::default(), HashSet::default(), Vec::new());
     certain(t, &mut |e| first.insert(e.address()));
     certain(f, &mut |e| {
         let (new, shared) = (second.insert(e.address()), first.contains(&e.address()));

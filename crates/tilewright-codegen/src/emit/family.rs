@@ -6,7 +6,7 @@
 //! same of each, so the common text is right for every one of them.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::gcd;
 
@@ -26,7 +26,7 @@ pub(super) struct Family {
 
 /// Functions in families, in the order of their first members. Those without others like them are alone.
 pub(super) fn group(functions: &[(TextParts<'_>, &[Number])]) -> Vec<Family> {
-    let mut of_form: HashMap<TextParts<'_>, Vec<usize>> = HashMap::new();
+    let mut of_form: HashMap<TextParts<'_>, Vec<usize>> = HashMap::default();
     for (k, (form, _)) in functions.iter().enumerate() {
         of_form.entry(*form).or_default().push(k);
     }
@@ -49,7 +49,7 @@ fn family<'a>(
     numbers: impl Fn(&usize) -> &'a [Number],
 ) -> (Family, Vec<usize>) {
     let start = numbers(&first);
-    let mut by_direction: HashMap<Vec<i64>, Vec<usize>> = HashMap::new();
+    let mut by_direction: HashMap<Vec<i64>, Vec<usize>> = HashMap::default();
     for other in others {
         if let Some(direction) = direction(start, numbers(other)) {
             by_direction.entry(direction).or_default().push(*other);

@@ -10,7 +10,7 @@
 //! store writes the whole vector, without a selection between what was there and what is new. Parts of a condition
 //! that hold for all lanes or none are beside this: they are branches.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::Linear;
@@ -19,8 +19,13 @@ use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Stmt, StmtKind, Var};
 
 /// Whether masks leave out the same lanes of a buffer wherever the statements behind its allocation access it.
 pub(super) fn has_free_lanes(buffer: &Buffer, behind: &Stmt) -> bool {
-    let mut found =
-        Accesses { buffer, masks: Vec::new(), agreed: None, bound: HashSet::new(), differ: false };
+    let mut found = Accesses {
+        buffer,
+        masks: Vec::new(),
+        agreed: None,
+        bound: HashSet::default(),
+        differ: false,
+    };
     found.stmt(behind);
     let fixed = |(masks, _): &(Vec<Expr>, u16)| {
         masks.iter().all(|m| !m.effects().loads && !m.mentions_any(&found.bound))

@@ -7,9 +7,9 @@
 //! that they are at 64-byte boundaries. Parallel loops become further functions, see
 //! [`super::parallel`].
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{
     Attr, BinOp, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc,
@@ -96,17 +96,17 @@ impl<'m> Func<'m> {
     ) -> Func<'m> {
         Func {
             code: Code::new(shared),
-            env: HashMap::new(),
-            owned: HashSet::new(),
-            wide: HashMap::new(),
+            env: HashMap::default(),
+            owned: HashSet::default(),
+            wide: HashMap::default(),
             ranges: Ranges::default(),
             sizes: Subst::default(),
             scopes: vec![Scope::default()],
             mask: None,
             some_lane: false,
-            padded: HashSet::new(),
+            padded: HashSet::default(),
             filling: None,
-            free_lanes: HashSet::new(),
+            free_lanes: HashSet::default(),
             aliases,
             assertions,
             reassoc: false,
@@ -115,7 +115,7 @@ impl<'m> Func<'m> {
             stack: 0,
             depth: 0,
             nesting: 0,
-            nests: HashMap::new(),
+            nests: HashMap::default(),
             nodes: 0,
             effects: 0,
             outlined: Rc::default(),
@@ -241,7 +241,7 @@ impl Assertion {
 /// The assertions of a function, each once, in the order of the text. The function returns 1 plus
 /// the position of the one that failed.
 pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
-    let mut seen: HashSet<(Arc<str>, usize, Option<Span>)> = HashSet::new();
+    let mut seen: HashSet<(Arc<str>, usize, Option<Span>)> = HashSet::default();
     let mut list = Vec::new();
     func.body.for_each(|s| {
         list.extend(

@@ -44,7 +44,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
+    use tilewright_ir::hash::HashSet;
 
     #[test]
     fn symbols_are_identifiers_and_differ() {

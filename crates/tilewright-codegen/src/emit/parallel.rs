@@ -17,8 +17,8 @@
 //!
 //! A parallel loop inside a parallel loop is an ordinary one.
 
-use std::collections::HashSet;
 use std::rc::Rc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::{walk_buffer, walk_expr, walk_stmt};
 use tilewright_ir::{

@@ -260,7 +260,7 @@ fn sysroot_of(rustc: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashMap;
+    use tilewright_ir::hash::HashMap;
 
     fn search(vars: &[(&str, &str)], exe: Option<&str>) -> Search {
         let vars: HashMap<_, _> = vars.iter().copied().collect();

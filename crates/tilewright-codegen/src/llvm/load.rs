@@ -3,8 +3,8 @@
 //! The first file that loads is used. What became of every other one is kept, for the error message
 //! if there is none in the end, and for [`Llvm::survey`](super::Llvm::survey).
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::Error;
 
@@ -48,7 +48,7 @@ impl<L> Loading<L> {
     /// Walks until `load` gives a library for a file.
     pub fn new(search: Search, mut load: impl FnMut(&Path) -> Result<L, String>) -> Self {
         let mut library = None;
-        let (mut places, mut seen) = (Vec::new(), HashMap::new());
+        let (mut places, mut seen) = (Vec::new(), HashMap::default());
         for looked in search.walk() {
             places.push(examine(looked, &mut seen, |file| {
                 if library.is_some() {

@@ -3,10 +3,10 @@
 //! An address is the number of an allocation, from one, in the bits from 40 on, and a byte in it below. A
 //! device is opened once a process and stays open.
 
-use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Result};
 use tilewright_target::Device;
@@ -63,7 +63,7 @@ impl OpenDevice {
     pub fn get(info: &DeviceInfo) -> Result<Arc<OpenDevice>> {
         static OPEN: Mutex<Option<HashMap<usize, Arc<OpenDevice>>>> = Mutex::new(None);
         let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = all.get_or_insert_with(HashMap::new);
+        let all = all.get_or_insert_with(HashMap::default);
         if let Some(device) = all.get(&info.id) {
             return Ok(device.clone());
         }

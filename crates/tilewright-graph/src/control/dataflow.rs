@@ -16,7 +16,7 @@
 //! Two loops of equal operands, whose bodies give equal values for any values that are carried, are equal. What may
 //! fail still runs only where control flow gets there: [`ENTER`] and [`LEAVE`] say where bodies begin and end.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::list::ListOp;
 use tilewright_ir::visit::Subst;
@@ -150,7 +150,7 @@ fn number(k: usize) -> Attr {
 /// The sizes that a graph function without control flow finds in values, in order.
 pub fn found_sizes(func: &GraphFunc) -> Vec<Var> {
     let given: HashSet<Var> = func.params.iter().flat_map(|p| p.ty().bound_sizes()).collect();
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let all = func.bindings().flat_map(|b| b.var.ty().bound_sizes());
     all.filter(|v| !given.contains(v) && seen.insert(v.clone())).collect()
 }
@@ -171,7 +171,7 @@ pub fn renamed_sizes(sizes: &[Var], names: &mut UniqueNames) -> HashMap<Var, Exp
 pub fn with_sizes(func: &GraphFunc, sizes: &HashMap<Var, Expr>) -> Result<GraphFunc> {
     let mut fold = WithSizes {
         sizes: Subst::vars(sizes.iter().map(|(v, e)| (v.clone(), e.clone()))),
-        vars: HashMap::new(),
+        vars: HashMap::default(),
     };
     let blocks = fold_blocks(&mut fold, &func.blocks)?;
     let ret = fold.expr(&func.ret)?;

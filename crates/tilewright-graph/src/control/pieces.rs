@@ -4,7 +4,7 @@
 //! of the control flow that gives them; control flow has the highest level of its operands. The calls
 //! of a level are one piece, which runs before the control flow of that level.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
@@ -128,7 +128,7 @@ fn defined(kind: &Kind) -> Vec<&GraphVar> {
 /// The sizes that a node may find: variables that stand alone in its types.
 fn found_sizes(kind: &Kind) -> HashSet<Var> {
     match kind {
-        Kind::Call(_) => HashSet::new(),
+        Kind::Call(_) => HashSet::default(),
         Kind::Sizes { shape, .. } => shape.iter().filter_map(Expr::as_var).cloned().collect(),
         kind => defined(kind).into_iter().flat_map(|v| v.ty().bound_sizes()).collect(),
     }
@@ -149,7 +149,7 @@ impl Cutter<'_> {
         let (levels, reads) = self.levels(&resolved);
         let last = levels.iter().copied().max().unwrap_or(0);
         // Who reads each value: the calls of a level, or something else.
-        let mut readers: HashMap<u64, Vec<Option<usize>>> = HashMap::new();
+        let mut readers: HashMap<u64, Vec<Option<usize>>> = HashMap::default();
         for ((node, reads), level) in resolved.nodes.iter().zip(&reads).zip(&levels) {
             let reader = matches!(node.kind, Kind::Call(_)).then_some(*level);
             for id in &reads.values {
@@ -203,8 +203,8 @@ impl Cutter<'_> {
 
     /// The level of each node, and what it reads.
     fn levels(&self, resolved: &ResolvedBody) -> (Vec<usize>, Vec<Reads>) {
-        let mut values: HashMap<u64, Level> = HashMap::new();
-        let mut sizes: HashMap<Var, Level> = HashMap::new();
+        let mut values: HashMap<u64, Level> = HashMap::default();
+        let mut sizes: HashMap<Var, Level> = HashMap::default();
         let (mut levels, mut all) = (Vec::new(), Vec::new());
         for node in &resolved.nodes {
             let mut reads = Reads::default();
@@ -242,7 +242,7 @@ impl Cutter<'_> {
         // What no result needs is left out, so that it is no parameter either.
         let kept = drop_unused(bindings, results.iter().map(GraphVar::id).collect());
         let bound: HashSet<u64> = kept.iter().map(|b| b.var.id()).collect();
-        let (mut params, mut seen) = (Vec::new(), HashSet::new());
+        let (mut params, mut seen) = (Vec::new(), HashSet::default());
         let mut reads = Reads::default();
         for b in &kept {
             needed(&b.value, &mut |v| {

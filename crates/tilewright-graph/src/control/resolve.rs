@@ -1,8 +1,8 @@
 //! A body with control flow as nodes over plain variables: no variable is another name of a value,
 //! tuples are taken apart, and calls of graph functions are expanded.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::control::{MATCH_CAST, PIECE, TENSOR_TO_SHAPE};
 use tilewright_ir::list::ListOp;
@@ -343,7 +343,7 @@ impl Resolver<'_> {
 
     /// The sizes of a graph function that is called with some arguments.
     fn sizes_of(func: &GraphFunc, args: &[GraphExpr]) -> Subst {
-        let mut sizes = HashMap::new();
+        let mut sizes = HashMap::default();
         for (p, arg) in func.params.iter().zip(args) {
             if let (GraphType::Tensor(p), GraphType::Tensor(a)) = (p.ty(), arg.ty()) {
                 for (e, given) in p.shape.iter().zip(a.shape) {

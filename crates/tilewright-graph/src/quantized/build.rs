@@ -1,7 +1,7 @@
 //! The functions that quantised products are made of.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
@@ -225,7 +225,7 @@ pub(super) fn on_integers(func: &TensorFunc, dtype: DType) -> TensorFunc {
             }
         }
     }
-    let mut fold = Integers { dtype, buffers: HashMap::new() };
+    let mut fold = Integers { dtype, buffers: HashMap::default() };
     let stages = tilewright_analysis::open_stages(func).unwrap_or_default();
     let body = stages
         .iter()

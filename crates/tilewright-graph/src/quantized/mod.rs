@@ -25,8 +25,8 @@
 mod build;
 mod recognise;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{
     Binding, Buffer, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, Tensor,
@@ -66,7 +66,7 @@ pub fn integer_products(
     if !module.tensors().any(|(_, f)| Dequantise::recognise(f).is_some()) {
         return Ok(module.clone());
     }
-    let (mut facts, mut made) = (HashMap::new(), HashSet::new());
+    let (mut facts, mut made) = (HashMap::default(), HashSet::default());
     let new = rewritten(&unify_sizes(module)?, |functions, normal| {
         State { functions, facts: &mut facts, made: &mut made }.graph(normal)
     })?;

@@ -14,7 +14,7 @@
 //! Conditions that compare `v` with a number move the number along. All else is refused where what
 //! changes takes part in it.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::index::Linear;
@@ -70,7 +70,7 @@ impl<'a> Resize<'a> {
         for (b, growth) in given {
             axes.insert(b.clone(), growth.clone());
         }
-        let mut resize = Resize { func, stages, axes, vars: HashMap::new(), changed: true };
+        let mut resize = Resize { func, stages, axes, vars: HashMap::default(), changed: true };
         while resize.changed {
             resize.changed = false;
             for k in 0..resize.stages.len() {

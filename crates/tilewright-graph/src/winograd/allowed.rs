@@ -1,7 +1,7 @@
 //! What transforms make of the prices of layouts, before layouts are chosen.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{GraphExpr, Module, Result, Tensor, TensorFunc};
 
@@ -39,7 +39,7 @@ impl Allowed {
             module.tensors().filter_map(|(name, f)| Some((name, Convolution::recognise(f).ok()?)));
         let convolutions: HashMap<&Arc<str>, Convolution> =
             found.filter(|(_, conv)| conv.depth().is_some_and(|n| n >= 2)).collect();
-        let mut of: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+        let mut of: HashMap<Arc<str>, Vec<usize>> = HashMap::default();
         for (_, graph) in module.graphs() {
             let constants = Constants::collect(graph);
             for b in graph.bindings() {

@@ -5,7 +5,7 @@
 //! there are two for the place in the transform. Stages are in canonical form; a *choice* there is a
 //! chain of selections by a variable of few values, one linear combination for each.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::tensor::row_major;
@@ -533,7 +533,7 @@ fn byte_count(shape: &[Dim]) -> i64 {
 }
 
 fn is_crowded(shape: &[Dim], planes: i64) -> bool {
-    let mut lines = HashMap::new();
+    let mut lines = HashMap::default();
     for k in 0..planes {
         *lines.entry(k * byte_count(shape) % PAGE / LINE).or_insert(0) += 1;
     }

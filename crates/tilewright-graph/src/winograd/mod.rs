@@ -25,8 +25,8 @@ mod functions;
 pub mod points;
 mod recognise;
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{
     Attr, Binding, Error, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, Tensor,
@@ -103,7 +103,7 @@ pub fn winograd(module: &Module, asked: &mut Choice<'_>, why: &mut Remarks) -> R
     if !module.tensors().any(|(_, f)| !matches!(Convolution::recognise(f), Err(Missing::Other))) {
         return Ok(module.clone());
     }
-    let mut known = HashMap::new();
+    let mut known = HashMap::default();
     rewritten(&unify_sizes(module)?, |functions, normal| {
         let constants = Constants::collect(normal);
         State { functions, known: &mut known, constants, asked, why }.graph(normal)

@@ -3,8 +3,8 @@
 //! Parts of expressions are shared, and asked for again at each level of what they are in: what a part is, is
 //! remembered by its node.
 
+use crate::hash::HashMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use super::form::{Atom, Form};
 use super::{Dim, Repr, narrow};

@@ -1,7 +1,7 @@
 //! Which of two sizes is larger for all values of open ones: proofs from the ranges of these, and from
 //! what quotients, larger and smaller ones are between.
 
-use std::collections::HashMap;
+use crate::hash::HashMap;
 
 use crate::dim::range::SizeRange;
 use crate::index::gcd;
@@ -57,7 +57,7 @@ impl Form {
         if !self.0.iter().flat_map(|t| &t.0).any(|atom| stands_for(atom).is_some()) {
             return false;
         }
-        let form = self.mapped_atoms(&stands_for, &mut HashMap::new());
+        let form = self.mapped_atoms(&stands_for, &mut HashMap::default());
         form != *self && form.is_never_negative()
     }
 

@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
 
-use rustc_hash::FxHashMap;
+use crate::hash::HashMap;
 
 use crate::buffer::Buffer;
 use crate::expr::{Expr, ExprKind, Var};
@@ -44,10 +44,10 @@ pub fn fingerprint(f: &TensorFunc) -> u64 {
 #[derive(Default)]
 struct Finger {
     state: DefaultHasher,
-    vars: FxHashMap<Var, u64>,
-    buffers: FxHashMap<Buffer, u64>,
+    vars: HashMap<Var, u64>,
+    buffers: HashMap<Buffer, u64>,
     /// Hashes of expressions by the address of their node.
-    exprs: FxHashMap<usize, u64>,
+    exprs: HashMap<usize, u64>,
 }
 
 impl Finger {

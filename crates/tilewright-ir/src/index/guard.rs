@@ -99,7 +99,7 @@ impl Linear {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use crate::hash::HashMap;
 
     use proptest::prelude::*;
 

@@ -12,7 +12,7 @@
 
 use std::cell::{Ref, RefCell};
 
-use rustc_hash::FxHashMap;
+use crate::hash::HashMap;
 
 use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
@@ -139,16 +139,16 @@ pub struct Ranges(RefCell<VarRanges>);
 #[derive(Clone, Debug, Default)]
 struct VarRanges {
     /// The values of variables, and whether their bounds are known as they are, not only by a type.
-    vars: FxHashMap<Var, (Interval, bool)>,
+    vars: HashMap<Var, (Interval, bool)>,
     /// Extents of buffers, with their values.
     extents: Vec<(Expr, Interval)>,
     /// The ranges of loops whose ends depend on sizes.
-    loops: FxHashMap<Var, Range>,
+    loops: HashMap<Var, Range>,
     /// What is not negative by the conditions around ([`Ranges::under`]).
     guards: Vec<Linear>,
     /// By the address of the node, which the node beside it keeps alive, and whether the values are
     /// those of [`Ranges::exact`].
-    memo: FxHashMap<(usize, bool), (Expr, Option<Interval>)>,
+    memo: HashMap<(usize, bool), (Expr, Option<Interval>)>,
 }
 
 impl Ranges {

@@ -460,7 +460,7 @@ fn division(op: BinOp, x: &Linear, c: i128) -> Option<Expr> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use crate::hash::HashMap;
 
     use crate::Var;
     use crate::expr::{eval_int, wrap};

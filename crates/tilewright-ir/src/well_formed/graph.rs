@@ -1,6 +1,6 @@
 //! The rules of graph functions, and the types of their expressions.
 
-use std::collections::{HashMap, HashSet};
+use crate::hash::{HashMap, HashSet};
 use std::sync::Arc;
 
 mod control;
@@ -24,9 +24,9 @@ use crate::visit::{Fold, accessed, fold_expr_children, free_vars};
 pub fn check(module: &Module, func: &GraphFunc) -> Result<()> {
     let mut c = Checker {
         module,
-        known: HashSet::new(),
-        ever: HashSet::new(),
-        dims: HashSet::new(),
+        known: HashSet::default(),
+        ever: HashSet::default(),
+        dims: HashSet::default(),
         depth: 0,
     };
     // Extents may name a variable that only a later parameter binds.
@@ -46,7 +46,7 @@ pub fn check(module: &Module, func: &GraphFunc) -> Result<()> {
 /// Refuses graph functions that call themselves, directly or not.
 pub fn check_recursion(module: &Module) -> Result<()> {
     // Colours: absent, on the path (false), done (true).
-    let mut state: HashMap<&str, bool> = HashMap::new();
+    let mut state: HashMap<&str, bool> = HashMap::default();
     for (root, _) in module.graphs() {
         if state.contains_key(&**root) {
             continue;
@@ -373,7 +373,7 @@ fn call_tir(
     let rest = params.get(args.len()..).unwrap_or_default();
     actual.extend(rest.iter().zip(outs).map(|(p, t)| (p, Some(t))));
     let rest = rest.get(outs.len()..).unwrap_or_default();
-    let mut dims: HashMap<Var, Expr> = HashMap::new();
+    let mut dims: HashMap<Var, Expr> = HashMap::default();
     for (p, value) in rest.iter().zip(scalars) {
         match p {
             Param::Scalar(v) if v.dtype() == value.dtype() => {

@@ -1,6 +1,6 @@
 //! The rules of tensor functions.
 
-use std::collections::HashSet;
+use crate::hash::HashSet;
 use std::fmt::Display;
 use std::iter::once;
 

@@ -6,8 +6,8 @@
 //! ([`crate::propagate`]): found by passing over the graph, forwards and backwards, until
 //! there are no new ones.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc};
 use tilewright_runtime::parallel;
@@ -108,7 +108,7 @@ impl Flow<'_, '_> {
     ) -> Vec<Node> {
         let constant = constants(func, true);
         let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
-        let (mut unmoved, mut carried) = (HashMap::new(), Vec::new());
+        let (mut unmoved, mut carried) = (HashMap::default(), Vec::new());
         let items = self.open_items(func);
         for b in func.bindings() {
             if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
@@ -139,7 +139,7 @@ impl Flow<'_, '_> {
             }
             nodes.push(Node { var: b.var.clone(), ways });
         }
-        let mut memo = HashMap::new();
+        let mut memo = HashMap::default();
         for call in &mut open {
             self.anchored(call, policies, &mut layouts);
         }
@@ -234,7 +234,7 @@ impl Flow<'_, '_> {
             args: args.clone(),
             outs,
             found: Vec::new(),
-            tried: HashSet::new(),
+            tried: HashSet::default(),
         })
     }
 
@@ -321,7 +321,7 @@ type Job<'a> = (&'a str, Option<&'a [TiledLayout]>, &'a [bool], &'a Surrounding)
 /// out.
 fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
     let mut jobs: Vec<(&Open, Option<&Propagation>)> = Vec::new();
-    let mut number: HashMap<Job<'_>, usize> = HashMap::new();
+    let mut number: HashMap<Job<'_>, usize> = HashMap::default();
     for call in open {
         let ways = call.found.iter().map(|f| (Some(&f.0[..]), Some(&*f.2)));
         for (layouts, propagation) in ways.chain([(None, None)]) {

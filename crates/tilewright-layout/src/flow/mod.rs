@@ -43,10 +43,10 @@ pub use plan::{PlanOptions, Planned, Reordered, Went, plan_layout};
 pub use surroundings::{Costs, Moved, Priced, Surrounding, Surroundings};
 pub use versions::conversion;
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{
@@ -337,20 +337,20 @@ impl<'a, 'm> Flow<'a, 'm> {
             options,
             functions,
             why,
-            packs: HashMap::new(),
-            crops: HashMap::new(),
-            regrouped: HashMap::new(),
+            packs: HashMap::default(),
+            crops: HashMap::default(),
+            regrouped: HashMap::default(),
             constants: Constants::collect(func),
-            items: HashMap::new(),
-            wanted: HashMap::new(),
-            versions: HashMap::new(),
+            items: HashMap::default(),
+            wanted: HashMap::default(),
+            versions: HashMap::default(),
             made: func.bindings().map(|b| b.var.id()).collect(),
-            stays: HashMap::new(),
+            stays: HashMap::default(),
             bindings: Vec::new(),
             values: Values::new(&Engine::new()),
             left: Vec::new(),
             results: Vec::new(),
-            relied: HashSet::new(),
+            relied: HashSet::default(),
         };
         let mut recognised = Recognised::default();
         for b in func.bindings() {

@@ -4,9 +4,9 @@
 //! cost, is one problem, which is solved exactly ([`solver`](crate::solver)). The flow then computes every
 //! call as the solution says.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use crate::solver;
 use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, dim};
@@ -142,7 +142,7 @@ pub fn plan_layout(
         let plan = solved(&problem, &nodes, options, decided)?;
         let of_nodes = (&nodes[..], &plan, &layouts[..]);
         let reordered = reordered_values(&trial, normal, of_nodes, &tensors);
-        let mut chosen: HashMap<u64, &Way> = HashMap::new();
+        let mut chosen: HashMap<u64, &Way> = HashMap::default();
         for (node, call) in nodes.iter().zip(&plan.calls) {
             let way = &node.ways[call.choice];
             if !way.layouts.is_empty() {

@@ -1,7 +1,7 @@
 //! What the calls of a graph become beside each other, as far as their prices depend on it: which share a
 //! kernel, which joins need no code, and which operands no cache holds any more.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{
     Binding, DType, GraphExpr, GraphFunc, GraphType, GraphVar, Module, TensorFunc, dim,
@@ -110,7 +110,7 @@ impl Surroundings {
 
     /// By the values of calls, bytes of the smallest cells that their kernels make.
     pub(super) fn smallest_cells(&self, func: &GraphFunc) -> HashMap<u64, usize> {
-        let mut smallest: HashMap<u64, usize> = HashMap::new();
+        let mut smallest: HashMap<u64, usize> = HashMap::default();
         let made: Vec<_> =
             func.bindings().filter_map(|b| Some((b, b.var.ty().as_tensor()?))).collect();
         for (b, ty) in &made {
@@ -204,8 +204,8 @@ impl Surrounding {
 fn since(func: &GraphFunc, kernels: &Kernels, parts: &OpenJoins) -> HashMap<u64, Vec<u64>> {
     let constant = constants(func, true);
     // What was touched before the kernel began that makes a value or was the last to read it.
-    let mut last: HashMap<u64, u64> = HashMap::new();
-    let (mut sum, mut found, mut unread) = (0u64, HashMap::new(), Vec::new());
+    let mut last: HashMap<u64, u64> = HashMap::default();
+    let (mut sum, mut found, mut unread) = (0u64, HashMap::default(), Vec::new());
     for b in func.bindings() {
         let id = b.var.id();
         let GraphExpr::CallTir { args, outs, .. } = &b.value else {

@@ -1,6 +1,6 @@
 //! Ways to compute a call, and the layouts of values in which calls are looked at.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use super::TiledLayout;
 use crate::policy::ConvLayout;

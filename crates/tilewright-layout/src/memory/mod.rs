@@ -21,9 +21,9 @@ mod tensor;
 
 pub use program::program;
 
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use rustc_hash::FxHasher;
 use tilewright_ir::{
@@ -130,9 +130,9 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPla
     let func = normalize(module, name, func)?;
     let mut p = Planner {
         module,
-        values: HashMap::new(),
+        values: HashMap::default(),
         constants: Vec::new(),
-        constants_by_hash: HashMap::new(),
+        constants_by_hash: HashMap::default(),
         computed: Vec::new(),
         steps: Vec::new(),
         updates: Vec::new(),

@@ -1,7 +1,7 @@
 //! The program of a graph function with control flow: in which order its pieces run, on which values.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::control::WHY;
 use tilewright_ir::{

@@ -1,6 +1,6 @@
 //! The plan of one call of a tensor function: which parameters are inputs, which are outputs, and which sizes are given.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_graph::call_sizes::{buffer_type, type_cells};
 use tilewright_ir::{

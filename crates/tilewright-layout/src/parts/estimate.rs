@@ -1,7 +1,7 @@
 //! What plans ask of joins while layouts are open: which parts can lie in the whole, and what is copied
 //! in some layout. The answers are those of the pass, call by call.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Binding, Buffer, Dim, GraphFunc, Module, Remarks, TensorFunc, dim};
 
@@ -20,7 +20,7 @@ impl OpenJoins {
     pub(crate) fn collect(module: &Module, func: &GraphFunc, kernels: &Kernels) -> OpenJoins {
         let movers = Movers::joins(module);
         if movers.is_empty() {
-            return OpenJoins(HashMap::new());
+            return OpenJoins(HashMap::default());
         }
         let (graph, bindings) = (Users::collect(module, func), func.bindings().collect());
         let placing = Placing { graph: &graph, bindings, movers: &movers, all: true };

@@ -61,7 +61,8 @@ mod slice;
 mod strides;
 mod users;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Expr, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Flag, Pass, Run};
@@ -99,7 +100,7 @@ pub(crate) type Moved = HashMap<u64, Option<BTreeSet<usize>>>;
 
 /// What joins and slices of a graph function move.
 pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> Moved {
-    let mut moved = Moved::new();
+    let mut moved = Moved::default();
     for b in func.bindings() {
         let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
         let Some(mover) = functions.get(func) else { continue };

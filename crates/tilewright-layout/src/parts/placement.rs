@@ -1,8 +1,8 @@
 //! Which parts lie where: joins from the last to the first, then slices from the first to the last,
 //! since a slice lies in what may be a part itself.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::open_stages;
 use tilewright_ir::index::gcd;
@@ -150,7 +150,7 @@ impl Placing<'_> {
             Some(region) => region.clone(),
             None => Region { offset: Dim::from(0), strides: row_major(&shape) },
         };
-        let mut found: HashMap<u64, Region> = HashMap::new();
+        let mut found: HashMap<u64, Region> = HashMap::default();
         let (mut cells, mut most) = (0i64, 0i64);
         let mut missed = None;
         let mut parts = self.parts(placed, join, args).ok_or("the shape of a part is not known")?;
@@ -241,7 +241,7 @@ impl Placing<'_> {
                 None => whole.push((source, at, vec![k])),
             }
         }
-        let mut gone = HashSet::new();
+        let mut gone = HashSet::default();
         for (source, corner, members) in whole {
             let source = GraphExpr::Var(source);
             let sum = members

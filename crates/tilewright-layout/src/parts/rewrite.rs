@@ -1,8 +1,8 @@
 //! The graph function in which parts lie in place: calls of functions that take strides, joins and
 //! slices that run no code, and copies of what is not placed.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::{
@@ -38,7 +38,7 @@ impl Placement {
         placing: &Placing<'_>,
         functions: &mut Functions<'_>,
     ) -> Result<GraphFunc> {
-        let (bindings, apart) = (Vec::new(), HashSet::new());
+        let (bindings, apart) = (Vec::new(), HashSet::default());
         let mut new = Rewrite { placing, placed: self, functions, bindings, apart };
         for (n, b) in placing.bindings.iter().enumerate() {
             new.binding(n, b)?;

@@ -1,7 +1,7 @@
 //! Who reads and writes the memory of the values of a graph function.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{Binding, Function, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc};
 
@@ -38,15 +38,15 @@ impl<'a> Users<'a> {
             module,
             func,
             origins: Origins::new(module),
-            computed: HashSet::new(),
+            computed: HashSet::default(),
             given: func.params.iter().map(GraphVar::id).collect(),
-            kept: HashSet::new(),
-            results: HashSet::new(),
-            views: HashMap::new(),
-            users: HashMap::new(),
-            items: HashMap::new(),
+            kept: HashSet::default(),
+            results: HashSet::default(),
+            views: HashMap::default(),
+            users: HashMap::default(),
+            items: HashMap::default(),
         };
-        let mut calls: HashMap<u64, (usize, usize)> = HashMap::new();
+        let mut calls: HashMap<u64, (usize, usize)> = HashMap::default();
         for (n, b) in func.bindings().enumerate() {
             graph.origins.bind(b);
             let origin = graph.origins.find(&b.var).id();

@@ -1,7 +1,7 @@
 //! The module of the steps: bindings, and the functions that they call.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_interp::Program;
 use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
@@ -94,10 +94,10 @@ impl<'b> Emit<'b> {
         Emit {
             functions,
             origins,
-            called: HashMap::new(),
+            called: HashMap::default(),
             module: Module::new(),
-            names: HashMap::new(),
-            taken: HashSet::from(["main".to_owned()]),
+            names: HashMap::default(),
+            taken: HashSet::from_iter(["main".to_owned()]),
             name_of: vec![None; functions.len()],
         }
     }
@@ -285,7 +285,7 @@ fn used_sizes(functions: &[Shared], step: &BodyStep, to: &mut HashSet<Var>) {
 fn live(functions: &[Shared], steps: &[Option<BodyStep>], results: &[Imported]) -> Vec<bool> {
     let mut needed: HashSet<u64> =
         results.iter().filter_map(Imported::var).map(GraphVar::id).collect();
-    let mut sizes: HashSet<Var> = HashSet::new();
+    let mut sizes: HashSet<Var> = HashSet::default();
     let mut live: Vec<bool> = steps
         .iter()
         .rev()

@@ -3,7 +3,7 @@
 //! A map is its keys and its numbers, two tensors; of a sequence of maps, which have the same keys here,
 //! the numbers of each map are a row.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{DType, Dim, Error, Result};
 

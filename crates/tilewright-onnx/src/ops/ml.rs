@@ -1,7 +1,7 @@
 //! Operators of `ai.onnx.ml` that look up, select and compare, and counts of n-grams.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
@@ -347,7 +347,7 @@ fn numbered(node: &Node, b: &mut Builder) -> Result<(Vec<i64>, Imported)> {
             Ok((pool, Compose::new(node, b).cast(x, DType::I64)?))
         }
         (None, Some(pool)) => {
-            let mut number: HashMap<&str, i64> = HashMap::new();
+            let mut number: HashMap<&str, i64> = HashMap::default();
             for word in &pool {
                 let next = number.len() as i64;
                 number.entry(word).or_insert(next);

@@ -1,7 +1,7 @@
 //! Operators on strings, which are known when a model is imported ([`Texts`]): all of them are
 //! computed then.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use regex::RegexBuilder;
 use tilewright_ir::{Error, Result, Tensor, dim};

@@ -5,7 +5,7 @@
 //! ([`tilewright_ops::trees`]), with its children exchanged where it is outside of that. `NaN` is in no
 //! interval. Where it takes the true branch, the interval is that of the other side.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{DType, Error, Result, Tensor};
 use tilewright_ops::te::Reducer;
@@ -315,9 +315,9 @@ fn listed(
         ("nodes_falsenodeids", or.len()),
     ];
     lengths.into_iter().try_for_each(|(name, have)| same_length(name, have, n))?;
-    let mut at: HashMap<(i64, i64), usize> = HashMap::new();
+    let mut at: HashMap<(i64, i64), usize> = HashMap::default();
     let mut roots: Vec<(i64, usize)> = Vec::new();
-    let mut begun: HashMap<i64, ()> = HashMap::new();
+    let mut begun: HashMap<i64, ()> = HashMap::default();
     for k in 0..n {
         if at.insert((tree[k], id[k]), k).is_some() {
             let (tree, id) = (tree[k], id[k]);

@@ -1,8 +1,8 @@
 //! From tensors to a tensor function in the canonical form: see [`func`].
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::{Subst, fold_func, free_vars, walk_expr};
 use tilewright_ir::well_formed::check_tensor;
@@ -41,7 +41,7 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
     if outputs.is_empty() {
         return Err(Error::input("a tensor function needs an output"));
     }
-    let mut params = HashSet::new();
+    let mut params = HashSet::default();
     for t in &inputs {
         if t.node.stages.is_some() {
             return Err(invalid(t, "it is computed, so it cannot be an input"));
@@ -129,7 +129,7 @@ impl Sizes {
 
 /// The tensors that are needed, each after those that it reads.
 fn in_order(outputs: &[Tensor]) -> Vec<Tensor> {
-    let (mut done, mut order) = (HashSet::new(), Vec::new());
+    let (mut done, mut order) = (HashSet::default(), Vec::new());
     // A tensor with the number of its reads that have been looked at. An explicit stack, because
     // chains of tensors may be long.
     let mut stack: Vec<(Tensor, usize)> = Vec::new();

@@ -1,7 +1,7 @@
 //! From the text of a function to its SCoP: one walk that keeps loops, conditions and schedules.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use crate::{Access, Domain, ScheduleDim};
 use tilewright_ir::condition::CellFact;
@@ -23,7 +23,7 @@ pub fn collect(scop: &mut Scop, domain: Domain, body: &Stmt) {
         scop,
         domain,
         bind: Subst::default(),
-        phantoms: HashSet::new(),
+        phantoms: HashSet::default(),
         loops: Vec::new(),
         guards: Vec::new(),
         time: vec![ScheduleDim::Sequence(0)],
@@ -221,7 +221,7 @@ impl Collect<'_> {
             Act::Store(value) => {
                 decisive_loads(value).into_iter().filter_map(loaded_data).collect()
             }
-            _ => HashSet::new(),
+            _ => HashSet::default(),
         };
         self.scop.stmts.push(ScopStmt {
             place,

@@ -1,6 +1,6 @@
 //! The memory that a function accesses: by which buffers, and whether it is followed.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{

@@ -36,7 +36,7 @@ mod collect;
 mod memory;
 mod model;
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use crate::{Domain, Engine};
 use tilewright_ir::visit::fold_stmt_children;
@@ -71,7 +71,7 @@ impl Scop {
             engine,
             memory,
             base: base.clone(),
-            lifetime: HashMap::new(),
+            lifetime: HashMap::default(),
             observed: Vec::new(),
         };
         collect(&mut scop, base, body);

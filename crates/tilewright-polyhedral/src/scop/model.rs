@@ -1,7 +1,7 @@
 //! What a SCoP is made of, and what can be asked of it.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use crate::{Access, Domain, Engine, ScheduleDim, Statement};
 use tilewright_ir::equal::same_expr;

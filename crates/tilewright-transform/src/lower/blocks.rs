@@ -5,7 +5,7 @@
 //! allocations become statements, and a view of a region becomes the region's buffer with the
 //! region's start added to the indices.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::visit::{fold_expr_children, fold_func, fold_stmt_children};
 use tilewright_ir::{

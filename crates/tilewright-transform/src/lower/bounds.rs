@@ -24,7 +24,7 @@ mod ends;
 mod hoist;
 mod known;
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::text::brief;
 use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_range, fold_stmt_children};
@@ -57,15 +57,15 @@ pub(crate) fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
         func,
         known: PlaceFacts::default(),
         entries: Vec::new(),
-        free: HashSet::new(),
+        free: HashSet::default(),
         loops: 0,
         conditions: 0,
-        sizes: HashMap::new(),
+        sizes: HashMap::default(),
         pending: Vec::new(),
         span: None,
         error: None,
         nodes: 0,
-        done: vec![HashMap::new()],
+        done: vec![HashMap::default()],
     };
     for param in &func.params {
         if let Param::Buffer { handle, buffer } = param {
@@ -167,7 +167,7 @@ impl Checker<'_> {
         }
         let is_loop = matches!(entry, ScopeEntry::Loop(..));
         self.entries.push(entry);
-        self.done.push(HashMap::new());
+        self.done.push(HashMap::default());
         let result = run(self);
         self.done.pop();
         self.entries.pop();
@@ -629,7 +629,7 @@ impl Fold for Checker<'_> {
         let outer = self.span;
         self.span = s.span().or(outer);
         // What was read may have changed since.
-        let done = std::mem::replace(&mut self.done, vec![HashMap::new()]);
+        let done = std::mem::replace(&mut self.done, vec![HashMap::default()]);
         let new = self.node(s);
         self.done = done;
         self.span = outer;

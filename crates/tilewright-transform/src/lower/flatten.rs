@@ -11,7 +11,7 @@
 //! its elements are counted by `int32`; before code generation, `flatten_for_code` computes in 64
 //! bits whatever is not known to stay in 32.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::{Ranges, in_64_bits};
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};

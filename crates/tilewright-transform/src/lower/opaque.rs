@@ -12,7 +12,7 @@
 //!
 //! Annotations of loops are kept, those of blocks end with the block.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_block, walk_stmt};
 use tilewright_ir::{
@@ -90,7 +90,7 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
     if let Some(e) = wishes.error {
         return Err(e);
     }
-    let mut buffers = HashMap::new();
+    let mut buffers = HashMap::default();
     for (buffer, alignments) in &wishes.wanted {
         if !wishes.allocated.contains(buffer) {
             return refuse_rows("it is not allocated here", buffer);

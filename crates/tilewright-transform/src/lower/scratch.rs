@@ -10,7 +10,7 @@
 //! (`T.first_of_task`). Small allocations inside loops stay: they live on the stack. Inside loops over threads all stay,
 //! since each thread, or each group, has its own.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::func::SCRATCH;
 use tilewright_ir::visit::{fold_stmt_children, free_vars};

@@ -10,7 +10,7 @@
 //! To who compiles the loops, such a number is then one that does not change, and not an expression to look into
 //! at each access. Quotients are taken of constants alone, since what is guarded may divide by zero.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
@@ -27,7 +27,7 @@ pub(super) fn hoist_sizes(func: &TensorFunc) -> TensorFunc {
     }
     let mut names = UniqueNames::default();
     given.iter().for_each(|v| names.reserve(v.name().clone()));
-    let mut sizes = Sizes { given, names, bound: Vec::new(), kinds: HashMap::new() };
+    let mut sizes = Sizes { given, names, bound: Vec::new(), kinds: HashMap::default() };
     let (first, body) = sizes.first_bindings(&func.body);
     let body = sizes.stmt(body);
     let mut all = sizes.bound;

@@ -11,7 +11,7 @@
 //! anything asks what holds where they do. Where they are parts of a condition beside masks of lanes, copies are
 //! made when nothing asks any more. The pass `unroll_loop` does it with every such loop.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, free_vars, walk_stmt};
 use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var, Visit};

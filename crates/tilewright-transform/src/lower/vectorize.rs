@@ -9,7 +9,7 @@
 //! a call with effects, a store whose place is the same for every lane) runs as a
 //! serial loop instead, as does a loop whose extent is not a constant.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{
@@ -51,7 +51,7 @@ impl Fold for Loops {
                 let ramp = Expr::ramp(range.min.clone(), Expr::int(1, var.dtype()), lanes);
                 let mut widen = Widen {
                     lanes,
-                    values: HashMap::from([(var.clone(), ramp)]),
+                    values: HashMap::from_iter([(var.clone(), ramp)]),
                     var: var.clone(),
                     range: range.clone(),
                 };

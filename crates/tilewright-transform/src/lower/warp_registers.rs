@@ -19,7 +19,7 @@
 //! element lies where the instruction has it is asked of all of them here; where the
 //! loops over threads become one nest, all lanes run one call, and each tile loses its axis of lanes.
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{Affine, Ranges, simplify};
@@ -59,7 +59,7 @@ pub(super) fn has_instructions(s: &Stmt) -> bool {
 /// A statement in a nest over lanes, whose variable is given: calls in the place of what instructions compute, and
 /// tiles without their axis of lanes. `None` where a lane accesses registers of another one beside.
 pub(super) fn in_lanes(s: &Stmt, lane: &Var, around: &Scope) -> Option<Stmt> {
-    let mut tiles = HashMap::new();
+    let mut tiles = HashMap::default();
     s.for_each(|s| {
         if let StmtKind::For { annotations, .. } = s.kind()
             && instruction(annotations).is_some()

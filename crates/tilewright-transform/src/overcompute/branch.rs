@@ -15,7 +15,7 @@
 //! either, not even by an update whose result is unused (`starved`); so an initialisation gets its
 //! guard once the updates have theirs, in another round.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::demand::unmet;
 use tilewright_ir::equal::same_expr;

@@ -4,7 +4,8 @@
 //! here is what [`decide`](super::decide) takes away from until nothing leaks, and what
 //! [`rewrite`](super::rewrite) then leaves out of the function.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::neutral::Floats;
 use tilewright_ir::{Buffer, Error, Remarks};
@@ -35,7 +36,14 @@ impl Extra {
     pub fn new(guard: GuardId, added: Added) -> Extra {
         let is_store = matches!(added.what.act, Act::Store(_));
         let writes = is_store.then(|| added.what.domain.clone());
-        Extra { guard, writes, depended_on: HashSet::new(), judged: false, if_finite: false, added }
+        Extra {
+            guard,
+            writes,
+            depended_on: HashSet::default(),
+            judged: false,
+            if_finite: false,
+            added,
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! makes its value neutral. The flow of sums through their cells costs most, and is looked at only for what is
 //! left.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::neutral::Floats;
 use tilewright_ir::{Buffer, Error, Remarks};

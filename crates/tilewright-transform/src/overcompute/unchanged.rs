@@ -1,8 +1,8 @@
 //! Which added stores leave their cells as they are, given what is known of what they read.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::scalar::Scalar;

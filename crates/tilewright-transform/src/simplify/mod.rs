@@ -41,9 +41,10 @@ mod expr;
 mod indices;
 
 use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children};
 use tilewright_ir::{
@@ -175,7 +176,7 @@ impl<'a> Simplify<'a> {
             simplest: Rc::default(),
             memory: Facts::new(func),
             loops: Vec::new(),
-            foreign: HashSet::new(),
+            foreign: HashSet::default(),
             data: false,
             options,
             why,

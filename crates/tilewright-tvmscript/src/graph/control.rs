@@ -140,7 +140,7 @@ impl GraphParser<'_> {
         let args = Args::bind(c, "R.match_cast", &["value", "struct_info", WHY])?;
         let value = self.value(args.need("value")?)?;
         let ty = args.need("struct_info")?;
-        self.dimensions(ty, &std::collections::HashMap::new())?;
+        self.dimensions(ty, &tilewright_ir::hash::HashMap::default())?;
         let mut attrs = Attrs::new();
         if let Some(why) = args.get(WHY) {
             attrs.insert(WHY.into(), Attr::Str(string(why)?.into()));

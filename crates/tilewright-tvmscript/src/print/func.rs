@@ -4,7 +4,7 @@
 //! nothing asks for the handle itself; otherwise the parameter is the handle, and
 //! `A = T.match_buffer(...)` describes the buffer after variables such as extents are declared.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::text::{Names, commas, quote};
 use tilewright_ir::visit::{Visit, walk_attrs, walk_buffer, walk_expr, walk_func, walk_stmt};

@@ -13,7 +13,7 @@ mod graph;
 mod names;
 mod stmt;
 
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Attr, Attrs, Expr, ExprKind, Function, Module, Range, TensorFunc, Var};
 use tilewright_ir::{BinOp, equal, text};

@@ -1,6 +1,6 @@
 //! Names in the printed text: Python identifiers, each for one thing at a time.
 
-use std::collections::{HashMap, HashSet};
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::text::Names;
 use tilewright_ir::{Buffer, DType, Expr, GraphVar, Var, text};

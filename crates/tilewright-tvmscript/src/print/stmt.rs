@@ -3,7 +3,7 @@
 //! A binding whose body is the rest of its suite is printed flat (`x: T.int32 = ...`), any other
 //! as a scope (`with T.LetStmt(...) as x:`), so that the text says where it ends.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::text::{Names, commas, quote, tuple};
 use tilewright_ir::{

@@ -5,7 +5,7 @@ use super::*;
 
 /// The types of variables that a body declares with `n = T.int64()`.
 pub(crate) fn declared_types(x: &ExprParser, body: &[ast::Stmt]) -> HashMap<String, DType> {
-    let mut types = HashMap::new();
+    let mut types = HashMap::default();
     for s in body {
         if let ast::Stmt::Assign(a) = s
             && let [ast::Expr::Name(n)] = a.targets.as_slice()
@@ -45,7 +45,7 @@ impl TensorParser<'_> {
     pub(super) fn parameters(&mut self, f: &ast::StmtFunctionDef) -> Result<()> {
         let head = self.head;
         let params = parameters(&f.parameters)?;
-        let mut scalars = HashMap::new();
+        let mut scalars = HashMap::default();
         for p in &params {
             let name = p.name.as_str();
             let Some(annotation) = p.annotation.as_deref() else {

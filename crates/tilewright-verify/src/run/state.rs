@@ -1,8 +1,8 @@
 //! What a run on symbols is given, holds and gives.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::tensor::positions;
 use tilewright_ir::{AtOnce, Buffer, DType, Error, Expr, Span, Tensor, TypeKind, Var};

@@ -66,7 +66,7 @@ impl Checker<'_> {
         for ((param, first), next) in l.params[1..].iter().zip(&carried).zip(&given[1..]) {
             let params: HashSet<Var> = match param.ty() {
                 GraphType::Tensor(t) => t.shape.iter().filter_map(Expr::as_var).cloned().collect(),
-                _ => HashSet::new(),
+                _ => HashSet::default(),
             };
             // Sizes that the parameter brings may differ from one iteration to the next.
             let open = loosened(param.ty(), &|v| params.contains(v) && !self.dims.contains(v));

@@ -5,7 +5,7 @@
 //! an assertion either: that may be what keeps its own reads in range. Where one that reads memory
 //! stays, those after it that do so stay as well.
 
-use std::collections::HashSet;
+use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::equal::{Equality, stmts};
 use tilewright_ir::visit::{Subst, accessed, fold_stmt_children};

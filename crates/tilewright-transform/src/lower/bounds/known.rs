@@ -10,7 +10,7 @@
 //! leave their type, since only then is it one about integers.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::condition::parts;
 use tilewright_ir::dim::MAX_CELLS;
