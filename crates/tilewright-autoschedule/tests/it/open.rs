@@ -278,7 +278,7 @@ fn convolutions_of_open_images_have_vectors() {
         c.pads_end = c.pads_begin.clone();
         let f = conv(&c).expect("a convolution");
         let what = format!("{from} to {to} in {groups}, window {window}, {stride}, {dilation}");
-        check(&what, &f, false, &[1, 2, 9, 13]);
+        check(&what, &f, false, &[1, 2, 9]);
     }
 }
 
