@@ -64,6 +64,57 @@ fn what_differs_in_the_reals_is_not_equal() {
     }
 }
 
+/// A function `f` of a module.
+fn of_text(text: &str) -> TensorFunc {
+    let module =
+        parse_module(&Source::new("f.py", text)).unwrap_or_else(|e| panic!("{}", e.render()));
+    module.tensor("f").expect("the function").as_ref().clone()
+}
+
+/// The mean of eight bytes of each row, as one: sums of floats, or of integers that are rounded twice.
+fn mean(first: &str, dtype: &str, value: &str, last: &str) -> TensorFunc {
+    of_text(&format!(
+        "@T.prim_func
+def f(x: T.Buffer((3, 8), \"uint8\"), z: T.Buffer((3,), \"uint8\")):
+    s = T.alloc_buffer((3,), \"{dtype}\")
+    for i, k in T.grid(3, 8):
+        with T.block(\"s\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                s[vi] = {first}
+            s[vi] = s[vi] + {value}
+    for i in range(3):
+        with T.block(\"z\"):
+            vi = T.axis.remap(\"S\", [i])
+            z[vi] = T.Cast(\"uint8\", T.min(T.max({last}, T.float32(0.0)), T.float32(255.0)))
+"
+    ))
+}
+
+/// What was rounded is not rounded again, and a scale leaves the sum.
+#[test]
+fn a_mean_of_quantised_values_is_a_scaled_sum() {
+    let floats = mean(
+        "T.float64(0.0)",
+        "float64",
+        "T.Cast(\"float64\", T.Cast(\"float32\", T.Cast(\"int32\", x[vi, vk]) - 140) * T.float32(0.5))",
+        "T.nearbyint(T.Cast(\"float32\", s[vi] * T.float64(0.125)) / T.float32(0.7)) + T.float32(210.0)",
+    );
+    let scale = 0.5 / 8.0 / 0.7;
+    let whole = |zero: i32| {
+        mean(
+            "0",
+            "int32",
+            &format!("(T.Cast(\"int32\", x[vi, vk]) - {zero})"),
+            &format!(
+                "T.nearbyint(T.nearbyint(T.Cast(\"float32\", s[vi]) * T.float32({scale})) + T.float32(210.0))"
+            ),
+        )
+    };
+    assert!(equal_in_reals(&floats, &whole(140)).is_some());
+    assert_eq!(equal_in_reals(&floats, &whole(139)), None);
+}
+
 /// `z = scale of the sum of x * y` over so many elements of each row, with factors before and behind.
 fn product(count: usize, inside: &str, behind: &str) -> TensorFunc {
     func(&format!(
