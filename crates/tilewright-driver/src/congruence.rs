@@ -148,6 +148,8 @@ struct Classes<'o> {
     names: [HashMap<Arc<str>, usize>; 2],
     /// Pairs of groups that were compared.
     compared: Vec<Compared>,
+    /// Classes of values of the second graph that are known before their turn.
+    early: HashMap<usize, usize>,
     /// Groups that were proved equal.
     groups: usize,
     /// The largest difference of constants that count as one; nothing where no proof needed it.
@@ -173,6 +175,7 @@ impl<'o> Classes<'o> {
             functions: Vec::new(),
             names: [HashMap::new(), HashMap::new()],
             compared,
+            early: HashMap::new(),
             groups: 0,
             rounding: None,
         }
@@ -204,7 +207,7 @@ impl<'o> Classes<'o> {
             return Ok(None);
         }
         let stores = first.stores().saturating_add(second.stores());
-        match self.second(&first, &second, &mut || refute(stores))? {
+        match self.second(&first, &mut second, &mut || refute(stores))? {
             Ended::Whole => {}
             Ended::Refuted => return Ok(Some(Congruence::Refuted)),
             Ended::Learnt => return Ok(None),
@@ -314,7 +317,7 @@ impl<'o> Classes<'o> {
     fn second(
         &mut self,
         first: &Graph<'_>,
-        graph: &Graph<'_>,
+        graph: &mut Graph<'_>,
         differ: &mut dyn FnMut() -> bool,
     ) -> Result<Ended> {
         let mut is_asked = false;
@@ -332,6 +335,7 @@ impl<'o> Classes<'o> {
                 Value::Cast(of) => Some(self.of[1][*of]).filter(|class| *class < of_first),
                 _ => key.as_ref().and_then(|k| self.classes.get(k).copied()),
             };
+            let known = self.early.get(&at).copied().or(known);
             let class = match known {
                 Some(class) => class,
                 None => match self.by_rounding(first, graph, at) {
@@ -339,7 +343,8 @@ impl<'o> Classes<'o> {
                     None => match self.by_groups(first, graph, at, of_first, &one)? {
                         Some(class) => class,
                         None => {
-                            if graph.is_call(at)
+                            if !self.by_transposes(first, graph, at, of_first, &one)?
+                                && graph.is_call(at)
                                 && !std::mem::replace(&mut is_asked, true)
                                 && differ()
                             {
@@ -360,6 +365,28 @@ impl<'o> Classes<'o> {
             self.learn(1, first, graph, at);
         }
         Ok(if self.learnt.is_empty() { Ended::Whole } else { Ended::Learnt })
+    }
+
+    /// Whether a transpose of a value is one of the first graph: then the value is that one, transposed back.
+    fn by_transposes(
+        &mut self,
+        first: &Graph<'_>,
+        graph: &mut Graph<'_>,
+        at: usize,
+        of_first: usize,
+        one: &[usize],
+    ) -> Result<bool> {
+        if !graph.is_call(at) {
+            return Ok(false);
+        }
+        for (n, back) in graph.transposes(at) {
+            if let Some(class) = self.by_groups(first, graph, n, of_first, one)? {
+                self.early.insert(n, class);
+                graph.is_made(at, n, back);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the first graph fails wherever a value of the second one does; for calls that equal none of the first
@@ -525,7 +552,9 @@ impl<'o> Classes<'o> {
         by_elements: bool,
     ) -> Option<usize> {
         let node = &graph.nodes[at];
-        let classes = self.of[1].clone();
+        let mut classes = self.of[1].clone();
+        classes.resize(graph.nodes.len(), usize::MAX);
+        self.early.iter().for_each(|(n, class)| classes[*n] = *class);
         let is_constant = |graph: &Graph<'_>, n: usize| {
             by_elements && matches!(graph.nodes[n].value, Value::Constant(_))
         };
