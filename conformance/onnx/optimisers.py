@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Whether `tilewright verify` decides what optimisers of others made of a model, and finds wrong rewrites.
 
-    optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS] [--random N] [--faults N] [--only-faults]
+    optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS] [--random N] [--quantised N]
+                  [--faults N] [--only-faults]
 
 Twenty models, and N random ones of each generator (with branches, loops, lists, sizes that data decide), go through ONNX Runtime's levels basic, extended and all, and through `onnxsim` and `onnxoptimizer` where
 these are installed; the saved result, and a copy, is compared with the model, with floats as they are computed first, and where
 that is no yes, as real numbers (`--real`): an optimiser may round in another way.
+
+With `--quantised N`, these are N models of each family of `quantised.py` in each of its formats, and no other ones.
 
 Then wrong rewrites are made, from a seed: swapped operands, a wrong axis, a dropped scale or bias, a transposed square, pads
 that are off by one, another epsilon. Each changes what ONNX Runtime computes, and must be found. One that is called
@@ -30,6 +33,7 @@ import graphs  # noqa: E402
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
+import quantised  # noqa: E402
 import size_arithmetic  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 from rewritten import MODELS  # noqa: E402
@@ -48,7 +52,15 @@ def light(name):
     return onnx.load(folder / f"light_{name}.onnx")
 
 
-def models(count):
+def models(count, count_quantised):
+    """Each with its name, as a function that makes it."""
+    if count_quantised:
+        for seed in range(count_quantised):
+            for family in quantised.FAMILIES:
+                for form in quantised.FORMATS:
+                    make = lambda family=family, form=form, seed=seed: quantised.make(family, form, seed)  # noqa: E731
+                    yield f"{family}_{form}_{seed}", make
+        return
     yield from MODELS.items()
     for name in LIGHT:
         yield name, lambda name=name: light(name)
@@ -220,7 +232,7 @@ def is_fault(right, wrong):
 def compare_optimised(arguments, program, folder):
     """Compares all models with what optimisers make of them: counts of answers, and failures."""
     counts, failures, why = collections.Counter(), 0, collections.Counter()
-    for name, make in models(arguments.random):
+    for name, make in models(arguments.random, arguments.quantised):
         if arguments.only not in name:
             continue
         source = folder / f"{name}.onnx"
@@ -290,6 +302,7 @@ def main():
     parser.add_argument("--binary")
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--random", type=int, default=0)
+    parser.add_argument("--quantised", type=int, default=0)
     parser.add_argument("--faults", type=int, default=50)
     parser.add_argument("--only-faults", action="store_true")
     arguments = parser.parse_args()

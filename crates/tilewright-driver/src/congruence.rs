@@ -22,11 +22,11 @@ use std::sync::Arc;
 use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_analysis::equivalence::{by_flow, equivalent};
-use tilewright_analysis::reals::{equal_in_reals, equal_with_multiples, multiple_of, rounding_of};
+use tilewright_analysis::reals::{equal_with_constants, rounding_of};
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::legalize::copy_func;
 use tilewright_ir::equal::{self, Equality};
-use tilewright_ir::{DType, Expr, GraphType, Module, Result, TensorFunc, Var, dim};
+use tilewright_ir::{DType, Expr, GraphType, Module, Result, Tensor, TensorFunc, Var, dim};
 use tilewright_verify::{Verdict, VerifyOptions};
 
 use crate::constant_views::share_constants;
@@ -112,6 +112,13 @@ enum Ended {
     Learnt,
 }
 
+/// Two groups with the constants that they end with, and how they are the same.
+struct Compared {
+    functions: [TensorFunc; 2],
+    constants: [Vec<Tensor>; 2],
+    same: Option<Same>,
+}
+
 /// How two groups are the same.
 #[derive(Clone, Copy)]
 enum Same {
@@ -141,10 +148,9 @@ struct Classes<'o> {
     /// Their numbers by name, for both graphs.
     names: [HashMap<Arc<str>, usize>; 2],
     /// Pairs of groups that were compared.
-    compared: Vec<(TensorFunc, TensorFunc, Option<Same>)>,
-    /// Constants of the second graph that are multiples of those of the first one, in another type: the class, the
-    /// factor, and the difference that rounding makes.
-    multiples: HashMap<usize, (usize, (f64, f64))>,
+    compared: Vec<Compared>,
+    /// Classes of values of the second graph that are known before their turn.
+    early: HashMap<usize, usize>,
     /// Groups that were proved equal.
     groups: usize,
     /// The largest difference of constants that count as one; nothing where no proof needed it.
@@ -155,7 +161,7 @@ impl<'o> Classes<'o> {
     fn new(
         options: &'o VerifyOptions,
         is_found: &'o dyn Fn(&Var) -> bool,
-        compared: Vec<(TensorFunc, TensorFunc, Option<Same>)>,
+        compared: Vec<Compared>,
     ) -> Classes<'o> {
         Classes {
             options,
@@ -170,7 +176,7 @@ impl<'o> Classes<'o> {
             functions: Vec::new(),
             names: [HashMap::default(), HashMap::default()],
             compared,
-            multiples: HashMap::default(),
+            early: HashMap::new(),
             groups: 0,
             rounding: None,
         }
@@ -202,7 +208,7 @@ impl<'o> Classes<'o> {
             return Ok(None);
         }
         let stores = first.stores().saturating_add(second.stores());
-        match self.second(&first, &second, &mut || refute(stores))? {
+        match self.second(&first, &mut second, &mut || refute(stores))? {
             Ended::Whole => {}
             Ended::Refuted => return Ok(Some(Congruence::Refuted)),
             Ended::Learnt => return Ok(None),
@@ -312,7 +318,7 @@ impl<'o> Classes<'o> {
     fn second(
         &mut self,
         first: &Graph<'_>,
-        graph: &Graph<'_>,
+        graph: &mut Graph<'_>,
         differ: &mut dyn FnMut() -> bool,
     ) -> Result<Ended> {
         let mut is_asked = false;
@@ -330,6 +336,7 @@ impl<'o> Classes<'o> {
                 Value::Cast(of) => Some(self.of[1][*of]).filter(|class| *class < of_first),
                 _ => key.as_ref().and_then(|k| self.classes.get(k).copied()),
             };
+            let known = self.early.get(&at).copied().or(known);
             let class = match known {
                 Some(class) => class,
                 None => match self.by_rounding(first, graph, at) {
@@ -337,7 +344,8 @@ impl<'o> Classes<'o> {
                     None => match self.by_groups(first, graph, at, of_first, &one)? {
                         Some(class) => class,
                         None => {
-                            if graph.is_call(at)
+                            if !self.by_transposes(first, graph, at, of_first, &one)?
+                                && graph.is_call(at)
                                 && !std::mem::replace(&mut is_asked, true)
                                 && differ()
                             {
@@ -351,11 +359,6 @@ impl<'o> Classes<'o> {
             if let Some(key) = key {
                 self.classes.entry(key).or_insert(class);
             }
-            if class >= of_first
-                && let Some(multiple) = self.multiple(first, graph, at)
-            {
-                self.multiples.insert(at, multiple);
-            }
             self.of[1].push(class);
             if !self.fails_no_more(first, graph, at) {
                 self.may_fail.get_or_insert(at);
@@ -363,6 +366,28 @@ impl<'o> Classes<'o> {
             self.learn(1, first, graph, at);
         }
         Ok(if self.learnt.is_empty() { Ended::Whole } else { Ended::Learnt })
+    }
+
+    /// Whether a transpose of a value is one of the first graph: then the value is that one, transposed back.
+    fn by_transposes(
+        &mut self,
+        first: &Graph<'_>,
+        graph: &mut Graph<'_>,
+        at: usize,
+        of_first: usize,
+        one: &[usize],
+    ) -> Result<bool> {
+        if !graph.is_call(at) {
+            return Ok(false);
+        }
+        for (n, back) in graph.transposes(at) {
+            if let Some(class) = self.by_groups(first, graph, n, of_first, one)? {
+                self.early.insert(n, class);
+                graph.is_made(at, n, back);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the first graph fails wherever a value of the second one does; for calls that equal none of the first
@@ -488,26 +513,6 @@ impl<'o> Classes<'o> {
         Some(class)
     }
 
-    /// The class of the first graph of which a constant is a multiple in another type, as quantised weights are of
-    /// those that were dequantised.
-    fn multiple(
-        &self,
-        first: &Graph<'_>,
-        graph: &Graph<'_>,
-        at: usize,
-    ) -> Option<(usize, (f64, f64))> {
-        let Value::Constant(t) = &graph.nodes[at].value else { return None };
-        if !self.options.reals {
-            return None;
-        }
-        first.nodes.iter().zip(&self.of[0]).find_map(|(node, class)| match &node.value {
-            Value::Constant(other) if t.len() > 1 && long(t.shape()) == long(other.shape()) => {
-                Some((*class, multiple_of(&t.reshape(other.shape()).ok()?, other)?))
-            }
-            _ => None,
-        })
-    }
-
     fn count_rounding(&mut self, rounding: f64) {
         self.rounding = Some(self.rounding.map_or(rounding, |most| most.max(rounding)));
     }
@@ -521,102 +526,120 @@ impl<'o> Classes<'o> {
         of_first: usize,
         one: &[usize],
     ) -> Result<Option<usize>> {
-        let node = &graph.nodes[at];
-        if !matches!(node.value, Value::Call { .. }) {
+        if !matches!(graph.nodes[at].value, Value::Call { .. }) {
             return Ok(None);
         }
-        let mut classes = self.of[1].clone();
-        for (n, (class, _)) in &self.multiples {
-            classes[*n] = *class;
-        }
-        let Some(group) = Group::collect(graph, at, &|n| {
-            n != at && classes.get(n).is_some_and(|c| *c < of_first)
-        }) else {
-            return Ok(None);
-        };
-        // The values at the edge, by their classes, in an order for both sides.
-        let edge: BTreeSet<usize> = group.edge.iter().map(|n| classes[*n]).collect();
-        let order: Vec<usize> = edge.iter().copied().collect();
-        let (mut multiples, mut rounded) = (HashMap::default(), 0.0f64);
-        for n in &group.edge {
-            if let Some((class, (factor, rounding))) = self.multiples.get(n) {
-                let is_alone = group.edge.iter().filter(|m| classes[**m] == *class).count() == 1;
-                let place = order.iter().position(|c| c == class).filter(|_| is_alone);
-                let Some(place) = place else { return Ok(None) };
-                multiples.insert(place, *factor);
-                rounded = rounded.max(*rounding);
+        // With floats as real numbers the elements of constants count, whatever they are called.
+        for by_elements in [false, true] {
+            if by_elements && !self.options.reals {
+                break;
             }
-        }
-        let Some(function) =
-            group.function(graph, &|n| order.iter().position(|c| classes.get(n) == Some(c)))
-        else {
-            return Ok(None);
-        };
-        // What only moves elements away and back is what it began with.
-        if let ([class], Some(start)) = (&order[..], group.edge.first())
-            && multiples.is_empty()
-            && graph.nodes[*start].ty == node.ty
-            && let Some(copy) = copy_of(&function)
-            && self.is_same(&copy, &function)
-        {
-            self.groups += 1;
-            return Ok(Some(*class));
-        }
-        let of_a = self.of[0].clone();
-        let mut tried: Vec<(usize, usize, TensorFunc)> = Vec::new();
-        let mut seen = HashSet::default();
-        for (n, other) in first.nodes.iter().enumerate() {
-            let is_new = matches!(other.value, Value::Call { .. }) && seen.insert(of_a[n]);
-            if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {
-                continue;
-            }
-            let Some(group) = Group::collect(first, n, &|m| m != n && edge.contains(&of_a[m]))
-            else {
-                continue;
-            };
-            let used: BTreeSet<usize> = group.edge.iter().map(|m| of_a[*m]).collect();
-            if used != edge {
-                continue;
-            }
-            if let Some(function) =
-                group.function(first, &|m| order.iter().position(|c| of_a.get(m) == Some(c)))
-            {
-                tried.push((group.calls.len(), n, function));
-            }
-        }
-        tried.sort_by_key(|(calls, n, _)| (calls.abs_diff(group.calls.len()), *n));
-        for (_, n, other) in tried.into_iter().take(TRIED) {
-            let is_same = if multiples.is_empty() {
-                self.is_same(&other, &function)
-            } else {
-                let [other, function] = &over_same_sizes(&other, &function);
-                let rounding = equal_with_multiples(other, function, &multiples);
-                rounding.into_iter().for_each(|r| self.count_rounding(r.max(rounded)));
-                rounding.is_some()
-            };
-            if is_same {
-                self.groups += 1;
-                return Ok(Some(of_a[n]));
+            let found = self.by_groups_from(first, graph, at, of_first, one, by_elements);
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
     }
 
-    /// Whether two functions are proved equal; asked once for each pair.
-    fn is_same(&mut self, a: &TensorFunc, b: &TensorFunc) -> bool {
-        let [a, b] = &over_same_sizes(a, b);
+    /// The same for groups that begin at constants, too, if these are compared by elements, or else by their classes.
+    fn by_groups_from(
+        &mut self,
+        first: &Graph<'_>,
+        graph: &Graph<'_>,
+        at: usize,
+        of_first: usize,
+        one: &[usize],
+        by_elements: bool,
+    ) -> Option<usize> {
+        let node = &graph.nodes[at];
+        let mut classes = self.of[1].clone();
+        classes.resize(graph.nodes.len(), usize::MAX);
+        self.early.iter().for_each(|(n, class)| classes[*n] = *class);
+        let is_constant = |graph: &Graph<'_>, n: usize| {
+            by_elements && matches!(graph.nodes[n].value, Value::Constant(_))
+        };
+        let group = Group::collect(graph, at, &|n| {
+            n != at && (is_constant(graph, n) || classes.get(n).is_some_and(|c| *c < of_first))
+        })?;
+        // The values at the edge, by their classes, in an order for both sides, then constants.
+        let (known, others): (Vec<usize>, Vec<usize>) =
+            group.edge.iter().partition(|n| is_constant(graph, **n));
+        let edge: BTreeSet<usize> = others.iter().map(|n| classes[*n]).collect();
+        let order: Vec<usize> = edge.iter().copied().collect();
+        let place = |of: &[usize], known: &[usize], n: usize| {
+            let constant = known.iter().position(|k| *k == n).map(|k| order.len() + k);
+            constant.or_else(|| order.iter().position(|c| of.get(n) == Some(c)))
+        };
+        let function = group.function(graph, &|n| place(&classes, &known, n))?;
+        let constants = tensors(graph, &known);
+        // What only moves elements away and back is what it began with.
+        if let ([class], Some(start)) = (&order[..], others.first())
+            && known.is_empty()
+            && graph.nodes[*start].ty == node.ty
+            && let Some(copy) = copy_of(&function)
+            && self.is_same((&copy, &[]), (&function, &[]))
+        {
+            self.groups += 1;
+            return Some(*class);
+        }
+        let of_a = self.of[0].clone();
+        let mut tried: Vec<(usize, usize, TensorFunc, Vec<Tensor>)> = Vec::new();
+        let mut seen = HashSet::new();
+        for (n, other) in first.nodes.iter().enumerate() {
+            let is_new = matches!(other.value, Value::Call { .. }) && seen.insert(of_a[n]);
+            if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {
+                continue;
+            }
+            let Some(group) = Group::collect(first, n, &|m| {
+                m != n && (is_constant(first, m) || edge.contains(&of_a[m]))
+            }) else {
+                continue;
+            };
+            let (constants, others): (Vec<usize>, Vec<usize>) =
+                group.edge.iter().partition(|n| is_constant(first, **n));
+            let used: BTreeSet<usize> = others.iter().map(|m| of_a[*m]).collect();
+            // By elements nothing else is known of groups without constants.
+            if used != edge || by_elements && known.is_empty() && constants.is_empty() {
+                continue;
+            }
+            if let Some(function) = group.function(first, &|m| place(&of_a, &constants, m)) {
+                tried.push((group.calls.len(), n, function, tensors(first, &constants)));
+            }
+        }
+        tried.sort_by_key(|(calls, n, ..)| (calls.abs_diff(group.calls.len()), *n));
+        for (_, n, other, others) in tried.into_iter().take(TRIED) {
+            let is_same = self.is_same((&other, &others), (&function, &constants));
+            if is_same {
+                self.groups += 1;
+                return Some(of_a[n]);
+            }
+        }
+        None
+    }
+
+    /// Whether two functions are proved equal, the last inputs of which are constants; asked once for each pair.
+    fn is_same(&mut self, a: (&TensorFunc, &[Tensor]), b: (&TensorFunc, &[Tensor])) -> bool {
+        let functions = over_same_sizes(a.0, b.0);
+        let constants = [a.1.to_vec(), b.1.to_vec()];
         let loose = values_alone();
-        if equal::tensor_funcs(a, b, &loose).is_ok() {
+        let are_same = |x: &[TensorFunc; 2], y: &[TensorFunc; 2]| {
+            x.iter().zip(y).all(|(x, y)| equal::tensor_funcs(x, y, &loose).is_ok())
+        };
+        let [x, y] = &functions;
+        if are_alike(&constants[0], &constants[1]) && equal::tensor_funcs(x, y, &loose).is_ok() {
             return true;
         }
-        let known = self.compared.iter().find(|(x, y, _)| {
-            equal::tensor_funcs(x, a, &loose).is_ok() && equal::tensor_funcs(y, b, &loose).is_ok()
+        let mut known = self.compared.iter();
+        let known = known.find(|c| {
+            c.constants.iter().zip(&constants).all(|(x, y)| are_alike(x, y))
+                && are_same(&c.functions, &functions)
         });
         let same = match known {
-            Some((.., same)) => *same,
+            Some(known) => known.same,
             None => {
-                let same = self.compare_groups(a, b);
-                self.compared.push((a.clone(), b.clone(), same));
+                let same = self.compare_groups(&functions, &constants);
+                self.compared.push(Compared { functions, constants, same });
                 same
             }
         };
@@ -626,12 +649,15 @@ impl<'o> Classes<'o> {
         same.is_some()
     }
 
-    fn compare_groups(&self, a: &TensorFunc, b: &TensorFunc) -> Option<Same> {
-        if equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b) {
+    fn compare_groups(&self, [a, b]: &[TensorFunc; 2], [x, y]: &[Vec<Tensor>; 2]) -> Option<Same> {
+        let is_plain = x.is_empty() && y.is_empty();
+        if is_plain && (equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b)) {
             return Some(Same::Exactly);
         }
-        let rounding = if self.options.reals { equal_in_reals(a, b) } else { None };
-        rounding.map(Same::InReals)
+        if !self.options.reals {
+            return None;
+        }
+        equal_with_constants((a, x), (b, y)).map(Same::InReals)
     }
 
     /// Whether small functions are equal element by element.
@@ -658,6 +684,23 @@ fn values_alone() -> Equality {
 fn copy_of(f: &TensorFunc) -> Option<TensorFunc> {
     let input = f.buffers().next()?;
     copy_func(input.dtype(), &dim::of_shape(&input.shape)?).ok()
+}
+
+/// Whether tensors are the same, bit by bit.
+fn are_alike(x: &[Tensor], y: &[Tensor]) -> bool {
+    let same = |(x, y): (&Tensor, &Tensor)| {
+        x.dtype() == y.dtype() && x.shape() == y.shape() && x.bytes() == y.bytes()
+    };
+    x.len() == y.len() && x.iter().zip(y).all(same)
+}
+
+/// The constants among values.
+fn tensors(graph: &Graph<'_>, of: &[usize]) -> Vec<Tensor> {
+    let all = of.iter().map(|n| match &graph.nodes[*n].value {
+        Value::Constant(t) => Some(t.clone()),
+        _ => None,
+    });
+    all.flatten().collect()
 }
 
 fn module_of(f: &TensorFunc) -> Module {

@@ -60,6 +60,7 @@ pub mod session;
 mod side_by_side;
 mod textures;
 pub mod timings;
+mod transposed;
 pub mod tune;
 mod values;
 pub mod verify;

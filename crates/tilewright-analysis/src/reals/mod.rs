@@ -22,14 +22,17 @@ use tilewright_ir::{
 use crate::stage::Stage;
 
 mod inline;
+mod known;
 mod offsets;
 mod polynomial;
+mod rounding;
 mod whole;
 
 pub use inline::inlined;
+use known::{Constant, Number, Offset};
 use offsets::Flat;
 pub use polynomial::ROUNDING;
-use polynomial::{Monomial, Poly, constant, differences, number, plus, times};
+use polynomial::{Poly, constant, number, plus, times};
 
 /// The largest power that is multiplied out.
 const POWER: f64 = 4.0;
@@ -56,63 +59,37 @@ pub fn rounding_of(a: &Tensor, b: &Tensor) -> Option<f64> {
     Some(worst)
 }
 
-/// The factor by which a tensor is another one, where one of them is no float, and the largest difference that
-/// rounding makes, as a part of each element; `None` where there is none.
-pub fn multiple_of(a: &Tensor, b: &Tensor) -> Option<(f64, f64)> {
-    if a.shape() != b.shape() || a.dtype().is_float() == b.dtype().is_float() {
-        return None;
-    }
-    let both = || (0..a.len()).map(|k| (a.get_f64(k), b.get_f64(k)));
-    let (x, y) = both().max_by(|(_, x), (_, y)| x.abs().total_cmp(&y.abs()))?;
-    let factor = x / y;
-    let mut worst: f64 = 0.0;
-    for (x, y) in both() {
-        if x != y * factor {
-            let part = (x - y * factor).abs() / x.abs().max((y * factor).abs());
-            if part.is_nan() || part > ROUNDING {
-                return None;
-            }
-            worst = worst.max(part);
-        }
-    }
-    (factor.is_finite() && factor != 0.0).then_some((factor, worst))
-}
-
 /// The largest difference of two coefficients where the functions are equal in the reals; `None` where that is not
 /// seen.
 pub fn equal_in_reals(a: &TensorFunc, b: &TensorFunc) -> Option<f64> {
-    equal_with_multiples(a, b, &HashMap::default())
+    equal_with_constants((a, &[]), (b, &[]))
 }
 
-/// [`equal_in_reals`] where some inputs of the second function, by position, are multiples of those of the
-/// first.
-pub fn equal_with_multiples(
-    a: &TensorFunc,
-    b: &TensorFunc,
-    multiples: &HashMap<usize, f64>,
+/// [`equal_in_reals`] where the last inputs of each function, before the result, are constants.
+pub fn equal_with_constants(
+    a: (&TensorFunc, &[Tensor]),
+    b: (&TensorFunc, &[Tensor]),
 ) -> Option<f64> {
     let mut reals = Reals::default();
     let mut sides = Vec::new();
-    let none = HashMap::default();
-    for (side, (func, multiples)) in [(a, &none), (b, multiples)].into_iter().enumerate() {
-        sides.push(reals.side(side, func, multiples)?);
+    for (side, (func, constants)) in [a, b].into_iter().enumerate() {
+        sides.push(reals.side(side, func, constants)?);
     }
-    for (params, ..) in &mut sides {
-        // These may have another type.
-        for number in multiples.keys() {
-            params.get_mut(*number)?.0 = DType::F64;
-        }
-    }
-    let [(params, first, x), (others, second, y)] = &sides[..] else { return None };
-    if params != others || first.len() != second.len() || x.0 != y.0 {
+    let [x, y] = &sides[..] else { return None };
+    let is_alike = x.params == y.params && x.stages.len() == y.stages.len();
+    let (left, right) = (&x.result, &y.result);
+    if !is_alike || left.number != right.number {
         return None;
     }
-    let mut worst = reals.worst.max(differences(&constant(x.1), &constant(y.1))?);
-    for (x, y) in first.iter().zip(second) {
+    let mut worst = reals.worst;
+    worst = worst.max(reals.difference_of_numbers(&left.factor, &right.factor)?);
+    worst = worst.max(reals.difference_of_numbers(&left.shift, &right.shift)?);
+    for (x, y) in x.stages.iter().zip(&y.stages) {
         if x.dims != y.dims || x.indices != y.indices || x.sum != y.sum {
             return None;
         }
-        worst = worst.max(differences(&x.value, &y.value)?);
+        reals.dims = x.dims.iter().map(|(n, _)| *n).collect();
+        worst = worst.max(reals.differences(&x.value, &y.value)?);
     }
     Some(worst)
 }
@@ -124,52 +101,94 @@ enum Atom {
     Text(String),
     /// The element of a buffer at some indices.
     Element(usize, Vec<String>),
+    /// That of a constant.
+    Constant(usize, Offset),
     /// A function of polynomials.
     Of(String, Vec<Poly>),
 }
 
-/// A stage without names: what it stores, but for a factor.
+/// A stage without names: what it stores, but for a factor and what is added.
 struct Normal {
     dims: Vec<(Dim, IterKind)>,
     indices: Vec<String>,
+    /// The indices with those along axes of one element.
+    at: Vec<Expr>,
     /// The operator and the first value, where it combines several.
     sum: Option<(BinOp, u64)>,
     value: Poly,
     /// Whether what it stores is that in the reals, as far as types of integers go.
     is_exact: bool,
+    /// Between which integers it lies, if it is one.
+    whole: Option<(i128, i128)>,
 }
 
-/// The type and rank of each parameter, the stages, and the number and factor of the result.
-type Side = (Vec<(DType, usize)>, Vec<Normal>, (usize, f64));
+/// What the elements of a buffer are.
+#[derive(Clone)]
+enum Elements {
+    Made(Made),
+    /// Those of a constant.
+    Constant(usize),
+}
+
+/// Elements of parameters by position, then of what stages make, in order; times a factor, with a number added.
+#[derive(Clone)]
+struct Made {
+    number: usize,
+    factor: Number,
+    shift: Number,
+}
+
+impl Made {
+    fn plain(number: usize) -> Made {
+        Made { number, factor: (1.0, None), shift: (0.0, None) }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.factor == (1.0, None) && self.shift == (0.0, None)
+    }
+}
+
+/// A function without names.
+struct Side {
+    /// The type and rank of each parameter but those that are constants.
+    params: Vec<(DType, usize)>,
+    stages: Vec<Normal>,
+    result: Made,
+}
 
 /// What is known of both functions.
 #[derive(Default)]
 struct Reals {
     atoms: Vec<Atom>,
-    /// For both functions, the number of each buffer and the factor of its elements: parameters by position, then
-    /// what stages make, in order.
-    buffers: [HashMap<Buffer, (usize, f64)>; 2],
+    buffers: [HashMap<Buffer, Elements>; 2],
     /// Buffers by offsets.
     flat: Flat,
+    constants: Vec<Constant>,
+    /// The axes of the stage that is looked at: their extents, and their numbers by variable.
+    dims: Vec<Dim>,
+    axes: HashMap<u64, usize>,
+    /// Atoms that are integers, with the least and the largest one.
+    integers: HashMap<usize, (i128, i128)>,
+    /// What stages make, by number, that is an integer where it is multiplied by a factor, with the least and the largest one.
+    integer_elements: HashMap<usize, (f64, i128, i128)>,
     /// The largest difference of coefficients of atoms that count as one.
     worst: f64,
 }
 
 impl Reals {
-    /// A function without names.
-    fn side(
-        &mut self,
-        side: usize,
-        func: &TensorFunc,
-        multiples: &HashMap<usize, f64>,
-    ) -> Option<Side> {
-        let params: Vec<&Buffer> = func.buffers().collect();
-        let (result, inputs) = params.split_last()?;
+    /// A function without names, of which the last inputs are constants.
+    fn side(&mut self, side: usize, func: &TensorFunc, constants: &[Tensor]) -> Option<Side> {
+        let all: Vec<&Buffer> = func.buffers().collect();
+        let (result, inputs) = all.split_last()?;
+        let (inputs, known) = inputs.split_at(inputs.len().checked_sub(constants.len())?);
         for (number, buffer) in inputs.iter().enumerate() {
-            let factor = multiples.get(&number).copied().unwrap_or(1.0);
-            self.know(side, buffer, (number, factor));
+            self.know(side, buffer, &Elements::Made(Made::plain(number)));
         }
-        let mut normal: Vec<Normal> = Vec::new();
+        for (t, buffer) in constants.iter().zip(known) {
+            let constant = Elements::Constant(self.know_constant(t));
+            self.know(side, buffer, &constant);
+        }
+        let mut stages: Vec<Normal> = Vec::new();
         for stage in inlined(func)? {
             // Factors are those of all elements.
             if self.buffers[side].contains_key(&stage.buffer) {
@@ -177,56 +196,108 @@ impl Reals {
             }
             let next = self.stage(side, &stage)?;
             // What is only a multiple of what is there is that, with a factor.
-            let before = match (&next.sum, next.value.iter().next()) {
-                (None, Some((m, c))) if next.value.len() == 1 => {
-                    self.multiple(m, &next, &normal, inputs.len()).map(|k| (k, *c))
-                }
-                _ => None,
-            };
-            let (number, factor) = match before {
-                Some((k, c)) => (inputs.len() + k, c),
+            let made = match self.line(&next, &stages, inputs.len()) {
+                Some(made) => made,
                 None => {
-                    let mut next = next;
-                    let is_sum = next.sum.is_none_or(|(op, first)| op == BinOp::Add && first == 0);
-                    let is_sum = is_sum && next.is_exact;
-                    let factor = if is_sum { *next.value.values().next()? } else { 1.0 };
-                    next.value.values_mut().for_each(|c| *c /= factor);
-                    normal.push(next);
-                    (inputs.len() + normal.len() - 1, factor)
+                    let (next, made) = self.normal(side, next, inputs.len() + stages.len())?;
+                    stages.push(next);
+                    made
                 }
             };
-            self.know(side, &stage.buffer, (number, factor));
+            self.know(side, &stage.buffer, &Elements::Made(made));
         }
-        let result = *self.buffers[side].get(*result)?;
-        let params = params.iter().map(|b| (b.dtype(), b.rank())).collect();
-        Some((params, normal, result))
+        let Elements::Made(made) = self.buffers[side].get(*result)? else { return None };
+        let params = inputs.iter().chain([result]).map(|b| (b.dtype(), b.rank())).collect();
+        Some(Side { params, stages, result: made.clone() })
     }
 
     /// Notes what the elements of a buffer are.
-    fn know(&mut self, side: usize, buffer: &Buffer, what: (usize, f64)) {
-        let flat = self.flat.of(buffer);
-        self.buffers[side].extend(flat.into_iter().chain([buffer.clone()]).map(|b| (b, what)));
+    fn know(&mut self, side: usize, buffer: &Buffer, what: &Elements) {
+        let flat = self.flat.of(buffer).into_iter().chain([buffer.clone()]);
+        self.buffers[side].extend(flat.map(|b| (b, what.clone())));
     }
 
-    /// The earlier stage of whose elements a stage stores multiples at the same places.
-    fn multiple(
-        &self,
-        monomial: &Monomial,
-        stage: &Normal,
-        before: &[Normal],
-        inputs: usize,
-    ) -> Option<usize> {
-        let [(atom, 1)] = monomial[..] else { return None };
+    /// The elements of an earlier stage of which a stage stores multiples at the same places.
+    fn line(&mut self, stage: &Normal, before: &[Normal], inputs: usize) -> Option<Made> {
+        if stage.sum.is_some() {
+            return None;
+        }
+        let (atom, factor, shift) = self.line_of(&stage.at, &stage.value)?;
         let Atom::Element(number, at) = &self.atoms[atom] else { return None };
-        let k = number.checked_sub(inputs)?;
-        let other = before.get(k)?;
+        let other = before.get(number.checked_sub(inputs)?)?;
         // It reads as many cells as were stored, and each of them is where it stores: all, then.
         let cells = |of: &Normal| {
             let spatial = of.dims.iter().filter(|(_, kind)| *kind == IterKind::Spatial);
             dim::product(spatial.map(|(n, _)| *n))
         };
         let is_same = stage.indices == *at && cells(stage) == cells(other);
-        is_same.then_some(k)
+        is_same.then_some(Made { number: *number, factor, shift })
+    }
+
+    /// A stage without what all that it combines has in common, which is known of its elements.
+    fn normal(&mut self, side: usize, mut next: Normal, number: usize) -> Option<(Normal, Made)> {
+        let mut made = Made::plain(number);
+        let mut whole = next.whole.map(|(low, high)| (1.0, low, high));
+        match next.sum {
+            _ if !next.is_exact => {}
+            Some((op @ (BinOp::Max | BinOp::Min), first)) => {
+                if let Some((factor, shift)) = plain_line(&next.value)
+                    && !self.has_constants(&next.value)
+                {
+                    next.value = plus(next.value, &constant(-shift), 1.0);
+                    next.value = times(&next.value, &constant(1.0 / factor))?;
+                    let mut first = (f64::from_bits(first) - shift) / factor;
+                    whole = self.ends_of_integer(&next.value);
+                    // Nothing that is combined is beyond it.
+                    let is_some = next.dims.iter().all(|(n, _)| n.known().is_some_and(|n| n > 0));
+                    if let Some((_, low, high)) = whole.filter(|_| is_some) {
+                        first = match op {
+                            BinOp::Max if first <= low as f64 => f64::NEG_INFINITY,
+                            BinOp::Min if first >= high as f64 => f64::INFINITY,
+                            _ => first,
+                        };
+                    }
+                    whole = whole.filter(|_| first.is_infinite());
+                    next.sum = Some((op, first.to_bits()));
+                    (made.factor.0, made.shift.0) = (factor, shift);
+                }
+            }
+            Some((op, first)) if op != BinOp::Add || first != 0 => {}
+            sum => {
+                let kinds = next.dims.iter().map(|(_, kind)| *kind != IterKind::Spatial);
+                let reduced: Vec<bool> = kinds.collect();
+                let split = match sum {
+                    Some(_) => self.out_of_sum(&next.at, &reduced, &next.value),
+                    None => None,
+                };
+                match split {
+                    Some(split) => {
+                        let scale = (1.0, split.scale);
+                        next.value = self.divided_by(side, &split.rest, &scale, &next.at)?;
+                        next.value = times(&next.value, &constant(1.0 / split.factor))?;
+                        made.factor = (split.factor, scale.1);
+                        made.shift = split.shift;
+                    }
+                    // What constants multiply is told where it is read.
+                    None if self.has_constants(&next.value) => {}
+                    None => {
+                        let factor = *next.value.values().next()?;
+                        next.value = times(&next.value, &constant(1.0 / factor))?;
+                        made.factor.0 = factor;
+                    }
+                }
+                let stored = self.ends_of_stage(&next.value, sum, &next.dims);
+                whole = match (stored, &made.factor, &made.shift) {
+                    (Some((low, high)), ..) => Some((1.0, low, high)),
+                    (None, (factor, None), (0.0, None)) => whole.map(|(_, a, b)| (*factor, a, b)),
+                    _ => None,
+                };
+            }
+        }
+        if let Some(whole) = whole {
+            self.integer_elements.insert(number, whole);
+        }
+        Some((next, made))
     }
 
     fn stage(&mut self, side: usize, stage: &Stage) -> Option<Normal> {
@@ -241,8 +312,10 @@ impl Reals {
         // An axis of one element says nothing.
         let (single, axes): (Vec<_>, Vec<_>) = axes.into_iter().partition(|(_, n, _)| *n == 1);
         let named = axes.iter().enumerate();
-        let named =
-            named.map(|(k, (v, ..))| (v.clone(), Var::new(format!("i{k}"), v.dtype()).expr()));
+        let named: Vec<(Var, Var)> =
+            named.map(|(k, (v, ..))| (v.clone(), Var::new(format!("i{k}"), v.dtype()))).collect();
+        self.axes = named.iter().enumerate().map(|(k, (_, new))| (new.id(), k)).collect();
+        let named = named.into_iter().map(|(old, new)| (old, new.expr()));
         let first = single.iter().map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())));
         let mut names = Subst::vars(named.chain(first));
         let ranges = Ranges::default();
@@ -251,22 +324,26 @@ impl Reals {
         let mut indices: Vec<String> = long(&buffer, &at).map(ToString::to_string).collect();
         let value = simplify_indices(&names.expr(&value), &ranges);
         let dims: Vec<_> = axes.into_iter().map(|(_, n, kind)| (n, kind)).collect();
+        self.dims = dims.iter().map(|(n, _)| *n).collect();
         let is_exact = sum.is_none() || self.is_exact_sum(side, &value, &dims);
         if !is_exact {
             // What is added up may leave the type, and is then another number than in another type.
             indices.push(format!("in {}", value.dtype()));
         }
-        Some(Normal { dims, indices, sum, value: self.poly(side, &value)?, is_exact })
+        let poly = self.poly(side, &value)?;
+        let whole = self.ends_of_stage(&poly, sum, &dims);
+        Some(Normal { dims, indices, at, sum, value: poly, is_exact, whole })
     }
 
     /// The number of an atom.
     fn atom(&mut self, atom: Atom) -> usize {
         let known = self.atoms.iter().enumerate().find_map(|(k, other)| {
             let rounding = match (other, &atom) {
+                (Atom::Constant(n, a), Atom::Constant(m, b)) if n == m && a == b => Some(0.0),
                 (Atom::Text(a), Atom::Text(b)) if a == b => Some(0.0),
                 (Atom::Element(n, a), Atom::Element(m, b)) if n == m && a == b => Some(0.0),
                 (Atom::Of(f, p), Atom::Of(g, q)) if f == g && p.len() == q.len() => {
-                    let mut all = p.iter().zip(q).map(|(p, q)| differences(p, q));
+                    let mut all = p.iter().zip(q).map(|(p, q)| self.differences(p, q));
                     all.try_fold(0.0, |most: f64, part| Some(most.max(part?)))
                 }
                 _ => None,
@@ -303,11 +380,8 @@ impl Reals {
         match e.kind() {
             ExprKind::Float(_) => Some(constant(e.as_float()?)),
             ExprKind::Load(buffer, at) => {
-                let (number, factor) = *self.buffers[side].get(buffer)?;
-                let at: Option<Vec<String>> =
-                    long(buffer, at).map(|i| self.text(side, i)).collect();
-                let element = self.of_atom(Atom::Element(number, at?));
-                Some(times(&element, &constant(factor))?)
+                let known = self.buffers[side].get(buffer)?.clone();
+                self.element(side, &known, buffer, at)
             }
             // Rounding on the way is none of the reals'.
             ExprKind::Cast(inner) if inner.dtype().is_float() => self.poly(side, inner),
@@ -327,6 +401,37 @@ impl Reals {
                 self.intrin(*op, args)
             }
             _ => None,
+        }
+    }
+
+    /// The element of a buffer.
+    fn element(
+        &mut self,
+        side: usize,
+        known: &Elements,
+        buffer: &Buffer,
+        at: &[Expr],
+    ) -> Option<Poly> {
+        match known {
+            Elements::Constant(id) => {
+                // A constant has one axis, or none.
+                let mut offset = Offset::default();
+                for index in long(buffer, at) {
+                    if offset != Offset::default() {
+                        return None;
+                    }
+                    offset = self.offset(side, index)?;
+                }
+                Some(self.element_of_constant(*id, offset))
+            }
+            Elements::Made(made) => {
+                let places: Option<Vec<String>> =
+                    long(buffer, at).map(|i| self.text(side, i)).collect();
+                let element = self.of_atom(Atom::Element(made.number, places?));
+                let factor = self.number_at(side, &made.factor, at)?;
+                let shift = self.number_at(side, &made.shift, at)?;
+                Some(plus(times(&element, &factor)?, &shift, 1.0))
+            }
         }
     }
 
@@ -352,7 +457,8 @@ impl Reals {
 
     /// A choice: what the second side adds as a number, both do.
     fn choice(&mut self, c: Poly, t: Poly, f: Poly) -> Poly {
-        let shift = constant(f.get(&Vec::new()).copied().unwrap_or(0.0));
+        let shift = f.get(&Vec::new()).copied().filter(|c| c.is_finite());
+        let shift = constant(shift.unwrap_or(0.0));
         let (t, f) = (plus(t, &shift, -1.0), plus(f, &shift, -1.0));
         let chosen = self.of_atom(Atom::Of("select".to_owned(), vec![c, t, f]));
         plus(chosen, &shift, 1.0)
@@ -368,6 +474,16 @@ impl Reals {
                 times(&a, &inverse)
             }
             BinOp::Min | BinOp::Max => {
+                if let Some(inside) = self.within(op, &a, &b) {
+                    return Some(inside);
+                }
+                let is_least = op == BinOp::Min;
+                let both = [a, b];
+                let pick = |v: &[f64]| if is_least { v[0].min(v[1]) } else { v[0].max(v[1]) };
+                if let Some(known) = self.evaluated(&both, pick) {
+                    return Some(known);
+                }
+                let [a, b] = both;
                 // What is added to the one, where the other one is a number, is added to the result.
                 let added = |p: &Poly| p.get(&Vec::new()).copied().unwrap_or(0.0);
                 let shift = match (number(&a), number(&b)) {
@@ -379,11 +495,12 @@ impl Reals {
                 let (a, b) = (plus(a, &shift, -1.0), plus(b, &shift, -1.0));
                 // A positive factor of both goes out.
                 let factor = [&a, &b].into_iter().find_map(|p| p.values().next()).map(|c| c.abs());
-                let factor = factor.unwrap_or(1.0);
+                let has_known = self.has_constants(&a) || self.has_constants(&b);
+                let factor = factor.filter(|_| !has_known).unwrap_or(1.0);
                 let inside = constant(1.0 / factor);
                 let mut parts = vec![times(&a, &inside)?, times(&b, &inside)?];
                 // Which one comes first does not matter.
-                parts.sort_by(|p, q| p.keys().cmp(q.keys()));
+                parts.sort_by_cached_key(|p| self.coefficients(p).into_keys().collect::<Vec<_>>());
                 let largest = self.of_atom(Atom::Of(format!("{op:?}"), parts));
                 Some(plus(times(&largest, &constant(factor))?, &shift, 1.0))
             }
@@ -398,6 +515,10 @@ impl Reals {
             let powers = first.iter().map(|(atom, power)| (*atom, -power)).collect();
             return Some(Poly::from([(powers, 1.0 / factor)]));
         }
+        if let Some(known) = self.evaluated(std::slice::from_ref(p), |v| 1.0 / v[0]) {
+            return Some(known);
+        }
+        let factor = if self.has_constants(p) { &1.0 } else { factor };
         let normal = p.iter().map(|(m, c)| (m.clone(), c / factor)).collect();
         let sum = self.atom(Atom::Of("sum".to_owned(), vec![normal]));
         Some(Poly::from([(vec![(sum, -1)], 1.0 / factor)]))
@@ -407,6 +528,10 @@ impl Reals {
         let root = |reals: &mut Reals, p: Poly| reals.of_atom(Atom::Of("Sqrt".to_owned(), vec![p]));
         match (op, &args[..]) {
             _ if op.is_hint() => args.into_iter().next(),
+            (Intrin::NearbyInt | Intrin::Round, [x]) => {
+                let x = x.clone();
+                self.rounded(op, x)
+            }
             (Intrin::Rsqrt, [x]) => {
                 let root = root(self, x.clone());
                 self.inverse(&root)
@@ -432,9 +557,11 @@ impl Reals {
         let mut known = true;
         let mut texts = Vec::new();
         e.for_each_load(|buffer, at| match self.buffers[side].get(buffer) {
-            Some((number, 1.0)) if buffer.dtype().is_int() || buffer.dtype().is_bool() => {
-                texts.push(format!("{number}{at:?}"));
+            _ if !(buffer.dtype().is_int() || buffer.dtype().is_bool()) => known = false,
+            Some(Elements::Made(made)) if made.is_plain() => {
+                texts.push(format!("{}{at:?}", made.number));
             }
+            Some(Elements::Constant(id)) => texts.push(format!("constant {id}{at:?}")),
             _ => known = false,
         });
         // Names of buffers say nothing, their numbers in order do.
@@ -442,6 +569,13 @@ impl Reals {
             if texts.is_empty() { e.to_string() } else { format!("{e} of {}", texts.join(", ")) };
         known.then_some(plain)
     }
+}
+
+/// The positive factor of what is not added, and the number that is.
+fn plain_line(p: &Poly) -> Option<(f64, f64)> {
+    let added = p.get(&Vec::new()).copied().unwrap_or(0.0);
+    let (_, factor) = p.iter().find(|(m, _)| !m.is_empty())?;
+    (factor.is_finite() && added.is_finite()).then_some((factor.abs(), added))
 }
 
 /// The number that a reduction begins with.

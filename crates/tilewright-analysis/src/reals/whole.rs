@@ -3,10 +3,10 @@
 //! What does not leave its type is the number that it is in the reals. So a value that is stored as `uint8` with
 //! 128 added is the one that is stored as `int8` without, once the 128 is taken away again.
 
-use tilewright_ir::{BinOp, CallTarget, DType, Dim, Expr, ExprKind, Intrin, IterKind};
+use tilewright_ir::{BinOp, CallTarget, DType, Dim, Expr, ExprKind, Intrin, IterKind, dim};
 
 use super::polynomial::{Poly, constant, plus, times};
-use super::{Atom, Reals, long};
+use super::{Atom, Elements, ROUNDING, Reals};
 
 /// An integer: what it is, and between what it lies.
 pub(super) struct Whole {
@@ -14,6 +14,9 @@ pub(super) struct Whole {
     low: i128,
     high: i128,
 }
+
+/// The largest integer that is looked for in floats: `float32` is exact to some millionths of it.
+const LARGEST: i32 = 1 << 20;
 
 /// Bits of types whose integers `float64` has.
 const BITS: u8 = 32;
@@ -28,16 +31,22 @@ impl Reals {
                 Whole { value: constant(c as f64), low: c, high: c }
             }
             ExprKind::Load(buffer, at) => {
-                let (number, factor) = *self.buffers[side].get(buffer)?;
-                let at: Option<Vec<String>> =
-                    long(buffer, at).map(|i| self.text(side, i)).collect();
-                let element = self.of_atom(Atom::Element(number, at?));
-                Whole { value: times(&element, &constant(factor))?, low: least, high: most }
+                let known = self.buffers[side].get(buffer)?.clone();
+                let value = self.element(side, &known, buffer, at)?;
+                let (low, high) = match known {
+                    Elements::Constant(id) => self.constants[id].whole?,
+                    Elements::Made(_) => (least, most),
+                };
+                let whole = Whole { value, low, high };
+                self.know_integer(&whole);
+                whole
             }
             ExprKind::Cast(inner) if inner.dtype().is_int() => self.whole(side, inner)?,
             ExprKind::Cast(inner) => {
                 let (low, high) = rounded(inner)?;
-                Whole { value: self.poly(side, inner)?, low: low?, high: high? }
+                let found = Whole { value: self.poly(side, inner)?, low: low?, high: high? };
+                self.know_integer(&found);
+                found
             }
             ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), a, b) => {
                 let (a, b) = (self.whole(side, a)?, self.whole(side, b)?);
@@ -71,6 +80,110 @@ impl Reals {
             _ => return None,
         };
         (least <= found.low && found.high <= most).then_some(found)
+    }
+
+    /// Notes the atom that an integer is, but for a number that is added.
+    fn know_integer(&mut self, whole: &Whole) {
+        let added = whole.value.get(&Vec::new()).copied().unwrap_or(0.0);
+        let mut rest = whole.value.iter().filter(|(m, _)| !m.is_empty());
+        if let (Some((m, 1.0)), None) = (rest.next(), rest.next())
+            && let [(atom, 1)] = m[..]
+            && added.fract() == 0.0
+            && added.abs() <= f64::from(LARGEST)
+        {
+            let (mut low, mut high) = (whole.low - added as i128, whole.high - added as i128);
+            if let Some((1.0, least, most)) = self.of_integer(atom) {
+                (low, high) = (low.max(least), high.min(most));
+            }
+            self.integers.insert(atom, (low, high));
+        }
+    }
+
+    /// Whether a polynomial is an integer for all data, small enough that floats on the way to it are less than a half away.
+    pub(super) fn is_integer(&self, p: &Poly) -> bool {
+        let is_whole = p.iter().all(|(m, c)| {
+            let c = match m[..] {
+                [] => *c,
+                [(atom, 1)] => match self.of_integer(atom) {
+                    Some((factor, ..)) => c / factor,
+                    None => return false,
+                },
+                _ => return false,
+            };
+            // A product by a scale and a division by it leave rounding, of `float32` in constants.
+            (c - c.round()).abs() <= ROUNDING * c.abs()
+        });
+        let largest = f64::from(LARGEST);
+        is_whole && self.ends(p).is_some_and(|(low, high)| -largest <= low && high <= largest)
+    }
+
+    /// A factor by which an atom is an integer, with the least and the largest one.
+    pub(super) fn of_integer(&self, atom: usize) -> Option<(f64, i128, i128)> {
+        if let Some((low, high)) = self.integers.get(&atom) {
+            return Some((1.0, *low, *high));
+        }
+        match &self.atoms[atom] {
+            Atom::Element(number, _) => self.integer_elements.get(number).copied(),
+            Atom::Constant(id, _) => self.constants[*id].whole.map(|(low, high)| (1.0, low, high)),
+            _ => None,
+        }
+    }
+
+    /// The smaller or larger one of two polynomials, where it is one of them for all data.
+    pub(super) fn within(&self, op: BinOp, a: &Poly, b: &Poly) -> Option<Poly> {
+        let ((low, high), (least, most)) = (self.ends(a)?, self.ends(b)?);
+        let (first, second) = match op {
+            BinOp::Min => (high <= least, most <= low),
+            _ => (low >= most, least >= high),
+        };
+        if first {
+            return Some(a.clone());
+        }
+        second.then(|| b.clone())
+    }
+
+    /// Between what a polynomial lies whose atoms are integers.
+    pub(super) fn ends(&self, p: &Poly) -> Option<(f64, f64)> {
+        let mut ends = (0.0, 0.0);
+        for (m, c) in p {
+            let (low, high) = match m[..] {
+                [] => (*c, *c),
+                [(atom, 1)] => {
+                    let (factor, low, high) = self.of_integer(atom)?;
+                    let (x, y) = (low as f64 * c / factor, high as f64 * c / factor);
+                    (x.min(y), x.max(y))
+                }
+                _ => return None,
+            };
+            ends = (ends.0 + low, ends.1 + high);
+        }
+        Some(ends)
+    }
+
+    /// A factor by which a polynomial is an integer, with the least and the largest one.
+    pub(super) fn ends_of_integer(&self, p: &Poly) -> Option<(f64, i128, i128)> {
+        let (low, high) = self.ends(p).filter(|_| self.is_integer(p))?;
+        Some((1.0, low.round() as i128, high.round() as i128))
+    }
+
+    /// Between which integers what a stage stores lies, if it stores what it computes, or the sum of that.
+    pub(super) fn ends_of_stage(
+        &self,
+        p: &Poly,
+        sum: Option<(BinOp, u64)>,
+        dims: &[(Dim, IterKind)],
+    ) -> Option<(i128, i128)> {
+        let (_, low, high) = self.ends_of_integer(p)?;
+        match sum {
+            None => Some((low, high)),
+            Some((BinOp::Add, 0)) => {
+                let reduced = dims.iter().filter(|(_, kind)| *kind != IterKind::Spatial);
+                let count = dim::known(&reduced.map(|(n, _)| *n).collect::<Vec<_>>())?;
+                let count = count.iter().try_fold(1i128, |n, m| n.checked_mul(*m as i128))?;
+                Some((low.checked_mul(count)?, high.checked_mul(count)?))
+            }
+            _ => None,
+        }
     }
 
     /// Whether a sum over some axes is the sum of the reals, as far as types go.

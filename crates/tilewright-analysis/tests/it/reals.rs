@@ -1,7 +1,7 @@
 //! Whether functions are equal in the reals.
 
-use tilewright_analysis::reals::equal_in_reals;
-use tilewright_ir::{Source, TensorFunc};
+use tilewright_analysis::reals::{equal_in_reals, equal_with_constants};
+use tilewright_ir::{Source, Tensor, TensorFunc};
 use tilewright_tvmscript::parse_module;
 
 /// A function of `x` and `y`, `[7, 5]`, that stores a value.
@@ -62,6 +62,130 @@ fn what_differs_in_the_reals_is_not_equal() {
     ] {
         assert_eq!(rounding(a, b), None, "{a} and {b}");
     }
+}
+
+/// A function `f` of a module.
+fn of_text(text: &str) -> TensorFunc {
+    let module =
+        parse_module(&Source::new("f.py", text)).unwrap_or_else(|e| panic!("{}", e.render()));
+    module.tensor("f").expect("the function").as_ref().clone()
+}
+
+/// The mean of eight bytes of each row, as one: sums of floats, or of integers that are rounded twice.
+fn mean(first: &str, dtype: &str, value: &str, last: &str) -> TensorFunc {
+    of_text(&format!(
+        "@T.prim_func
+def f(x: T.Buffer((3, 8), \"uint8\"), z: T.Buffer((3,), \"uint8\")):
+    s = T.alloc_buffer((3,), \"{dtype}\")
+    for i, k in T.grid(3, 8):
+        with T.block(\"s\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                s[vi] = {first}
+            s[vi] = s[vi] + {value}
+    for i in range(3):
+        with T.block(\"z\"):
+            vi = T.axis.remap(\"S\", [i])
+            z[vi] = T.Cast(\"uint8\", T.min(T.max({last}, T.float32(0.0)), T.float32(255.0)))
+"
+    ))
+}
+
+/// What was rounded is not rounded again, and a scale leaves the sum.
+#[test]
+fn a_mean_of_quantised_values_is_a_scaled_sum() {
+    let floats = mean(
+        "T.float64(0.0)",
+        "float64",
+        "T.Cast(\"float64\", T.Cast(\"float32\", T.Cast(\"int32\", x[vi, vk]) - 140) * T.float32(0.5))",
+        "T.nearbyint(T.Cast(\"float32\", s[vi] * T.float64(0.125)) / T.float32(0.7)) + T.float32(210.0)",
+    );
+    let scale = 0.5 / 8.0 / 0.7;
+    let whole = |zero: i32| {
+        mean(
+            "0",
+            "int32",
+            &format!("(T.Cast(\"int32\", x[vi, vk]) - {zero})"),
+            &format!(
+                "T.nearbyint(T.nearbyint(T.Cast(\"float32\", s[vi]) * T.float32({scale})) + T.float32(210.0))"
+            ),
+        )
+    };
+    assert!(equal_in_reals(&floats, &whole(140)).is_some());
+    assert_eq!(equal_in_reals(&floats, &whole(139)), None);
+}
+
+/// A product of bytes with weights and scales by channel that are constants, of two by two.
+fn dense(weights: &str, value: &str, last: &str) -> TensorFunc {
+    of_text(&format!(
+        "@T.prim_func
+def f(x: T.Buffer((3, 2), \"uint8\"), w: T.Buffer((2, 2), \"{weights}\"), s: T.Buffer((2,), \"float32\"), z: T.Buffer((3, 2), \"float32\")):
+    a = T.alloc_buffer((3, 2), \"float32\")
+    for i, j, k in T.grid(3, 2, 2):
+        with T.block(\"a\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                a[vi, vj] = T.float32(0.0)
+            a[vi, vj] = a[vi, vj] + {value}
+    for i, j in T.grid(3, 2):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = T.exp({last})
+"
+    ))
+}
+
+/// Weights that were dequantised, or are multiplied as integers with zero points and scaled behind the sum.
+#[test]
+fn constants_are_compared_by_their_elements() {
+    let floats = dense(
+        "float32",
+        "T.Cast(\"float32\", T.Cast(\"int32\", x[vi, vk]) - 7) * w[vk, vj]",
+        "a[vi, vj] + s[vj]",
+    );
+    let integers = dense(
+        "int8",
+        "T.Cast(\"float32\", (T.Cast(\"int32\", x[vi, vk]) - 7) * (T.Cast(\"int32\", w[vk, vj]) - 3))",
+        "(a[vi, vj] + T.float32(4.0)) * s[vj]",
+    );
+    // `w = (q - 3) * s`, and 4 is added before the scale.
+    let tensor =
+        |shape: &[usize], values: &[f32]| Tensor::from_slice(shape, values).expect("elements");
+    let whole = [5i8, -9, 3, 100];
+    let scales = [0.25f32, 0.1];
+    let dequantised: Vec<f32> =
+        whole.iter().enumerate().map(|(k, q)| (f32::from(*q) - 3.0) * scales[k % 2]).collect();
+    let first = [tensor(&[2, 2], &dequantised), tensor(&[2], &[1.0, 0.4])];
+    let weights = Tensor::from_slice(&[2, 2], &whole).expect("elements");
+    let second = |scales: [f32; 2]| [weights.clone(), tensor(&[2], &scales)];
+    let compare = |scales| equal_with_constants((&floats, &first), (&integers, &second(scales)));
+    assert!(compare(scales).is_some());
+    assert_eq!(compare([0.25, 0.101]), None);
+    let mut other = first.clone();
+    other[0] = tensor(&[2, 2], &[0.5, -1.2, 0.25, 9.7]);
+    assert_eq!(equal_with_constants((&floats, &other), (&integers, &second(scales))), None);
+}
+
+/// An odd number leaves a rounding where no integer is scaled to the middle between two others.
+#[test]
+fn zero_points_leave_roundings_without_ties() {
+    let rounded = |scale: &str, inside: &str, behind: &str| {
+        of_text(&format!(
+            "@T.prim_func
+def f(x: T.Buffer((3,), \"uint8\"), z: T.Buffer((3,), \"float32\")):
+    for i in range(3):
+        with T.block(\"z\"):
+            vi = T.axis.remap(\"S\", [i])
+            z[vi] = T.nearbyint(T.Cast(\"float32\", x[vi]) * T.float32({scale}){inside}){behind}
+"
+        ))
+    };
+    let (three, four) = (" + T.float32(3.0)", " + T.float32(4.0)");
+    let compare = |scale, by| equal_in_reals(&rounded(scale, by, ""), &rounded(scale, "", by));
+    assert!(compare("0.37", three).is_some());
+    // 0.5 and 3.5 are rounded to 0 and 4.
+    assert_eq!(compare("0.5", three), None);
+    assert!(compare("0.5", four).is_some());
 }
 
 /// `z = scale of the sum of x * y` over so many elements of each row, with factors before and behind.
