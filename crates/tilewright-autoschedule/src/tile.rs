@@ -66,6 +66,8 @@ const IN_FLIGHT: f64 = 320.0;
 const PAGE_BYTES: i64 = 4096;
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: f64 = 64.0;
+/// Most rows of a tile of which those that are left over are counted: a version of the tile for each number.
+const COUNTED: i64 = 8;
 /// Lanes of the shortest vector.
 pub(crate) const FEWEST: i64 = 4;
 
@@ -111,6 +113,11 @@ impl Tile {
         let mut all: Vec<i64> = powers.take_while(|n| *n < self.rows).collect();
         all.reverse();
         all
+    }
+
+    /// Whether an open number of rows that is left over has a version of its own for each number.
+    pub fn counts_rows(&self) -> bool {
+        (2..=COUNTED).contains(&self.rows)
     }
 
     /// Its sizes and axes, for people.
@@ -401,6 +408,12 @@ impl<'a> Pricing<'a> {
         let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
         if t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
             // Any number of rows may be left over: on average, each tile of them runs every second time.
+            if t.counts_rows() {
+                let parts = t.rows as f64;
+                let left = (1..t.rows).map(|rows| self.tile(rows, vectors)).sum::<f64>();
+                let full = (m as f64 - (parts - 1.0) / 2.0).max(0.0) / parts;
+                return full * self.tile(t.rows, vectors) + left / parts;
+            }
             let left = t.remainders();
             let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
             let full = (m as f64 - rows).max(0.0) / t.rows as f64;

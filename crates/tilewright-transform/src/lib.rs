@@ -35,6 +35,7 @@ pub mod placeholder;
 pub mod products;
 mod settle;
 pub mod simplify;
+pub mod versions;
 pub mod warp;
 
 pub use inline::inline_spatial;
