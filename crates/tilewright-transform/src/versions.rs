@@ -16,7 +16,7 @@
 //! the condition that it has none of these. In a version what its condition decides is gone, and loops that do
 //! nothing from the iteration of that number on end there: what is left over of tiles has a known number of rows.
 
-use tilewright_ir::visit::fold_stmt_children;
+use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var};
 use tilewright_polyhedral::scope::{Copies, Scope, Scoped, fold_scoped, under};
 
@@ -119,6 +119,10 @@ impl Versions<'_> {
 
     /// The loop where the value is known, or none of those that are given.
     fn version(&mut self, s: &Stmt, case: Option<i64>) -> Stmt {
+        // A size is the number that it has.
+        let known = self.value.as_var().zip(case);
+        let known = known.map(|(v, case)| Subst::vars([(v.clone(), Expr::int(case, v.dtype()))]));
+        let s = &known.map_or_else(|| s.clone(), |mut known| known.stmt(s));
         let StmtKind::For { var, range, body, .. } = s.kind() else { return s.clone() };
         let one = Expr::int(1, range.extent.dtype());
         let once = self.scope.proves(&range.extent.clone().equal(one.clone()));
