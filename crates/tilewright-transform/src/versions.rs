@@ -100,7 +100,9 @@ impl Versions<'_> {
             .iter()
             .map(|case| (value.clone().equal(Expr::int(*case, value.dtype())), Some(*case)));
         let mut all: Vec<(Expr, Option<i64>)> = conditions.collect();
-        let others = all.iter().map(|(cond, _)| !cond.clone()).reduce(Expr::and);
+        let others =
+            self.cases.iter().map(|n| value.clone().not_equal(Expr::int(*n, value.dtype())));
+        let others = others.reduce(Expr::and);
         all.extend(others.map(|cond| (cond, None)));
         let (mut new, mut made) = (Vec::new(), Vec::new());
         for (cond, case) in all {

@@ -5,7 +5,7 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{Expr, Fold, TensorFunc};
 use tilewright_schedule::{LoopRef, Schedule};
 
-use crate::common::{module, same_results, schedule, text};
+use crate::common::{same_results, schedule, text};
 
 const ROWS: &str = r#"
 @T.prim_func
@@ -74,6 +74,6 @@ fn a_value_in_memory_is_refused() {
     let block = sch.get_block("y", "main").expect("a block");
     let loops = sch.get_loops(&block).expect("loops");
     let refused = sch.loop_versions(&loops[0], &k.load(vec![Expr::i32(0)]), &[1]);
-    let text = refused.expect_err("refused").to_string();
+    let text = refused.expect_err("refused").render();
     assert!(text.contains("the value k[0] depends on memory"), "{text}");
 }

@@ -1,6 +1,5 @@
 # run: opt
-# What whole tiles leave over has a loop for each number of rows that may be left, without a guard; here it is known to be
-# two, and a schedule of open sizes gives an expression of them.
+# What whole tiles leave over has a loop for each number of rows, without a guard; here it is known to be two.
 @T.prim_func
 def main(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
     for io, ii in T.grid(4, 4):
