@@ -608,6 +608,26 @@ class Schedule:
             tilewright.RefusedError: where it would change what is computed.
         """
 
+    def loop_versions(
+        self,
+        loop: Loop | str,
+        value: int | Expr,
+        cases: Sequence[int],
+    ) -> list[Loop]:
+        """Makes versions of a loop for values that an expression of sizes and of loops around it may have, and one for any others where there may be some; each runs where the expression has its value, and loops in it that do nothing from the iteration of that number on end there. Returns the loops, in order.
+
+        Args:
+            loop: A loop.
+            value: A number.
+            cases: A list, each a whole number.
+
+        Returns:
+            A list of loops.
+
+        Raises:
+            tilewright.RefusedError: where it would change what is computed.
+        """
+
     def merge_loops(self, *loops: Sequence[Loop | str] | Loop | str) -> Loop:
         """Lets loops over the same range, in one sequence, run together as the first of them.
 

@@ -26,8 +26,8 @@
 //! tile computes all lanes (`remove_branching_through_overcompute`), and stores those that there are.
 //! Where both operands are read in vectors, it has as many lanes as there are columns left ([`Tile::exact`]).
 //! Columns that whole vectors leave over may be vectors along the reduction (`columns`). An open
-//! number of rows leaves an open number over, which runs in tiles of 1, 2, 4, ... rows, of each one at
-//! most.
+//! number of rows leaves an open number over, which runs in a tile of as many, a version for each number
+//! (`loop_versions`), or, where these would be many, in tiles of 1, 2, 4, ... rows, of each one at most.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
 use crate::partial::begun;
 use crate::parts::{
-    self, TileBlocks, as_one, block, blocks, computed_at, copied, copies, lay_out, no_unroll,
-    number, packed, partition, remainders, split, vectors, written,
+    self, TileBlocks, as_one, block, blocks, computed_at, copied, copies, lay_out, loop_at,
+    no_unroll, number, packed, partition, remainders, split, vectors, written,
 };
 use crate::price;
 use crate::tile::{Source, Tile};
@@ -158,6 +158,16 @@ pub fn tiled(
     trim(sch, &parts, &kinds, c, tile)?;
     let inside = Inside { c, tile, target, outer: outer.len(), reduce: reduce.len() };
     parts.iter().try_for_each(|part| inside.part(sch, part, &kinds))?;
+    if let Some(r) = ragged.filter(|_| open && tile.counts_rows()) {
+        // What is left over has a version for each number of rows.
+        let left = c.axes[r].dim.modulo(tile.rows as usize).typed(DType::I32);
+        let cases: Vec<i64> = (1..tile.rows).collect();
+        for part in parts.iter().filter(|p| p.ragged) {
+            let Some(first) = part.blocks.first() else { continue };
+            let tiles = loop_at(sch, first, outer.len() - 1)?;
+            sch.loop_versions(&tiles, &left, &cases)?;
+        }
+    }
     Parallel {
         c,
         tile,
@@ -269,7 +279,7 @@ impl Inside<'_> {
     fn part(&self, sch: &mut Schedule, part: &TileBlocks, kinds: &[TileBlock]) -> Result<()> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
-        let apart = open.filter(|_| part.ragged);
+        let apart = open.filter(|_| part.ragged && !self.tile.counts_rows());
         let copied = kinds.contains(&TileBlock::Copy);
         let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
         for (block, kind) in part.blocks.iter().zip(kinds) {

@@ -9,7 +9,9 @@
 //!
 //! Rows of an open length, of which there are several, run in vectors.
 //!
-//! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]).
+//! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]). Where an open
+//! size, such as a batch, becomes the last axis, a batch of one has a version of its own (`loop_versions`), in which
+//! other axes are copied across.
 //!
 //! Padding, `if_then_else(inside, value, constant)` where `inside` bounds single variables, runs
 //! as two nests without conditions (`decompose_padding`): the constant everywhere, then the value
@@ -24,14 +26,14 @@ use crate::subdomains::subdomains;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Dim, Error, Expr, Fold, Result, dim};
+use tilewright_ir::{DType, Dim, Error, Expr, Fold, Result, Var, dim};
 use tilewright_layout::marks::{POST, PRE};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{amount, row_of_vectors, split_nest};
+use crate::parts::{amount, blocks, loop_at, row_of_vectors, split_nest};
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -59,7 +61,7 @@ pub(crate) fn schedule(
         for cut in [true, false] {
             // What a refusal leaves half done is thrown away.
             let mut trial = sch.clone();
-            match (Spatial { stage, target, cut }).nests(&mut trial, func) {
+            match (Spatial { stage, target, cut, whole: false }).nests(&mut trial, func) {
                 Ok(()) => {
                     // What only asks leaves no trace.
                     let both = sch.func(func).ok().zip(trial.func(func).ok());
@@ -81,6 +83,8 @@ struct Spatial<'a> {
     target: &'a Target,
     /// Whether it may be taken apart.
     cut: bool,
+    /// Whether it has no versions for sizes.
+    whole: bool,
 }
 
 impl Spatial<'_> {
@@ -148,6 +152,12 @@ impl Spatial<'_> {
         value: &Expr,
         indices: &[Expr],
     ) -> Result<()> {
+        if self.cut
+            && !self.whole
+            && let Some(size) = self.last_size(iters, value, indices)
+        {
+            return self.versions(sch, block, (iters, value, indices), &size);
+        }
         let Digits { iters, counts, value, indices } =
             digits(iters, value.clone(), indices.to_vec());
         let mut accesses = Access::loads(&value);
@@ -220,6 +230,67 @@ impl Spatial<'_> {
             Some(lanes) => row_of_vectors(sch, block, lanes),
             None => Ok(()),
         }
+    }
+
+    /// The tile of what copies across, with its axes.
+    fn tile(
+        &self,
+        iters: &Iters,
+        value: &Expr,
+        indices: &[Expr],
+    ) -> Option<(Tile, Vec<FusedAxis>)> {
+        let Digits { iters, value, indices, .. } = digits(iters, value.clone(), indices.to_vec());
+        let mut accesses = Access::loads(&value);
+        accesses.push(Access::new(&self.stage.buffer, &indices));
+        let axes = fuse(&iters, &accesses, &loose_vars(&value));
+        let tile = Tile::recognise(self.stage, &value, &axes, &accesses, self.target)?;
+        Some((tile, axes))
+    }
+
+    /// The size that is the last axis of a result that is copied across, as a batch may be, where it would be copied
+    /// across still if that were one.
+    fn last_size(&self, iters: &Iters, value: &Expr, indices: &[Expr]) -> Option<Var> {
+        let (tile, axes) = self.tile(iters, value, indices)?;
+        let size = tile.columns(&axes).typed(DType::I32).as_var()?.clone();
+        let (stage, iters, value) = self.at_one((iters, value), &size);
+        let one = Spatial { stage: &stage, whole: true, ..*self };
+        one.tile(&iters, &value, indices)?;
+        Some(size)
+    }
+
+    /// The stage, its iterations and its value where a size is one.
+    fn at_one(&self, (iters, value): (&Iters, &Expr), size: &Var) -> (Stage, Iters, Expr) {
+        let one = |v: &Var| (v == size).then_some(Dim::from(1));
+        let iters = iters.iter().map(|(v, n, kind)| (v.clone(), n.substitute(&one), *kind));
+        let mut known = Subst::vars([(size.clone(), Expr::int(1, size.dtype()))]);
+        let loads = Access::loads(value);
+        for b in loads.iter().map(|a| &a.buffer).chain([&self.stage.buffer]) {
+            let shape = b.shape.iter().map(|n| known.expr(n)).collect();
+            known.buffers.insert(b.clone(), b.derive_storage(|d| d.shape = shape));
+        }
+        let buffer = known.buffer_use(&self.stage.buffer);
+        (Stage { buffer, ..self.stage.clone() }, iters.collect(), known.expr(value))
+    }
+
+    /// The loops of a block in a version where a size is one, and in one for other values.
+    fn versions(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        (iters, value, indices): (&Iters, &Expr, &[Expr]),
+        size: &Var,
+    ) -> Result<()> {
+        let outermost = loop_at(sch, block, 0)?;
+        let before = blocks(sch, &block.func)?;
+        sch.loop_versions(&outermost, &size.expr(), &[1])?;
+        let mut made = blocks(sch, &block.func)?;
+        made.retain(|b| before.iter().all(|x| x.name != b.name));
+        for other in made {
+            let other = sch.get_block(&other.name, &block.func)?;
+            Spatial { whole: true, ..*self }.loops(sch, &other, iters, value, indices)?;
+        }
+        let (stage, iters, value) = self.at_one((iters, value), size);
+        Spatial { stage: &stage, whole: true, ..*self }.loops(sch, block, &iters, &value, indices)
     }
 
     /// The lanes of vectors along rows of an open length, of which there are several, where all that is accessed

@@ -66,6 +66,9 @@ const IN_FLIGHT: f64 = 320.0;
 const PAGE_BYTES: i64 = 4096;
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: f64 = 64.0;
+/// Most rows of a tile that has versions for each number of rows that is left over, and most vectors of sums in all of
+/// these.
+const COUNTED: (i64, i64) = (10, 90);
 /// Lanes of the shortest vector.
 pub(crate) const FEWEST: i64 = 4;
 
@@ -111,6 +114,13 @@ impl Tile {
         let mut all: Vec<i64> = powers.take_while(|n| *n < self.rows).collect();
         all.reverse();
         all
+    }
+
+    /// Whether an open number of rows that is left over has a version of its own for each number: where all of these
+    /// together are not much code.
+    pub fn counts_rows(&self) -> bool {
+        let vectors = self.rows * (self.rows - 1) / 2 * self.vectors;
+        (2..=COUNTED.0).contains(&self.rows) && vectors <= COUNTED.1
     }
 
     /// Its sizes and axes, for people.
@@ -400,6 +410,12 @@ impl<'a> Pricing<'a> {
         let (c, t) = (self.c, self.t);
         let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
         if t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
+            if t.counts_rows() {
+                let parts = t.rows as f64;
+                let left = (1..t.rows).map(|rows| self.tile(rows, vectors)).sum::<f64>();
+                let full = (m as f64 - (parts - 1.0) / 2.0).max(0.0) / parts;
+                return full * self.tile(t.rows, vectors) + left / parts;
+            }
             // Any number of rows may be left over: on average, each tile of them runs every second time.
             let left = t.remainders();
             let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);

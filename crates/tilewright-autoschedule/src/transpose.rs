@@ -66,6 +66,11 @@ impl Tile {
         pays.then_some(Tile { along, across, size })
     }
 
+    /// How many values the result has along the axis of its vectors.
+    pub fn columns(&self, axes: &[FusedAxis]) -> Dim {
+        axes[self.along].extent
+    }
+
     /// The loops of a block, one for each axis: tiles in pieces of one width.
     pub(crate) fn loops(
         &self,

@@ -176,7 +176,7 @@ impl<'o> Classes<'o> {
             functions: Vec::new(),
             names: [HashMap::default(), HashMap::default()],
             compared,
-            early: HashMap::new(),
+            early: HashMap::default(),
             groups: 0,
             rounding: None,
         }
@@ -585,7 +585,7 @@ impl<'o> Classes<'o> {
         }
         let of_a = self.of[0].clone();
         let mut tried: Vec<(usize, usize, TensorFunc, Vec<Tensor>)> = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         for (n, other) in first.nodes.iter().enumerate() {
             let is_new = matches!(other.value, Value::Call { .. }) && seen.insert(of_a[n]);
             if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {

@@ -6,7 +6,7 @@
 //! axis whose every cell has one tap of weight one only picks elements; where the index has a
 //! closed form `(o * a + b) // c`, it is written so and needs no table, which keeps the access
 //! open to analysis. Along an axis of open extent the tables are stages of the function (`open`),
-//! by the same formulas.
+//! by the same formulas. Tables have a row for each tap: cells that lie side by side find what they read side by side.
 //!
 //! For a coordinate `x` between elements, tap `k` has the weight `f((k - x) * s)` with the filter
 //! `f` of the mode: a triangle (linear) or Keys' cubic kernel ("Cubic convolution interpolation
@@ -116,10 +116,11 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
         let (index, weight, count) = match along {
             Along::Weigh(taps) => {
                 let count = taps.first().map_or(0, Vec::len);
-                let len = [taps.len(), count];
-                let indices: Vec<i32> = taps.iter().flatten().map(|t| t.0 as i32).collect();
+                let len = [count, taps.len()];
+                let by_tap = (0..count).flat_map(|k| taps.iter().map(move |all| all[k]));
+                let indices: Vec<i32> = by_tap.clone().map(|t| t.0 as i32).collect();
                 let index = table(format!("index_{a}"), &len, Data::from_slice(&len, &indices)?);
-                let weights = taps.iter().flatten().map(|t| t.1);
+                let weights = by_tap.map(|t| t.1);
                 let weights = match work {
                     DType::F64 => Data::from_slice(&len, &weights.collect::<Vec<f64>>())?,
                     _ => Data::from_slice(&len, &weights.map(|w| w as f32).collect::<Vec<f32>>())?,
@@ -127,7 +128,7 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
                 (index, table(format!("weight_{a}"), &len, weights), Dim::from(count))
             }
             Along::Open(Tables { index, weight: Some(weight) }) => {
-                (index.clone(), weight.clone(), weight.shape()[1])
+                (index.clone(), weight.clone(), weight.shape()[0])
             }
             _ => continue,
         };
@@ -138,11 +139,11 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
         let tap: Axis = te::reduce_axis(count, "tap");
         value = te::compute(stage, &shape, |i| {
             let mut at = i.to_vec();
-            at[a] = index.at([&i[a], &tap.expr()]);
+            at[a] = index.at([&tap.expr(), &i[a]]);
             if matches!(along, Along::Open(_)) {
                 at[a] = inside(at[a].clone(), p.x.shape[a]);
             }
-            let weight = weight.at([&i[a], &tap.expr()]);
+            let weight = weight.at([&tap.expr(), &i[a]]);
             let term = value.at(at).cast(work) * weight.clone();
             // A widened filter has taps that some cells give no weight: NaN there counts nothing.
             let term = if p.antialias {

@@ -6,7 +6,7 @@
 use tilewright_ir::{Error, Expr, Remarks, Result, Stmt, TensorFunc};
 use tilewright_transform::hoist::Hoist;
 use tilewright_transform::overcompute::{self, Floats};
-use tilewright_transform::{extents, hoist, merge, partition};
+use tilewright_transform::{extents, hoist, merge, partition, versions};
 
 use crate::cursor::{loop_cursor, the_block};
 use crate::primitive::primitives;
@@ -55,6 +55,18 @@ primitives! {
             Ok(new)
         })?;
         Ok((new, parts.iter().map(|var| LoopRef::new(&l.func, var)).collect()))
+    };
+
+    /// Makes versions of a loop for values that an expression of sizes and of loops around it may have, and one for any
+    /// others where there may be some; each runs where the expression has its value, and loops in it that do nothing
+    /// from the iteration of that number on end there. Returns the loops, in order.
+    ///
+    /// # Errors
+    /// `Refused` where the expression depends on memory, or the copies are too many.
+    loop_versions(l "loop": &LoopRef, value: &Expr, cases: &[i64]) -> Vec<LoopRef>, edit |f| {
+        let cursor = loop_cursor(f, l)?;
+        let (new, vars) = versions::version_loop(f, &cursor.stmt, value, cases)?;
+        Ok((new, vars.iter().map(|var| LoopRef::new(&l.func, var)).collect()))
     };
 
     /// Lets loops over the same range, in one sequence, run together as the first of them.

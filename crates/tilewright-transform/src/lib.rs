@@ -17,6 +17,7 @@
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
 //! * [`products`]: products of open sizes as sizes of their own.
 //! * [`simplify`]: whole functions simplified by exact sets.
+//! * [`versions`]: versions of a loop for the values that an expression has.
 
 pub mod border;
 pub mod compact;
@@ -35,6 +36,7 @@ pub mod placeholder;
 pub mod products;
 mod settle;
 pub mod simplify;
+pub mod versions;
 pub mod warp;
 
 pub use inline::inline_spatial;

@@ -5,13 +5,16 @@ use std::ops::RangeInclusive;
 use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::index::Affine;
-use tilewright_ir::{BinOp, Expr, IterKind, Var};
+use tilewright_ir::{BinOp, Expr, ExprKind, IterKind, Var};
 
 use super::stage::Reduction;
 use crate::axes::{Access, balanced};
 
 /// Distances of elements in memory that are read in vectors by shuffles.
 pub(crate) const STRIDES: RangeInclusive<i64> = 2..=4;
+
+/// So many rows that more make no tile better: then those that lie next to one another are taken.
+const MANY_ROWS: i64 = 64;
 
 /// The most updates of vectors in a tile of rows whose windows overlap.
 const OVERLAPPING: i64 = 400;
@@ -102,9 +105,11 @@ impl Reduction<'_> {
             let extent = self.len(k);
             let decides = self.axes[k].parts.iter().any(|(v, _)| self.deciding.contains(v));
             let is_gather = |s: &Option<i64>| s.is_none_or(|s| !(0..=*STRIDES.end()).contains(&s));
-            // Lanes that are gathered save little, and of an open number there may be one.
-            let may_be_one =
-                self.axes[k].extent.known().is_none() && self.steps(k).any(|s| is_gather(&s));
+            // Lanes that are gathered from rows apart save little, and of an open number there may be one. Where a
+            // table says which elements are read, others are read for all lanes alike.
+            let apart = self.steps(k).zip(&self.loads);
+            let apart = apart.filter(|(s, l)| is_gather(s) && !self.is_picked(k, l));
+            let may_be_one = self.axes[k].extent.known().is_none() && apart.count() > 0;
             if extent < lanes.min(4) || decides || may_be_one {
                 continue;
             }
@@ -157,7 +162,7 @@ impl Reduction<'_> {
                 (steps.filter(|(step, moves)| **moves && *step == Some(0)).count(), u)
             })
             .filter(|(shared, _)| *shared > 0)
-            .max_by_key(|&(shared, u)| (shared, self.len(u)))
+            .max_by_key(|&(shared, u)| (shared, self.len(u).min(MANY_ROWS), u))
             .map(|(_, u)| u)
     }
 
@@ -208,6 +213,15 @@ impl Reduction<'_> {
         let mut moving = load.indices.iter().filter(|i| i.mentions(x) || i.mentions(y));
         let (Some(index), None) = (moving.next(), moving.next()) else { return (None, None) };
         (coefficient_of(x, index), coefficient_of(y, index))
+    }
+
+    /// Whether other loads say where along an axis an element is read.
+    fn is_picked(&self, axis: usize, load: &Access) -> bool {
+        let is_table = |e: &Expr| {
+            matches!(e.kind(), ExprKind::Load(_, at)
+                if self.axes[axis].parts.iter().any(|(v, _)| at.iter().any(|i| i.mentions(v))))
+        };
+        load.indices.iter().any(|i| i.any(is_table))
     }
 
     fn step_along(&self, k: usize, load: &Access) -> Option<i64> {

@@ -22,9 +22,6 @@ use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::functions::Functions;
 use tilewright_graph::normal::{changed_graphs, needed};
 
-/// The highest cost of a call or a conversion that is told apart, so that the sum of all fits the solver.
-const MOST: f64 = (1u64 << 36) as f64;
-
 /// What [`plan_layout`] may do.
 pub struct PlanOptions<'a> {
     /// The layouts of convolutions to choose from, beside the logical one.
@@ -354,9 +351,23 @@ fn uses_of(places: &[StoredValue], tensors: &mut Tensors) -> Vec<solver::Use> {
     places.iter().filter_map(|place| tensors.place(place)).collect()
 }
 
-/// A cost as the solver takes it. What takes longer than [`MOST`] is as bad as that.
+/// A cost as the solver takes it.
 fn whole(cost: f64) -> solver::Cost {
-    (cost.clamp(0.0, MOST) as u64).into()
+    (cost.clamp(0.0, solver::MOST as f64) as u64).into()
+}
+
+/// Bounds the costs of a problem such that the sum of all fits the solver: what takes longer than an even share is as
+/// bad as that. Of open sizes, which are estimated to be large, few calls reach it.
+fn bound(problem: &mut solver::Problem) {
+    let conversions = problem.tensors.iter_mut().flat_map(|t| t.conversions.iter_mut().flatten());
+    let runs = problem.calls.iter_mut().flat_map(|c| &mut c.alternatives).map(|a| &mut a.cost);
+    let all: Vec<&mut solver::Cost> = conversions.chain(runs).collect();
+    let most = solver::MOST / (all.len() as u64).max(1);
+    for cost in all {
+        if cost.get().is_some_and(|units| units > most) {
+            *cost = most.into();
+        }
+    }
 }
 
 /// What an alternative is called.
@@ -451,7 +462,8 @@ impl Tensors {
                 tensor.conversions.push(row.collect());
             }
         }
-        let problem = solver::Problem { tensors: self.list, calls };
+        let mut problem = solver::Problem { tensors: self.list, calls };
+        bound(&mut problem);
         Asked { problem, layouts: self.layouts, tensors: self.number }
     }
 }

@@ -32,12 +32,12 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         return Ok(Tables { index, weight: None });
     }
     let (count, squeeze) = taps(p, axis)?;
-    let shape = [length, count];
+    let shape = [count, length];
     // Half of them are above the coordinate.
     let first = number(1.0) - float_size(count.floordiv(2), DType::F64);
 
     let index = te::compute(format!("index_{axis}"), &shape, |i| {
-        table_element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1], &first), &last)
+        table_element(call(Intrin::Floor, coordinate(p, axis, &i[1])) + tap(&i[0], &first), &last)
     });
     let shares = p.antialias || p.exclude_outside;
     let work = working(p.x.dtype);
@@ -47,21 +47,21 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         (format!("weight_{axis}"), work)
     };
     let mut weight = te::compute(name, &shape, |i| {
-        let x = coordinate(p, axis, &i[0]);
+        let x = coordinate(p, axis, &i[1]);
         let base = call(Intrin::Floor, x.clone());
-        let weight = filter(p, (tap(&i[1], &first) - (x - &base)) * squeeze.clone());
-        let at = base + tap(&i[1], &first);
+        let weight = filter(p, (tap(&i[0], &first) - (x - &base)) * squeeze.clone());
+        let at = base + tap(&i[0], &first);
         let outside = at.clone().less(number(0.0)).or(last.clone().less(at));
         (if p.exclude_outside { Expr::select(outside, number(0.0), weight) } else { weight })
             .cast(dtype)
     });
     if shares {
         let each = te::reduce_axis(count, "tap");
-        let total = te::compute(format!("total_{axis}"), &shape[..1], |i| {
-            te::reduce(Reducer::Sum, weight.at([i[0].clone(), each.expr()]), [&each])
+        let total = te::compute(format!("total_{axis}"), &shape[1..], |i| {
+            te::reduce(Reducer::Sum, weight.at([each.expr(), i[0].clone()]), [&each])
         });
         weight = te::compute(format!("weight_{axis}"), &shape, |i| {
-            let total = total.at([&i[0]]);
+            let total = total.at([&i[1]]);
             let total = Expr::select(total.clone().equal(number(0.0)), number(1.0), total);
             (weight.at(i) / total).cast(work)
         });

@@ -16,4 +16,5 @@ mod refused;
 mod reindex_cache;
 mod storage;
 mod table;
+mod versions;
 mod widths;

@@ -7,7 +7,8 @@
 //!    derived.
 //! 3. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
 //! 4. `bounds::check_bounds`: assertions where an access may be out of range.
-//! 5. `flatten::flatten_for_code`: one index for each physical axis, simplified again.
+//! 5. `flatten::flatten_for_code`: one index for each physical axis, simplified again, with sizes as numbers in branches
+//!    that run where they have a value (`known`).
 //! 6. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
 //! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
@@ -25,6 +26,7 @@ pub mod bounds;
 mod carry;
 pub mod flatten;
 mod join_phases;
+mod known;
 mod once;
 pub mod opaque;
 pub mod refine;
@@ -129,7 +131,8 @@ fn derived(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 }
 
 fn flat(func: &TensorFunc) -> Result<TensorFunc> {
-    let func = refine::simplify_flat(&flatten::flatten_for_code(func)?);
+    let func = known::sizes_in_branches(&flatten::flatten_for_code(func)?);
+    let func = refine::simplify_flat(&func);
     let func = vectorize::vectorize_loops(&func);
     scratch::lift_scratch(&func)
 }
