@@ -18,26 +18,27 @@ from tvm.script import tir as T
 class Module:
     @T.prim_func
     def f(A: T.Buffer((200, 33), "float32"), B: T.Buffer((33, 131), "float32"), C: T.Buffer((200, 131), "float32")):
-        A_pad = T.alloc_buffer((224, 40), "float32", scope="shared")
+        A_pad = T.alloc_buffer((208, 40), "float32", scope="shared")
         B_pad = T.alloc_buffer((40, 144), "float32", scope="shared")
-        C_pad = T.alloc_buffer((7, 16, 2, 9, 16, 1), "float32", scope="local")
-        for i_0 in T.thread_binding(7, thread="blockIdx.y"):
+        C_pad = T.alloc_buffer((13, 16, 1, 9, 16, 1), "float32", scope="local")
+        for i_0 in T.thread_binding(13, thread="blockIdx.y"):
             for j_0 in T.thread_binding(9, thread="blockIdx.x"):
                 for i_2 in T.thread_binding(16, thread="threadIdx.y"):
                     for j_2 in T.thread_binding(16, thread="threadIdx.x"):
-                        for i_1 in T.unroll(2):
+                        for i_1 in T.unroll(1):
                             for j_1 in T.unroll(1):
                                 with T.block("C_init"):
-                                    vi = T.axis.spatial(224, (i_0 * 2 + i_1) * 16 + i_2)
+                                    vi = T.axis.spatial(208, (i_0 + i_1) * 16 + i_2)
                                     vj = T.axis.spatial(144, (j_0 + j_1) * 16 + j_2)
-                                    C_pad[vi // 32, vi % 16, vi // 16 % 2, vj // 16, vj % 16, 0] = T.float32(0.0)
+                                    C_pad[vi // 16, vi % 16, 0, vj // 16, vj % 16, 0] = T.float32(0.0)
                 for k_0 in range(5):
                     for ax0_ax1_fused_1 in T.thread_binding(16, thread="threadIdx.y"):
                         for ax0_ax1_fused_2 in T.thread_binding(16, thread="threadIdx.x"):
                             for ax0_ax1_fused_0 in range(1):
                                 with T.block("A_pad"):
-                                    v0 = T.axis.spatial(224, i_0 * 32 + ((ax0_ax1_fused_0 * 16 + ax0_ax1_fused_1) * 16 + ax0_ax1_fused_2) // 8)
+                                    v0 = T.axis.spatial(208, i_0 * 16 + ((ax0_ax1_fused_0 * 16 + ax0_ax1_fused_1) * 16 + ax0_ax1_fused_2) // 8)
                                     v1 = T.axis.spatial(40, k_0 * 8 + ((ax0_ax1_fused_0 * 16 + ax0_ax1_fused_1) * 16 + ax0_ax1_fused_2) % 8)
+                                    T.where((ax0_ax1_fused_0 * 16 + ax0_ax1_fused_1) * 16 + ax0_ax1_fused_2 < 128)
                                     A_pad[v0, v1] = T.if_then_else(v0 < 200 and v1 < 33, A[v0, v1], T.float32(0.0))
                     for ax0_ax1_fused_1 in T.thread_binding(16, thread="threadIdx.y"):
                         for ax0_ax1_fused_2 in T.thread_binding(16, thread="threadIdx.x"):
@@ -50,21 +51,21 @@ class Module:
                     for i_2 in T.thread_binding(16, thread="threadIdx.y"):
                         for j_2 in T.thread_binding(16, thread="threadIdx.x"):
                             for k_1 in range(8):
-                                for i_1 in T.unroll(2):
+                                for i_1 in T.unroll(1):
                                     for j_1 in T.unroll(1):
                                         with T.block("C_update"):
-                                            vi = T.axis.spatial(224, (i_0 * 2 + i_1) * 16 + i_2)
+                                            vi = T.axis.spatial(208, (i_0 + i_1) * 16 + i_2)
                                             vj = T.axis.spatial(144, (j_0 + j_1) * 16 + j_2)
                                             vk = T.axis.reduce(40, k_0 * 8 + k_1)
-                                            C_pad[vi // 32, vi % 16, vi // 16 % 2, vj // 16, vj % 16, 0] = C_pad[vi // 32, vi % 16, vi // 16 % 2, vj // 16, vj % 16, 0] + A_pad[vi, vk] * B_pad[vk, vj]
+                                            C_pad[vi // 16, vi % 16, 0, vj // 16, vj % 16, 0] = C_pad[vi // 16, vi % 16, 0, vj // 16, vj % 16, 0] + A_pad[vi, vk] * B_pad[vk, vj]
                 for ax0_1 in T.thread_binding(16, thread="threadIdx.y"):
                     for ax1_1 in T.thread_binding(16, thread="threadIdx.x"):
-                        for ax0_0 in T.unroll(2):
+                        for ax0_0 in T.unroll(1):
                             for ax1_0 in T.unroll(1):
                                 with T.block("C_pad"):
-                                    v0 = T.axis.spatial(200, i_0 * 32 + (ax0_0 * 16 + ax0_1))
+                                    v0 = T.axis.spatial(200, i_0 * 16 + (ax0_0 * 16 + ax0_1))
                                     v1 = T.axis.spatial(131, j_0 * 16 + (ax1_0 * 16 + ax1_1))
-                                    T.where(i_0 * 32 + (ax0_0 * 16 + ax0_1) < 200 and j_0 * 16 + (ax1_0 * 16 + ax1_1) < 131)
-                                    T.reads(C_pad[v0 // 32, v0 % 16, v0 // 16 % 2, v1 // 16, v1 % 16, 0])
+                                    T.where(i_0 * 16 + (ax0_0 * 16 + ax0_1) < 200 and j_0 * 16 + (ax1_0 * 16 + ax1_1) < 131)
+                                    T.reads(C_pad[v0 // 16, v0 % 16, 0, v1 // 16, v1 % 16, 0])
                                     T.writes(C[v0, v1])
-                                    C[v0, v1] = C_pad[v0 // 32, v0 % 16, v0 // 16 % 2, v1 // 16, v1 % 16, 0]
+                                    C[v0, v1] = C_pad[v0 // 16, v0 % 16, 0, v1 // 16, v1 % 16, 0]
