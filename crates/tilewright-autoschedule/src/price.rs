@@ -8,7 +8,7 @@
 //!
 //! [`Dim::estimate`]: tilewright_ir::Dim::estimate
 
-mod loops;
+pub(crate) mod loops;
 mod memory;
 mod statements;
 
@@ -27,8 +27,8 @@ use crate::integer::expand_with;
 use crate::threads::price::{KernelCost, kernels};
 use crate::tile::{LINE_BYTES, Tile};
 use crate::{contraction, groups, tile, transforms};
+pub(crate) use loops::operations_of;
 use loops::untiled;
-pub(crate) use loops::{operations, operations_of};
 use memory::{Operands, access, bytes, call, cells, with_weights};
 
 /// What a function costs.

@@ -17,7 +17,7 @@ use super::grid::stride;
 use super::shared_tile::LOAD;
 use super::{Threads, Way, pads_of};
 use crate::canonical::Stages;
-use crate::price::operations;
+use crate::price::loops::operations;
 
 /// Threads that hide how long an access takes, on each processor.
 const RESIDENT: f64 = 512.0;
