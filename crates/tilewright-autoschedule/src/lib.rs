@@ -195,8 +195,7 @@ fn by_threads(sch: &mut Schedule, name: &Arc<str>, target: &Target) -> Option<Ve
     if sch.func(name).is_ok_and(|f| texels::has_textures(f)) {
         return Some(texels::schedule(sch, name, target));
     }
-    let instructions: Vec<_> = target.tensor_instructions().filter(|i| i.is_of_warp()).collect();
-    target.groups.as_ref().map(|groups| threads::schedule(sch, name, groups, &instructions))
+    target.groups.as_ref().map(|groups| threads::schedule(sch, name, groups, target))
 }
 
 /// What [`others`] made of a function; the function itself, with a remark, where only of that code can be made, as

@@ -9,7 +9,7 @@
 //! [`Dim::estimate`]: tilewright_ir::Dim::estimate
 
 pub(crate) mod loops;
-mod memory;
+pub(crate) mod memory;
 mod statements;
 
 use tilewright_ir::hash::{HashMap, HashSet};

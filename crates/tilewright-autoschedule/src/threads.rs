@@ -41,16 +41,15 @@ mod warp_tile;
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{Dim, Error, ExprKind, IterKind, Remarks, Result};
+use tilewright_ir::{Dim, Error, IterKind, Remarks, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::{TensorInstruction, ThreadGroups};
+use tilewright_target::{Target, TensorInstruction, ThreadGroups};
 use tilewright_transform::lower::check_instructions;
 use tilewright_transform::warp::WarpMemory;
 
 use crate::canonical::Stages;
 use crate::contraction::Contraction;
-use crate::padding::{iters, padding};
 use crate::parts::split;
 use crate::share::fused;
 use crate::shared;
@@ -76,8 +75,9 @@ pub(crate) fn schedule(
     sch: &mut Schedule,
     func: &Arc<str>,
     groups: &ThreadGroups,
-    instructions: &[&'static TensorInstruction],
+    target: &Target,
 ) -> Vec<Error> {
+    let instructions = instructions(target);
     let Some(all) = sch.func(func).ok().and_then(|f| Stages::from_func(f)) else {
         return Vec::new();
     };
@@ -88,10 +88,8 @@ pub(crate) fn schedule(
         if gone.contains(&k) || stage.dims().any(|d| d.1 == 0) {
             continue;
         }
-        let epilogue = all.epilogue(k).filter(|_| stage.is_reduction()).map(|e| (k + 1, e));
-        let follow = Follow { stage, epilogue, pads: pads_of(&all, k) };
-        let threads = Threads { stage, follow, groups };
-        let (ways, missing) = threads.ways(instructions);
+        let threads = Threads { stage, follow: Follow::recognise(&all, k, stage), groups };
+        let (ways, missing) = threads.ways(&instructions);
         remarks.extend(missing.map(|e| e.context(format_args!("function `{func}`"))));
         for way in ways {
             // What a refusal leaves half done is thrown away.
@@ -122,16 +120,9 @@ pub(crate) fn schedule(
     remarks
 }
 
-/// What pads that a reduction alone reads: cells of an image, and a constant around it; with the numbers of the
-/// stages.
-fn pads_of(all: &Stages, reader: usize) -> Vec<(usize, &Stage)> {
-    let pairs = all.pairs().into_iter().filter(|pair| pair.1 == reader);
-    let stages = pairs.filter_map(|(k, _)| Some((k, all.get(k)?)));
-    let is_pad = |stage: &Stage| {
-        let parts = padding(&iters(stage), &stage.value);
-        parts.is_some_and(|(_, value, _)| matches!(value.kind(), ExprKind::Load(..)))
-    };
-    stages.filter(|(_, stage)| is_pad(stage)).collect()
+/// The instructions of a target that the threads of a warp run together.
+fn instructions(target: &Target) -> Vec<&'static TensorInstruction> {
+    target.tensor_instructions().filter(|i| i.is_of_warp()).collect()
 }
 
 /// A stage on such a machine.

@@ -337,24 +337,21 @@ impl<'o> Classes<'o> {
                 _ => key.as_ref().and_then(|k| self.classes.get(k).copied()),
             };
             let known = self.early.get(&at).copied().or(known);
+            let known = known
+                .or_else(|| self.by_rounding(first, graph, at))
+                .or_else(|| self.by_groups(first, graph, at, of_first, &one));
             let class = match known {
                 Some(class) => class,
-                None => match self.by_rounding(first, graph, at) {
-                    Some(class) => class,
-                    None => match self.by_groups(first, graph, at, of_first, &one)? {
-                        Some(class) => class,
-                        None => {
-                            if !self.by_transposes(first, graph, at, of_first, &one)?
-                                && graph.is_call(at)
-                                && !std::mem::replace(&mut is_asked, true)
-                                && differ()
-                            {
-                                return Ok(Ended::Refuted);
-                            }
-                            self.new_class()
-                        }
-                    },
-                },
+                None => {
+                    if !self.by_transposes(first, graph, at, of_first, &one)
+                        && graph.is_call(at)
+                        && !std::mem::replace(&mut is_asked, true)
+                        && differ()
+                    {
+                        return Ok(Ended::Refuted);
+                    }
+                    self.new_class()
+                }
             };
             if let Some(key) = key {
                 self.classes.entry(key).or_insert(class);
@@ -376,18 +373,18 @@ impl<'o> Classes<'o> {
         at: usize,
         of_first: usize,
         one: &[usize],
-    ) -> Result<bool> {
+    ) -> bool {
         if !graph.is_call(at) {
-            return Ok(false);
+            return false;
         }
         for (n, back) in graph.transposes(at) {
-            if let Some(class) = self.by_groups(first, graph, n, of_first, one)? {
+            if let Some(class) = self.by_groups(first, graph, n, of_first, one) {
                 self.early.insert(n, class);
                 graph.is_made(at, n, back);
-                return Ok(true);
+                return true;
             }
         }
-        Ok(false)
+        false
     }
 
     /// Whether the first graph fails wherever a value of the second one does; for calls that equal none of the first
@@ -517,7 +514,8 @@ impl<'o> Classes<'o> {
         self.rounding = Some(self.rounding.map_or(rounding, |most| most.max(rounding)));
     }
 
-    /// The class of a value whose group is equal to one of the first graph.
+    /// The class of a value whose group is equal to one of the first graph. With floats as real numbers the elements of
+    /// constants count, whatever they are called.
     fn by_groups(
         &mut self,
         first: &Graph<'_>,
@@ -525,21 +523,14 @@ impl<'o> Classes<'o> {
         at: usize,
         of_first: usize,
         one: &[usize],
-    ) -> Result<Option<usize>> {
+    ) -> Option<usize> {
         if !matches!(graph.nodes[at].value, Value::Call { .. }) {
-            return Ok(None);
+            return None;
         }
-        // With floats as real numbers the elements of constants count, whatever they are called.
-        for by_elements in [false, true] {
-            if by_elements && !self.options.reals {
-                break;
-            }
-            let found = self.by_groups_from(first, graph, at, of_first, one, by_elements);
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        Ok(None)
+        let ways: &[bool] = if self.options.reals { &[false, true] } else { &[false] };
+        ways.iter().find_map(|by_elements| {
+            self.by_groups_from(first, graph, at, of_first, one, *by_elements)
+        })
     }
 
     /// The same for groups that begin at constants, too, if these are compared by elements, or else by their classes.

@@ -61,7 +61,7 @@ pub(super) fn cells(buffer: &Buffer) -> Option<f64> {
 }
 
 /// How many bytes a buffer has; estimated where its size is open.
-pub(super) fn bytes(buffer: &Buffer) -> Option<f64> {
+pub(crate) fn bytes(buffer: &Buffer) -> Option<f64> {
     Some(cells(buffer)? * buffer.dtype().bytes() as f64)
 }
 

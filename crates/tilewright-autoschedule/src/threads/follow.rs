@@ -3,10 +3,11 @@
 
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Result, Var};
+use tilewright_ir::{ExprKind, Result, Var};
 use tilewright_schedule::{BlockRef, Schedule};
 
-use crate::canonical::follows;
+use crate::canonical::{Stages, follows};
+use crate::padding::{iters, padding};
 use crate::parts::blocks;
 
 /// A reduction with its surroundings.
@@ -26,7 +27,19 @@ pub(super) struct Padded {
     pub copies: Vec<BlockRef>,
 }
 
-impl Follow<'_> {
+impl<'a> Follow<'a> {
+    /// What belongs to the kernel of a stage with a number; nothing but the stage where that is no reduction.
+    pub fn recognise(all: &'a Stages, k: usize, stage: &'a Stage) -> Follow<'a> {
+        let epilogue = all.epilogue(k).filter(|_| stage.is_reduction()).map(|e| (k + 1, e));
+        let pairs = all.pairs().into_iter().filter(|pair| pair.1 == k);
+        let read = pairs.filter_map(|(pad, _)| Some((pad, all.get(pad)?)));
+        let is_pad = |stage: &Stage| {
+            let parts = padding(&iters(stage), &stage.value);
+            parts.is_some_and(|(_, value, _)| matches!(value.kind(), ExprKind::Load(..)))
+        };
+        Follow { stage, epilogue, pads: read.filter(|(_, stage)| is_pad(stage)).collect() }
+    }
+
     /// Makes axes multiples of numbers, with copies of what is read in which the cells beyond the end are zero, and
     /// puts the sums into registers.
     pub fn padded(

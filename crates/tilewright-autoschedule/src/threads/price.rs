@@ -9,15 +9,16 @@
 
 use tilewright_ir::hash::HashSet;
 
-use tilewright_ir::{Buffer, Expr, IterKind, TensorFunc, dim};
+use tilewright_ir::{Buffer, Expr, IterKind, TensorFunc};
 use tilewright_target::{Target, TensorInstruction, ThreadGroups};
 
 use super::follow::Follow;
 use super::grid::stride;
 use super::shared_tile::LOAD;
-use super::{Threads, Way, pads_of};
+use super::{Threads, Way, instructions};
 use crate::canonical::Stages;
 use crate::price::loops::operations;
+use crate::price::memory;
 
 /// Threads that hide how long an access takes, on each processor.
 const RESIDENT: f64 = 512.0;
@@ -44,20 +45,16 @@ pub(crate) fn kernels(
     is_near: &dyn Fn(&Buffer) -> bool,
 ) -> Option<Vec<KernelCost>> {
     let all = Stages::of_any_memory(func)?;
-    let instructions: Vec<_> = target.tensor_instructions().filter(|i| i.is_of_warp()).collect();
-    let pads: HashSet<usize> = all
-        .each(true)
-        .flat_map(|(k, _)| pads_of(&all, k).into_iter().map(|(pad, _)| pad).collect::<Vec<_>>())
-        .collect();
-    let mut joined = HashSet::default();
+    let instructions = instructions(target);
+    // Reductions come first, and have these stages in their kernels.
+    let mut within = HashSet::default();
     let mut kernels = Vec::new();
     for (k, stage) in all.each(true).chain(all.each(false)) {
-        if pads.contains(&k) || joined.contains(&k) || is_once(&stage.buffer) {
+        if within.contains(&k) || is_once(&stage.buffer) {
             continue;
         }
-        let epilogue = all.epilogue(k).filter(|_| stage.is_reduction()).map(|e| (k + 1, e));
-        joined.extend(epilogue.iter().map(|e| e.0));
-        let follow = Follow { stage, epilogue, pads: pads_of(&all, k) };
+        let follow = Follow::recognise(&all, k, stage);
+        within.extend(follow.epilogue.iter().chain(&follow.pads).map(|one| one.0));
         let kernel = Kernel { threads: Threads { stage, follow, groups }, is_near };
         kernels.push(kernel.cost(&instructions));
     }
@@ -128,6 +125,7 @@ impl Kernel<'_> {
         let stored = !replaces && !(self.is_near)(&last.buffer);
         let mut seen = HashSet::default();
         let each = loads.iter().filter(|(b, _)| !is_near(b) && seen.insert(b.clone()));
+        let bytes = |b: &Buffer| memory::bytes(b).unwrap_or(0.0);
         let loaded: f64 = each.map(|(b, at)| bytes(b) * self.apart(way, b, at)).sum();
         let store = if stored { bytes(&last.buffer) } else { 0.0 };
         loaded + store * self.apart(way, &last.buffer, &last.indices)
@@ -143,11 +141,4 @@ impl Kernel<'_> {
         let most = self.threads.groups.segment / SECTORS / buffer.dtype().bytes().max(1) as i64;
         stride(buffer, at, var).map_or(most, |s| s.abs().min(most)).max(1) as f64
     }
-}
-
-/// The bytes of a buffer; estimated where its size is open.
-fn bytes(buffer: &Buffer) -> f64 {
-    let shape = dim::of_shape(&buffer.shape).unwrap_or_default();
-    let cells: f64 = shape.into_iter().map(|d| d.estimate() as f64).product();
-    cells * buffer.dtype().bytes() as f64
 }
