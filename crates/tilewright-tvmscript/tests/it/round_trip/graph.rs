@@ -90,14 +90,21 @@ impl Gen<'_> {
     }
 
     /// A call, and a type that it may be declared as: only of `R.shape` with a list of sizes is
-    /// the type known to the check.
+    /// the type known to the check. A negative size is in no type: another operator stands for
+    /// `R.shape` there.
     fn typed_call(&mut self, known: &[GraphVar]) -> (GraphType, GraphExpr) {
         let call = self.graph_call(known);
-        let ty = match call.as_shape() {
-            Some(sizes) => GraphType::Shape(sizes),
-            None => self.graph_type(2),
-        };
-        (ty, call)
+        match call.as_shape() {
+            Some(sizes) if sizes.iter().any(|e| e.as_int().is_some_and(|v| v < 0)) => {
+                let attrs = self.attrs(2);
+                (
+                    self.graph_type(2),
+                    GraphExpr::Call { op: "custom".into(), args: Vec::new(), attrs },
+                )
+            }
+            Some(sizes) => (GraphType::Shape(sizes), call),
+            None => (self.graph_type(2), call),
+        }
     }
 
     fn graph_value(&mut self, known: &[GraphVar], depth: usize) -> GraphExpr {
