@@ -67,7 +67,7 @@ pub(super) fn evaluate_all(jobs: &[(&TensorFunc, Vec<Tensor>)]) -> Result<Vec<Ve
 }
 
 fn is_small(args: &[Tensor]) -> bool {
-    args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL
+    args.iter().map(Tensor::byte_len).sum::<usize>() < SMALL
 }
 
 fn compiled(func: &TensorFunc) -> Result<Executable> {
@@ -76,19 +76,42 @@ fn compiled(func: &TensorFunc) -> Result<Executable> {
     compile(&module, &Options::new().layout(LayoutPolicy::AsWritten))
 }
 
-/// The module with constants of its own in the place of bytes of the model's file.
+/// The module with constants of its own in the place of bytes of the model's file. Those whose bytes are made late are
+/// made now, as many at a time as there are cores.
 ///
 /// # Errors
 /// None of its own.
 pub(super) fn copy_mapped_constants(module: &Module) -> Result<Module> {
-    let mut copied = module.clone();
-    let mut fold = CopyMapped::default();
+    let mut late = LateConstants::default();
+    with_constants(module, &mut late)?;
+    parallel::map(late.0.len(), |k| late.0[k].bytes().len());
+    with_constants(module, &mut CopyMapped::default())
+}
+
+/// A module whose constants a fold has replaced.
+fn with_constants(module: &Module, fold: &mut dyn GraphFold) -> Result<Module> {
+    let mut new = module.clone();
     for (name, func) in module.graphs() {
-        let blocks = fold_blocks(&mut fold, &func.blocks)?;
+        let blocks = fold_blocks(fold, &func.blocks)?;
         let ret = fold.expr(&func.ret)?;
-        copied.insert(name.clone(), GraphFunc { blocks, ret, ..(**func).clone() });
+        new.insert(name.clone(), GraphFunc { blocks, ret, ..(**func).clone() });
     }
-    Ok(copied)
+    Ok(new)
+}
+
+/// Collects the constants whose bytes are not there yet.
+#[derive(Default)]
+struct LateConstants(Vec<Tensor>);
+
+impl GraphFold for LateConstants {
+    fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
+        if let GraphExpr::Const(t) = e
+            && t.origin().is_some()
+        {
+            self.0.push(t.clone());
+        }
+        fold_children(self, e)
+    }
 }
 
 /// Puts constants of their own in the place of others; what shares memory does so afterwards.

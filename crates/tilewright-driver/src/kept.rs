@@ -204,7 +204,7 @@ impl Entry {
 
     fn is_worth_keeping(&self, program: &Program) -> bool {
         let constants = program.plans().iter().flat_map(|plan| &plan.constants);
-        let bytes: usize = constants.map(|t| t.bytes().len()).sum();
+        let bytes: usize = constants.map(|t| t.byte_len()).sum();
         bytes >= LEAST || program.plans().iter().any(|plan| !plan.sizes().is_empty())
     }
 

@@ -140,7 +140,7 @@ impl<'a, 'e> Folder<'a, 'e, '_> {
                             .try_fold(out.dtype.bytes(), |n, d| n.checked_mul(*d))?,
                     )?;
                 }
-                let given: usize = args.iter().map(|t| t.bytes().len()).sum();
+                let given: usize = args.iter().map(Tensor::byte_len).sum();
                 let missing = if f.body.effects().calls {
                     "it calls a function from outside".to_owned()
                 } else if size.saturating_sub(given) > self.growth {
@@ -150,7 +150,7 @@ impl<'a, 'e> Folder<'a, 'e, '_> {
                         self.growth
                     )
                 } else {
-                    let key = (func.clone(), args.iter().map(|t| t.bytes().as_ptr()).collect());
+                    let key = (func.clone(), args.iter().map(Tensor::memory_address).collect());
                     if let Some(done) = self.done.get(&key) {
                         return Some(done.clone());
                     }

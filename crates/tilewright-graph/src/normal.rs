@@ -214,7 +214,7 @@ impl Constants {
 
     /// The bytes of all of them.
     pub fn bytes(&self) -> u64 {
-        self.0.values().map(|t| t.bytes().len() as u64).sum()
+        self.0.values().map(|t| t.byte_len() as u64).sum()
     }
 }
 

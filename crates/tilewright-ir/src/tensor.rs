@@ -3,7 +3,7 @@
 //! One type serves constants in a module, inputs and outputs of a run, and the interpreter. An input
 //! may lie in memory of another owner ([`Tensor::from_foreign`]), and then only at a boundary of its
 //! elements, which is what kernels ask of inputs. A constant may lie in a file for a while
-//! ([`Tensor::from_mapped`]).
+//! ([`Tensor::from_mapped`]), or have its bytes made where something first asks for them ([`Tensor::late`]).
 
 mod memory;
 
@@ -20,8 +20,8 @@ use memmap2::Mmap;
 use crate::dtype::{DType, TypeKind};
 use crate::error::{Error, Result};
 
-pub use self::memory::ALIGN;
-use self::memory::{Foreign, Mapped, Memory};
+pub use self::memory::{ALIGN, Origin};
+use self::memory::{Foreign, Late, Mapped, Memory};
 
 /// A dense row-major tensor. Cloning shares the bytes; writing copies them if they are shared.
 #[derive(Clone)]
@@ -202,6 +202,41 @@ impl Tensor {
         (fits && aligned).then(|| Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
     }
 
+    /// A tensor whose bytes are made where something first asks for them: constants that several conversions move one
+    /// after the other are moved once, by all of them.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the size does not fit the address space.
+    pub fn late(dtype: DType, shape: &[usize], origin: Arc<dyn Origin>) -> Result<Self> {
+        byte_count(dtype, shape).ok_or_else(|| {
+            Error::input(format!("a {dtype} tensor of shape {shape:?} does not fit in memory"))
+        })?;
+        let memory = Arc::new(Memory::Late(Late::new(origin)));
+        Ok(Tensor { dtype, shape: shape.to_vec(), memory })
+    }
+
+    /// Where the bytes will come from; `None` where they are there.
+    pub fn origin(&self) -> Option<Arc<dyn Origin>> {
+        match &*self.memory {
+            Memory::Late(late) => late.origin(),
+            _ => None,
+        }
+    }
+
+    /// An address that tells the memory of this tensor from that of others as long as it is there, without making its
+    /// bytes: clones have the same one, and so do tensors of the same bytes of a file.
+    pub fn memory_address(&self) -> *const u8 {
+        match &*self.memory {
+            Memory::Late(late) => std::ptr::from_ref(late).cast(),
+            memory => memory.bytes().as_ptr(),
+        }
+    }
+
+    /// Number of bytes.
+    pub fn byte_len(&self) -> usize {
+        self.len() * self.dtype.bytes()
+    }
+
     /// Lets go of memory that can be read from a file again.
     pub fn release(&self) {
         if let Memory::Mapped(mapped) = &*self.memory {
@@ -247,13 +282,12 @@ impl Tensor {
 
     /// The bytes, row-major, little-endian.
     pub fn bytes(&self) -> &[u8] {
-        let n = self.len() * self.dtype.bytes();
-        &self.memory.bytes()[..n]
+        &self.memory.bytes()[..self.byte_len()]
     }
 
     /// The bytes for writing; copies them first if they are shared.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let n = self.len() * self.dtype.bytes();
+        let n = self.byte_len();
         &mut Arc::make_mut(&mut self.memory).bytes_mut()[..n]
     }
 
@@ -269,7 +303,7 @@ impl Tensor {
 
     /// The same elements under another shape of the same size.
     pub fn reshape(&self, shape: &[usize]) -> Result<Self> {
-        if byte_count(self.dtype, shape) != Some(self.bytes().len()) {
+        if byte_count(self.dtype, shape) != Some(self.byte_len()) {
             return Err(Error::input(format!(
                 "a tensor of shape {:?} cannot take the shape {shape:?}",
                 self.shape
@@ -353,6 +387,29 @@ impl fmt::Debug for Tensor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn late_bytes_are_made_once() -> Result<()> {
+        struct Counting(std::sync::atomic::AtomicUsize);
+        impl Origin for Counting {
+            fn make(&self) -> Tensor {
+                self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Tensor::from_slice(&[3], &[1.0f32, 2.0, 3.0]).expect("a tensor")
+            }
+        }
+        let origin = Arc::new(Counting(0.into()));
+        let count = || origin.0.load(std::sync::atomic::Ordering::Relaxed);
+        let late = Tensor::late(DType::F32, &[3], origin.clone())?;
+        let (address, mut written) = (late.memory_address(), late.reshape(&[1, 3])?);
+        assert_eq!((late.byte_len(), count()), (12, 0));
+        assert!(late.origin().is_some() && written.memory_address() == address);
+        written.as_mut_slice::<f32>().expect("floats")[1] = 7.0;
+        assert_eq!(late.as_slice::<f32>(), Some(&[1.0, 2.0, 3.0][..]));
+        assert_eq!(written.as_slice::<f32>(), Some(&[1.0, 7.0, 3.0][..]));
+        assert!(late.origin().is_none() && late.memory_address() == address);
+        assert_eq!(count(), 1);
+        Ok(())
+    }
 
     #[test]
     fn large_tensors_are_as_small_ones() -> Result<()> {

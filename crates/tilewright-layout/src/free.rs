@@ -45,7 +45,7 @@ pub fn constants(graph: &GraphFunc, computed: bool) -> HashSet<u64> {
 pub fn constant_bytes(graph: &GraphFunc) -> u64 {
     fn bytes(e: &GraphExpr) -> u64 {
         match e {
-            GraphExpr::Const(t) => t.bytes().len() as u64,
+            GraphExpr::Const(t) => t.byte_len() as u64,
             _ => e.operands().into_iter().map(bytes).sum(),
         }
     }

@@ -109,7 +109,7 @@ impl Split {
         let each = self.made.iter().enumerate().map(|(k, (_, of))| {
             let given = of.iter().map(|k| constants.get(args.get(*k)?).cloned());
             let given = given.collect::<Option<Vec<Tensor>>>()?;
-            let memory = given.iter().map(|t| t.bytes().as_ptr()).collect();
+            let memory = given.iter().map(Tensor::memory_address).collect();
             Some(((func.clone(), k, memory), given))
         });
         each.collect()

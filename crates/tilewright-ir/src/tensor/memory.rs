@@ -6,12 +6,12 @@
 //! without being written, and takes no room before it is used.
 //!
 //! Memory of another owner ([`Foreign`]) and bytes of a file ([`Mapped`]) are copied before a write, unless the
-//! owner allows to write.
+//! owner allows to write. Bytes may also be made where something first asks for them ([`Late`]).
 
 use std::any::Any;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 use memmap2::{Mmap, MmapMut};
@@ -34,6 +34,42 @@ pub(super) enum Memory {
     Large(MmapMut),
     Foreign(Foreign),
     Mapped(Mapped),
+    Late(Late),
+}
+
+/// How a tensor gets its bytes where something first asks for them ([`Tensor::late`](super::Tensor::late)).
+pub trait Origin: Any + Send + Sync {
+    /// A tensor of the type and shape that were said.
+    fn make(&self) -> super::Tensor;
+}
+
+/// Bytes that are made where something first asks for them.
+pub(super) struct Late {
+    /// The memory of the tensor that was made.
+    made: OnceLock<Arc<Memory>>,
+    /// Let go of once it is made, and what it holds with it.
+    origin: Mutex<Option<Arc<dyn Origin>>>,
+}
+
+impl Late {
+    pub(super) fn new(origin: Arc<dyn Origin>) -> Late {
+        Late { made: OnceLock::new(), origin: Mutex::new(Some(origin)) }
+    }
+
+    /// Where the bytes come from; `None` once they are there.
+    pub(super) fn origin(&self) -> Option<Arc<dyn Origin>> {
+        self.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        let made = self.made.get_or_init(|| match self.origin() {
+            Some(origin) => origin.make().memory,
+            // It goes only after something was made.
+            None => Arc::new(Memory::Small(Vec::new())),
+        });
+        self.origin.lock().unwrap_or_else(PoisonError::into_inner).take();
+        made.bytes()
+    }
 }
 
 /// Bytes of a file.
@@ -133,6 +169,7 @@ impl Memory {
             Memory::Large(map) => map,
             Memory::Foreign(foreign) => foreign.bytes(),
             Memory::Mapped(Mapped { map, range, .. }) => &map[range.clone()],
+            Memory::Late(late) => late.bytes(),
         }
     }
 
@@ -141,11 +178,11 @@ impl Memory {
         match self {
             Memory::Small(_) | Memory::Large(_) => true,
             Memory::Foreign(foreign) => foreign.writable,
-            Memory::Mapped(_) => false,
+            Memory::Mapped(_) | Memory::Late(_) => false,
         }
     }
 
-    /// All bytes, for writing; those of another owner or of a file are copied first.
+    /// All bytes, for writing; those of another owner, of a file or made late are copied first.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         if !self.is_own() {
             *self = self.clone();
@@ -154,8 +191,8 @@ impl Memory {
             Memory::Small(lines) => bytemuck::cast_slice_mut(lines),
             Memory::Large(map) => map,
             Memory::Foreign(foreign) => foreign.bytes_mut(),
-            // A copy is none.
-            Memory::Mapped(_) => &mut [],
+            // A copy is none of these.
+            Memory::Mapped(_) | Memory::Late(_) => &mut [],
         }
     }
 }
@@ -164,7 +201,7 @@ impl Clone for Memory {
     fn clone(&self) -> Memory {
         let copy = match self {
             Memory::Small(lines) => return Memory::Small(lines.clone()),
-            Memory::Large(_) | Memory::Foreign(_) | Memory::Mapped(_) => {
+            Memory::Large(_) | Memory::Foreign(_) | Memory::Mapped(_) | Memory::Late(_) => {
                 Memory::zeros(self.bytes().len())
             }
         };
