@@ -27,6 +27,13 @@ def uses(text, crate):
     return re.search(rf"\b{crate.replace('-', '_')}\b", text) is not None
 
 
+def examples(text):
+    """How many blocks of code in the documentation of Rust files are run as tests."""
+    fences = re.findall(r"^\s*//[/!] ?```(.*)$", text, re.MULTILINE)
+    # Every second one ends a block.
+    return sum(kind.strip() in ("", "rust", "no_run", "should_panic") for kind in fences[::2])
+
+
 def tables(manifest, name):
     """The dependencies of a kind, those of single targets included."""
     yield from manifest.get(name, {})
@@ -43,8 +50,11 @@ def faults(folder, workspace):
             yield f"[package] has no `{field}`"
     source = code(folder / "src")
     everything = source + code(folder / "tests", folder / "benches", folder / "examples")
-    if manifest.get("lib", {}).get("test") is False and re.search(r"#\[test\]", code(folder / "src")):
+    library = manifest.get("lib", {})
+    if library.get("test") is False and re.search(r"#\[test\]", source):
         yield "[lib] says `test = false`, so that the tests in src never run"
+    if library.get("doctest") is False and examples(source):
+        yield "[lib] says `doctest = false`, so that the examples in its documentation never run"
     # These only turn features on.
     features = manifest.get("features", {}).get("after-tests", [])
     for name in tables(manifest, "dependencies"):

@@ -138,28 +138,36 @@ struct Outlines<'a> {
     pairs: &'a Pairs<'a>,
     inside: &'a Domain,
     different: Vec<Outline>,
-    /// Which one an access has, where it is known.
-    of: Vec<Option<usize>>,
+    /// Which one an access has, where it was asked for and where it is known.
+    of: Vec<Option<Option<usize>>>,
     found: HashMap<(usize, usize), bool>,
 }
 
 impl<'a> Outlines<'a> {
     fn new(touched: &'a PlacedAccesses, pairs: &'a Pairs<'a>, inside: &'a Domain) -> Self {
-        let mut different: Vec<Outline> = Vec::new();
-        let mut number = |access: &PlacedAccess| {
-            let own = Outline::of(&access.at, inside).ok()?;
-            Some(different.iter().position(|o| *o == own).unwrap_or_else(|| {
-                different.push(own);
-                different.len() - 1
-            }))
-        };
-        let of = touched.all.iter().map(&mut number).collect();
-        Outlines { touched, pairs, inside, different, of, found: HashMap::default() }
+        let of = vec![None; touched.all.len()];
+        Outlines { touched, pairs, inside, different: Vec::new(), of, found: HashMap::default() }
+    }
+
+    /// Which outline an access has. Most accesses only read, from buffers that nothing writes, and are never asked.
+    fn number(&mut self, k: usize) -> Option<usize> {
+        if let Some(known) = self.of[k] {
+            return known;
+        }
+        let own = Outline::of(&self.touched.all[k].at, self.inside).ok();
+        let number = own.map(|own| {
+            self.different.iter().position(|o| *o == own).unwrap_or_else(|| {
+                self.different.push(own);
+                self.different.len() - 1
+            })
+        });
+        self.of[k] = Some(number);
+        number
     }
 
     /// Whether two accesses certainly touch no cell in different iterations.
     fn are_apart(&mut self, k: usize, l: usize) -> bool {
-        let (Some(a), Some(b)) = (self.of[k], self.of[l]) else { return false };
+        let (Some(a), Some(b)) = (self.number(k), self.number(l)) else { return false };
         if let Some(known) = self.found.get(&(a, b)) {
             return *known;
         }

@@ -28,7 +28,9 @@ pub(crate) fn is_never<'a>(guards: impl IntoIterator<Item = &'a Pred>, p: &Pred)
 /// What bounds a sum where all of `guards` hold, as far as that is seen at once.
 pub(crate) fn ends<'a>(guards: impl IntoIterator<Item = &'a Pred>, s: &Sum) -> Ends {
     let mut known = Intervals::default();
-    guards.into_iter().for_each(|g| known.learn(g));
+    if !s.terms.is_empty() {
+        guards.into_iter().for_each(|g| known.learn(g));
+    }
     known.ends(s)
 }
 

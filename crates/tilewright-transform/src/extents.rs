@@ -209,7 +209,10 @@ fn missing(guard: &Expr, scope: &Scope, var: &Var) -> Option<String> {
 /// The places at which something happens, and what is known there.
 struct Acting {
     scope: Scope,
+    /// Each once, whatever number of statements are there.
     places: Vec<Scope>,
+    /// Whether the last one is this place.
+    is_noted: bool,
     /// The guards of the body, and what is known in front of them.
     guards: Vec<(Expr, Scope)>,
     /// How many of them are around.
@@ -226,9 +229,15 @@ impl Acting {
         let mut scope = scope.clone();
         scope.enter(var, range);
         scope.guards = 0;
-        let (places, guards) = (Vec::new(), Vec::new());
-        let mut acting =
-            Acting { scope, places, guards, depth: 0, always: false, unguarded: false };
+        let mut acting = Acting {
+            scope,
+            places: Vec::new(),
+            is_noted: false,
+            guards: Vec::new(),
+            depth: 0,
+            always: false,
+            unguarded: false,
+        };
         acting.stmt(body);
         acting
     }
@@ -246,7 +255,9 @@ impl Acting {
     fn here(&mut self) {
         self.always |= self.scope.guards == 0;
         self.unguarded |= self.depth == 0;
-        self.places.push(self.scope.clone());
+        if !std::mem::replace(&mut self.is_noted, true) {
+            self.places.push(self.scope.clone());
+        }
     }
 }
 
@@ -263,8 +274,10 @@ impl Placed for Acting {
             self.depth += 1;
         }
         self.scope.go(step);
+        self.is_noted = false;
         work(self);
         (self.scope, self.depth) = before;
+        self.is_noted = false;
     }
 
     fn inside(&mut self, block: &Block) {
