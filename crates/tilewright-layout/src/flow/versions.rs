@@ -73,6 +73,14 @@ impl Flow<'_, '_> {
             let (root, layout) = (permuted.root.expr(), permuted.to_root(layout));
             return self.obtain(&root, &layout, pad, why);
         }
+        // What is converted from another value has no version before one is asked for.
+        if let GraphExpr::Var(v) = e
+            && self.is_converted(v)
+            && !self.versions.contains_key(&v.id())
+        {
+            let expr = self.as_is(e, why)?;
+            self.arrive(v, expr);
+        }
         let pad = pad.filter(|_| layout.is_padded());
         let logical = TiledLayout::identity(&layout.logical);
         if let Some(found) = self.version(e, layout) {

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tilewright_interp::run_module;
-use tilewright_ir::{DType, Expr, GraphVar, Module, Remarks, Tensor, TensorFunc, random};
-use tilewright_layout::flow::{FlowOptions, flow_layout};
+use tilewright_ir::{
+    DType, Dim, Expr, GraphVar, Module, Remarks, Tensor, TensorFunc, random, well_formed,
+};
+use tilewright_layout::flow::{Anchor, FlowOptions, flow_layout};
 use tilewright_layout::propagate::Propagation;
+use tilewright_layout::regroup::Regrouping;
 use tilewright_layout::{Conversion, TiledLayout, cancel_layout};
 use tilewright_ops::Operand;
 use tilewright_ops::te::{self, Reducer};
@@ -171,6 +174,38 @@ proptest! {
         let again = cancel_layout(&cancelled, &mut why).expect("it cancels");
         prop_assert_eq!(conversions(&again), conversions(&cancelled), "{:#?}", calls(&cancelled));
     }
+}
+
+/// A value that is padded lies nowhere by itself. One that is it under other axes and in another order is made of it.
+#[test]
+fn what_is_padded_is_there_for_other_axes() {
+    let mut g = Graph::default();
+    let x = g.input_of("x", &Operand::new(&[3, 6], DType::I32));
+    let blocks = TiledLayout::blocked(&[3, 6], &[0, 1, 1], &[(1, 4)]).expect("a layout");
+    let padded = g.call("padded", blocks.pack(DType::I32, Some(&Expr::i32(5))), &[&x]);
+    let [before, after] =
+        [[3usize, 2, 4].map(Dim::from).to_vec(), [3usize, 8].map(Dim::from).to_vec()];
+    let regrouping = Regrouping::of_shapes(&before, &after).expect("one of both");
+    let view = g.call("view", regrouping.func("view", DType::I32), &[&padded]);
+    let worked = g.call("worked", map(&[3, 8], |e| e * 2), &[&view]);
+    let module = g.returns(&[&worked]);
+
+    let order = vec![(1, 0), (2, 0), (0, 0)];
+    let from = TiledLayout { order, ..TiledLayout::identity(&before) };
+    let to = regrouping.carry(&from).expect("both axes of eight stay together");
+    let anchors = |v: &GraphVar, f: &TensorFunc| {
+        let buffers: Vec<_> = f.buffers().cloned().collect();
+        let layouts = buffers.into_iter().zip([from.clone(), to.clone()]).collect();
+        (**v.name() == *"view").then_some(Anchor { layouts, zero: false })
+    };
+    let options = FlowOptions { anchors: &anchors, regroups: true, ..FlowOptions::default() };
+    let (flowed, left) = flow_layout(&module, &options, &mut Remarks::new()).expect("it flows");
+    well_formed::check_module(&flowed).unwrap_or_else(|e| panic!("{}", e.render()));
+    assert!(left.iter().any(|l| l.to == from), "{left:?}");
+    let inputs = random_inputs(&module, 1);
+    let [expected, found] =
+        [&module, &flowed].map(|m| run_module(m, "main", &inputs).expect("it runs").remove(0));
+    assert!(expected.same(&found), "{expected:?} and {found:?}");
 }
 
 /// The pad value of the result, given those of the arguments, of `[6]` in blocks of four.
