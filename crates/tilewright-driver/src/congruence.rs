@@ -32,7 +32,8 @@ use tilewright_verify::{Verdict, VerifyOptions};
 use crate::constant_views::share_constants;
 use crate::found_sizes::FoundSizes;
 use crate::groups::{Group, over_same_sizes};
-use crate::values::{EnteredBody, Graph, Node, Value, long};
+use crate::transposed::Order;
+use crate::values::{EnteredBody, Graph, Node, Value, long, text};
 
 /// Most groups of the first graph that one of the second graph is compared with.
 const TRIED: usize = 6;
@@ -151,6 +152,8 @@ struct Classes<'o> {
     compared: Vec<Compared>,
     /// Classes of values of the second graph that are known before their turn.
     early: HashMap<usize, usize>,
+    /// The orders in which both graphs transpose.
+    orders: BTreeSet<Order>,
     /// Groups that were proved equal.
     groups: usize,
     /// The largest difference of constants that count as one; nothing where no proof needed it.
@@ -177,6 +180,7 @@ impl<'o> Classes<'o> {
             names: [HashMap::default(), HashMap::default()],
             compared,
             early: HashMap::default(),
+            orders: BTreeSet::new(),
             groups: 0,
             rounding: None,
         }
@@ -203,6 +207,7 @@ impl<'o> Classes<'o> {
         }
         let rounding = share_constants(&mut first, &mut second, reals);
         rounding.into_iter().for_each(|rounding| self.count_rounding(rounding));
+        self.orders = first.orders().union(&second.orders()).cloned().collect();
         self.first(&first);
         if !self.learnt.is_empty() {
             return Ok(None);
@@ -377,10 +382,16 @@ impl<'o> Classes<'o> {
         if !graph.is_call(at) {
             return false;
         }
-        for (n, back) in graph.transposes(at) {
-            if let Some(class) = self.by_groups(first, graph, n, of_first, one) {
+        for order in self.orders.clone() {
+            let ty = graph.transposed_type(at, &order).map(|ty| text(&ty));
+            if ty.is_none_or(|ty| first.nodes.iter().all(|n| n.ty != ty)) {
+                continue;
+            }
+            let Some(n) = graph.add_transpose(at, &order) else { continue };
+            if let Some(class) = self.by_groups(first, graph, n, of_first, one)
+                && graph.is_transposed(at, n, &order).is_some()
+            {
                 self.early.insert(n, class);
-                graph.is_made(at, n, back);
                 return true;
             }
         }
@@ -642,13 +653,16 @@ impl<'o> Classes<'o> {
 
     fn compare_groups(&self, [a, b]: &[TensorFunc; 2], [x, y]: &[Vec<Tensor>; 2]) -> Option<Same> {
         let is_plain = x.is_empty() && y.is_empty();
-        if is_plain && (equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b)) {
+        if is_plain && (equivalent(a, b) || by_flow(a, b)) {
             return Some(Same::Exactly);
         }
-        if !self.options.reals {
-            return None;
+        // What takes longest comes last.
+        if self.options.reals
+            && let Some(rounding) = equal_with_constants((a, x), (b, y))
+        {
+            return Some(Same::InReals(rounding));
         }
-        equal_with_constants((a, x), (b, y)).map(Same::InReals)
+        (is_plain && self.by_elements(a, b)).then_some(Same::Exactly)
     }
 
     /// Whether small functions are equal element by element.

@@ -176,14 +176,7 @@ impl<'m> Graph<'m> {
     }
 
     fn push(&mut self, value: Value, ty: &GraphType) -> usize {
-        let text = match ty {
-            GraphType::Tensor(t) => {
-                let shape: Vec<String> = t.shape.iter().map(ToString::to_string).collect();
-                format!("{} [{}]", t.dtype, shape.join(", "))
-            }
-            other => format!("{other:?}"),
-        };
-        let at = self.add(value, text, 0);
+        let at = self.add(value, text(ty), 0);
         self.nodes[at].declared = Some(ty.clone());
         at
     }
@@ -428,9 +421,37 @@ impl<'m> Graph<'m> {
         self.lines = lines.map(|(at, (root, l))| (places[at], (places[root], l))).collect();
     }
 
-    /// Gives calls a function that the module has not.
-    pub(crate) fn add_function(&mut self, name: Arc<str>, func: TensorFunc) {
-        self.made.insert(name, Arc::new(func));
+    /// Adds a call of a function that the module has not, with the value that it is given, which is no call of the graph.
+    pub(crate) fn add_call(
+        &mut self,
+        of: usize,
+        ty: &GraphType,
+        what: &str,
+        func: TensorFunc,
+    ) -> usize {
+        self.bodies = self.nodes[of].bodies.clone();
+        let at = self.push(Value::Opaque, ty);
+        self.views.insert(at);
+        let name: Arc<str> = format!("{what} {at} of {of}").into();
+        self.calls_made(at, of, name, func);
+        at
+    }
+
+    /// Has a value be what a function that the module has not makes of another one.
+    pub(crate) fn is_made(&mut self, at: usize, of: usize, func: TensorFunc) {
+        self.calls_made(at, of, format!("made of {of} for {at}").into(), func);
+    }
+
+    fn calls_made(&mut self, at: usize, of: usize, name: Arc<str>, func: TensorFunc) {
+        self.made.insert(name.clone(), Arc::new(func));
+        self.nodes[at].value = Value::Call {
+            func: name,
+            args: vec![of],
+            scalars: vec![],
+            passes_sizes: true,
+            item: 0,
+            outs: 1,
+        };
     }
 
     /// How often its calls store an element.
@@ -452,6 +473,17 @@ impl<'m> Graph<'m> {
             Some(Function::Tensor(f)) => Some(f),
             _ => None,
         }
+    }
+}
+
+/// A type, as text.
+pub(crate) fn text(ty: &GraphType) -> String {
+    match ty {
+        GraphType::Tensor(t) => {
+            let shape: Vec<String> = t.shape.iter().map(ToString::to_string).collect();
+            format!("{} [{}]", t.dtype, shape.join(", "))
+        }
+        other => format!("{other:?}"),
     }
 }
 

@@ -21,6 +21,7 @@ use tilewright_ir::{
 
 use crate::stage::Stage;
 
+mod clamp;
 mod inline;
 mod known;
 mod offsets;
@@ -484,15 +485,9 @@ impl Reals {
                     return Some(known);
                 }
                 let [a, b] = both;
-                // What is added to the one, where the other one is a number, is added to the result.
-                let added = |p: &Poly| p.get(&Vec::new()).copied().unwrap_or(0.0);
-                let shift = match (number(&a), number(&b)) {
-                    (None, Some(_)) => added(&a),
-                    (Some(_), None) => added(&b),
-                    _ => 0.0,
-                };
-                let shift = constant(shift);
-                let (a, b) = (plus(a, &shift, -1.0), plus(b, &shift, -1.0));
+                if let Some(held) = self.with_number(op, &a, &b) {
+                    return Some(held);
+                }
                 // A positive factor of both goes out.
                 let factor = [&a, &b].into_iter().find_map(|p| p.values().next()).map(|c| c.abs());
                 let has_known = self.has_constants(&a) || self.has_constants(&b);
@@ -502,7 +497,7 @@ impl Reals {
                 // Which one comes first does not matter.
                 parts.sort_by_cached_key(|p| self.coefficients(p).into_keys().collect::<Vec<_>>());
                 let largest = self.of_atom(Atom::Of(format!("{op:?}"), parts));
-                Some(plus(times(&largest, &constant(factor))?, &shift, 1.0))
+                times(&largest, &constant(factor))
             }
             _ => None,
         }

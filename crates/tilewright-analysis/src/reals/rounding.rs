@@ -33,6 +33,9 @@ impl Reals {
         if self.is_integer(&x) {
             return Some(x);
         }
+        if let Some(held) = self.rounded_clamp(op, &x, round) {
+            return Some(held);
+        }
         let whole = match self.first_added(&x) {
             Some(added) if is_even => 2.0 * ((added - LEAST) / 2.0).floor(),
             _ => 0.0,
