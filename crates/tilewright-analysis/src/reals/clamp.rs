@@ -10,7 +10,7 @@ use super::polynomial::{Poly, constant, number, plus, times};
 use super::{Atom, Reals};
 
 /// The name of the function.
-const CLAMP: &str = "clamp";
+pub(super) const CLAMP: &str = "clamp";
 
 impl Reals {
     /// The smaller or larger one of two polynomials, of which one is a number.
@@ -28,7 +28,7 @@ impl Reals {
     }
 
     /// A polynomial, held between two ends, the first of which is not larger.
-    fn clamped(&mut self, x: &Poly, low: f64, high: f64) -> Option<Poly> {
+    pub(super) fn clamped(&mut self, x: &Poly, low: f64, high: f64) -> Option<Poly> {
         if low.is_nan() || high.is_nan() {
             return None;
         }

@@ -44,6 +44,38 @@ fn sums_and_products_have_no_order_and_constants_are_rounded() {
     assert_eq!(rounding(inside, outside), Some(0.0));
 }
 
+/// Minima and maxima with numbers have one form, whatever is multiplied or added between them, and rounding keeps order.
+#[test]
+fn what_is_held_between_numbers_has_one_form() {
+    let clip = |x: &str, low: &str, high: &str| {
+        format!("T.min(T.max({x}, T.float32({low})), T.float32({high}))")
+    };
+    let byte = |x: &str, scale: &str| {
+        clip(&format!("T.nearbyint(({x}) * T.float32({scale}))"), "0.0", "255.0")
+    };
+    for (a, b) in [
+        (clip("X", "-1.0", "2.0"), "T.max(T.min(X, T.float32(2.0)), T.float32(-1.0))".to_owned()),
+        (clip(&clip("X", "0.0", "6.0"), "-1.0", "4.0"), clip("X", "0.0", "4.0")),
+        (
+            "T.max(T.float32(-4.0) * X + T.float32(1.0), T.float32(0.0))".to_owned(),
+            "T.float32(1.0) - T.float32(4.0) * T.min(X, T.float32(0.25))".to_owned(),
+        ),
+        // What is clipped farther away before a quantisation, or in the same place.
+        (byte(&clip("X", "0.0", "6.0"), "100.0"), byte("X", "100.0")),
+        (byte("T.max(X, T.float32(-0.004))", "100.0"), byte("X", "100.0")),
+    ] {
+        assert_eq!(rounding(&a, &b), Some(0.0), "{a} and {b}");
+    }
+    for (a, b) in [
+        (clip("X", "-1.0", "2.0"), clip("X", "-1.0", "2.1")),
+        (clip(&clip("X", "0.0", "6.0"), "-1.0", "4.0"), clip("X", "-1.0", "4.0")),
+        (byte(&clip("X", "0.0", "6.0"), "10.0"), byte("X", "10.0")),
+        (byte("T.max(X, T.float32(0.006))", "100.0"), byte("X", "100.0")),
+    ] {
+        assert_eq!(rounding(&a, &b), None, "{a} and {b}");
+    }
+}
+
 #[test]
 fn what_differs_in_the_reals_is_not_equal() {
     for (a, b) in [
