@@ -30,9 +30,9 @@ use tilewright_ir::{DType, Expr, GraphType, Module, Result, Tensor, TensorFunc, 
 use tilewright_verify::{Verdict, VerifyOptions};
 
 use crate::constant_views::share_constants;
+use crate::forms::Form;
 use crate::found_sizes::FoundSizes;
 use crate::groups::{Group, over_same_sizes};
-use crate::transposed::Order;
 use crate::values::{EnteredBody, Graph, Node, Value, long, text};
 
 /// Most groups of the first graph that one of the second graph is compared with.
@@ -152,8 +152,8 @@ struct Classes<'o> {
     compared: Vec<Compared>,
     /// Classes of values of the second graph that are known before their turn.
     early: HashMap<usize, usize>,
-    /// The orders in which both graphs transpose.
-    orders: BTreeSet<Order>,
+    /// The forms in which one graph may have the values of the other one.
+    forms: Vec<Form>,
     /// Groups that were proved equal.
     groups: usize,
     /// The largest difference of constants that count as one; nothing where no proof needed it.
@@ -180,7 +180,7 @@ impl<'o> Classes<'o> {
             names: [HashMap::default(), HashMap::default()],
             compared,
             early: HashMap::default(),
-            orders: BTreeSet::new(),
+            forms: Vec::new(),
             groups: 0,
             rounding: None,
         }
@@ -207,7 +207,7 @@ impl<'o> Classes<'o> {
         }
         let rounding = share_constants(&mut first, &mut second, reals);
         rounding.into_iter().for_each(|rounding| self.count_rounding(rounding));
-        self.orders = first.orders().union(&second.orders()).cloned().collect();
+        self.forms = second.forms(&first);
         self.first(&first);
         if !self.learnt.is_empty() {
             return Ok(None);
@@ -344,11 +344,27 @@ impl<'o> Classes<'o> {
             let known = self.early.get(&at).copied().or(known);
             let known = known
                 .or_else(|| self.by_rounding(first, graph, at))
-                .or_else(|| self.by_groups(first, graph, at, of_first, &one));
+                .or_else(|| self.by_groups(first, graph, at, of_first, &one))
+                .or_else(|| self.by_definitions(first, graph, at, of_first, &one));
+                eprintln!(
+                    "{at} {} {} args {:?} {:?} <- {:?}",
+                    graph.title(at),
+                    graph.nodes[at].ty,
+                    match &graph.nodes[at].value {
+                        Value::Call { args, .. } => args
+                            .iter()
+                            .map(|a| (*a, self.of[1].get(*a).copied().filter(|c| *c < of_first)))
+                            .collect::<Vec<_>>(),
+                        _ => vec![],
+                    },
+                    known,
+                    known.and_then(|k| one.get(k).map(|n| first.title(*n)))
+                );
+            }
             let class = match known {
                 Some(class) => class,
                 None => {
-                    if !self.by_transposes(first, graph, at, of_first, &one)
+                    if !self.by_forms(first, graph, at, of_first, &one)
                         && graph.is_call(at)
                         && !std::mem::replace(&mut is_asked, true)
                         && differ()
@@ -370,8 +386,28 @@ impl<'o> Classes<'o> {
         Ok(if self.learnt.is_empty() { Ended::Whole } else { Ended::Learnt })
     }
 
-    /// Whether a transpose of a value is one of the first graph: then the value is that one, transposed back.
-    fn by_transposes(
+    /// The class of a value that the first graph has on the way to what the second one reads.
+    fn by_definitions(
+        &mut self,
+        first: &Graph<'_>,
+        graph: &mut Graph<'_>,
+        at: usize,
+        of_first: usize,
+        one: &[usize],
+    ) -> Option<usize> {
+        if !graph.is_call(at) {
+            return None;
+        }
+        let classes = &self.of[1];
+        let known = |n: usize| classes.get(n).filter(|c| **c < of_first).map(|c| one[*c]);
+        let (copy, places) = graph.on_definitions(at, first, &known)?;
+        let places = places.into_iter().map(|(new, n)| (new, self.of[0][n]));
+        self.early.extend(places);
+        self.by_groups(first, graph, copy, of_first, one)
+    }
+
+    /// Whether a value in another form is one of the first graph: then the value is that one, in its own form.
+    fn by_forms(
         &mut self,
         first: &Graph<'_>,
         graph: &mut Graph<'_>,
@@ -382,14 +418,14 @@ impl<'o> Classes<'o> {
         if !graph.is_call(at) {
             return false;
         }
-        for order in self.orders.clone() {
-            let ty = graph.transposed_type(at, &order).map(|ty| text(&ty));
+        for form in self.forms.clone() {
+            let ty = graph.type_in(at, &form).map(|ty| text(&ty));
             if ty.is_none_or(|ty| first.nodes.iter().all(|n| n.ty != ty)) {
                 continue;
             }
-            let Some(n) = graph.add_transpose(at, &order) else { continue };
+            let Some(n) = graph.add_form(at, &form) else { continue };
             if let Some(class) = self.by_groups(first, graph, n, of_first, one)
-                && graph.is_transposed(at, n, &order).is_some()
+                && graph.has_form(at, &form, n).is_some()
             {
                 self.early.insert(n, class);
                 return true;
@@ -577,10 +613,9 @@ impl<'o> Classes<'o> {
         let constants = tensors(graph, &known);
         // What only moves elements away and back is what it began with.
         if let ([class], Some(start)) = (&order[..], others.first())
-            && known.is_empty()
             && graph.nodes[*start].ty == node.ty
             && let Some(copy) = copy_of(&function)
-            && self.is_same((&copy, &[]), (&function, &[]))
+            && self.is_same((&copy, &[]), (&function, &constants))
         {
             self.groups += 1;
             return Some(*class);

@@ -275,7 +275,7 @@ impl<'m> Graph<'m> {
     }
 
     /// A call with one result: its function, and what it is given.
-    fn single(&self, at: usize) -> Option<(&Arc<str>, &[usize])> {
+    pub(crate) fn single(&self, at: usize) -> Option<(&Arc<str>, &[usize])> {
         match &self.nodes[at].value {
             Value::Call { func, args, scalars, outs: 1, .. } if scalars.is_empty() => {
                 Some((func, args))
@@ -421,37 +421,42 @@ impl<'m> Graph<'m> {
         self.lines = lines.map(|(at, (root, l))| (places[at], (places[root], l))).collect();
     }
 
-    /// Adds a call of a function that the module has not, with the value that it is given, which is no call of the graph.
+    /// Adds a call of a function that the module has not, which is no call of the graph.
     pub(crate) fn add_call(
         &mut self,
-        of: usize,
+        args: &[usize],
         ty: &GraphType,
         what: &str,
         func: TensorFunc,
     ) -> usize {
-        self.bodies = self.nodes[of].bodies.clone();
+        self.bodies = args.first().map(|of| self.nodes[*of].bodies.clone()).unwrap_or_default();
         let at = self.push(Value::Opaque, ty);
         self.views.insert(at);
-        let name: Arc<str> = format!("{what} {at} of {of}").into();
-        self.calls_made(at, of, name, func);
+        self.calls_made(at, args.to_vec(), format!("{what} {at}").into(), func);
+        at
+    }
+
+    /// Adds a value of another graph: a constant, or one of which nothing is known.
+    pub(crate) fn add_copy(&mut self, of: &Node) -> usize {
+        let value = match &of.value {
+            Value::Constant(t) => Value::Constant(t.clone()),
+            _ => Value::Opaque,
+        };
+        self.bodies = Rc::default();
+        let at = self.add(value, of.ty.clone(), 1);
+        self.nodes[at].declared = of.declared.clone();
         at
     }
 
     /// Has a value be what a function that the module has not makes of another one.
     pub(crate) fn is_made(&mut self, at: usize, of: usize, func: TensorFunc) {
-        self.calls_made(at, of, format!("made of {of} for {at}").into(), func);
+        self.calls_made(at, vec![of], format!("made of {of} for {at}").into(), func);
     }
 
-    fn calls_made(&mut self, at: usize, of: usize, name: Arc<str>, func: TensorFunc) {
+    fn calls_made(&mut self, at: usize, args: Vec<usize>, name: Arc<str>, func: TensorFunc) {
         self.made.insert(name.clone(), Arc::new(func));
-        self.nodes[at].value = Value::Call {
-            func: name,
-            args: vec![of],
-            scalars: vec![],
-            passes_sizes: true,
-            item: 0,
-            outs: 1,
-        };
+        self.nodes[at].value =
+            Value::Call { func: name, args, scalars: vec![], passes_sizes: true, item: 0, outs: 1 };
     }
 
     /// How often its calls store an element.

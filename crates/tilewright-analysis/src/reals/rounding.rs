@@ -30,7 +30,7 @@ impl Reals {
             return Some(known);
         }
         // A quantised number that was read and is quantised again in the same way.
-        if self.is_integer(&x) {
+        if self.is_integer(&x) || self.is_made_of_integers(&x) {
             return Some(x);
         }
         if let Some(held) = self.rounded_clamp(op, &x, round) {
