@@ -38,6 +38,9 @@ use crate::values::{EnteredBody, Graph, Node, Value, long, text};
 /// Most groups of the first graph that one of the second graph is compared with.
 const TRIED: usize = 6;
 
+/// Most calls in a row of the first graph on top of which one of the second graph is put.
+const DEPTH: usize = 3;
+
 /// Steps and terms of a comparison of two groups element by element.
 const STEPS: u64 = 400_000;
 const TERMS: usize = 1 << 17;
@@ -346,21 +349,6 @@ impl<'o> Classes<'o> {
                 .or_else(|| self.by_rounding(first, graph, at))
                 .or_else(|| self.by_groups(first, graph, at, of_first, &one))
                 .or_else(|| self.by_definitions(first, graph, at, of_first, &one));
-                eprintln!(
-                    "{at} {} {} args {:?} {:?} <- {:?}",
-                    graph.title(at),
-                    graph.nodes[at].ty,
-                    match &graph.nodes[at].value {
-                        Value::Call { args, .. } => args
-                            .iter()
-                            .map(|a| (*a, self.of[1].get(*a).copied().filter(|c| *c < of_first)))
-                            .collect::<Vec<_>>(),
-                        _ => vec![],
-                    },
-                    known,
-                    known.and_then(|k| one.get(k).map(|n| first.title(*n)))
-                );
-            }
             let class = match known {
                 Some(class) => class,
                 None => {
@@ -398,12 +386,23 @@ impl<'o> Classes<'o> {
         if !graph.is_call(at) {
             return None;
         }
-        let classes = &self.of[1];
+        let classes = self.of[1].clone();
         let known = |n: usize| classes.get(n).filter(|c| **c < of_first).map(|c| one[*c]);
-        let (copy, places) = graph.on_definitions(at, first, &known)?;
-        let places = places.into_iter().map(|(new, n)| (new, self.of[0][n]));
-        self.early.extend(places);
-        self.by_groups(first, graph, copy, of_first, one)
+        let mut calls = 0;
+        for depth in 1..=DEPTH {
+            let copied = graph.on_definitions(at, first, &known, depth)?;
+            if copied.calls == calls {
+                return None;
+            }
+            calls = copied.calls;
+            let same = copied.same.into_iter().map(|(new, n)| (new, self.of[0][n]));
+            self.early.extend(same);
+            let found = self.by_groups(first, graph, copied.at, of_first, one);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
     }
 
     /// Whether a value in another form is one of the first graph: then the value is that one, in its own form.

@@ -436,12 +436,8 @@ impl<'m> Graph<'m> {
         at
     }
 
-    /// Adds a value of another graph: a constant, or one of which nothing is known.
-    pub(crate) fn add_copy(&mut self, of: &Node) -> usize {
-        let value = match &of.value {
-            Value::Constant(t) => Value::Constant(t.clone()),
-            _ => Value::Opaque,
-        };
+    /// Adds a value of the type of one of another graph.
+    pub(crate) fn add_copy(&mut self, of: &Node, value: Value) -> usize {
         self.bodies = Rc::default();
         let at = self.add(value, of.ty.clone(), 1);
         self.nodes[at].declared = of.declared.clone();
