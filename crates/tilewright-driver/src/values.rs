@@ -187,6 +187,14 @@ impl<'m> Graph<'m> {
         self.nodes.len() - 1
     }
 
+    /// Adds a value of the type of another one.
+    fn add_like(&mut self, like: usize, value: Value, ty: String, readers: usize) -> usize {
+        let declared = self.nodes[like].declared.clone();
+        let at = self.add(value, ty, readers);
+        self.nodes[at].declared = declared;
+        at
+    }
+
     /// What a call is that scales and shifts channels by constants: the product before it with other constants, or
     /// one call that does what all such calls in a row do.
     fn fold(&mut self, at: usize) -> Option<usize> {
@@ -230,7 +238,7 @@ impl<'m> Graph<'m> {
             item: 0,
             outs: 1,
         };
-        let root = if is_scaled { self.add(value, ty, readers) } else { root };
+        let root = if is_scaled { self.add_like(root, value, ty, readers) } else { root };
         match folded.left {
             Some(left) => self.line(at, root, left),
             None => Some(root),
@@ -253,7 +261,7 @@ impl<'m> Graph<'m> {
         let value =
             Value::Call { func: name, args, scalars: vec![], passes_sizes: true, item: 0, outs: 1 };
         let (ty, readers) = (self.nodes[like].ty.clone(), self.nodes[like].readers);
-        let at = self.add(value, ty, readers);
+        let at = self.add_like(like, value, ty, readers);
         self.lines.insert(at, (root, lines));
         Some(at)
     }
