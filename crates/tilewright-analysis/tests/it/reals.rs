@@ -76,6 +76,67 @@ fn what_is_held_between_numbers_has_one_form() {
     }
 }
 
+/// The largest of three neighbours, as a byte: quantised before, or behind.
+fn pool(is_before: bool, pad: &str, first: &str, zero: &str) -> TensorFunc {
+    let byte = |x: &str| {
+        format!(
+            "T.Cast(\"uint8\", T.min(T.max(T.nearbyint({x} / T.float32(0.3)) + T.float32({zero}), T.float32(0.0)), T.float32(255.0)))"
+        )
+    };
+    let dtype = if is_before { "uint8" } else { "float32" };
+    let (inside, last) = match is_before {
+        true => (byte("x[vi, vj - 1]"), "m[vi, vj]".to_owned()),
+        false => ("x[vi, vj - 1]".to_owned(), byte("m[vi, vj]")),
+    };
+    of_text(&format!(
+        "@T.prim_func
+def f(x: T.Buffer((7, 5), \"float32\"), z: T.Buffer((7, 5), \"uint8\")):
+    p = T.alloc_buffer((7, 7), \"{dtype}\")
+    m = T.alloc_buffer((7, 5), \"{dtype}\")
+    for i, j in T.grid(7, 7):
+        with T.block(\"p\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            p[vi, vj] = T.if_then_else(vj >= 1 and vj < 6, {inside}, {pad})
+    for i, j, k in T.grid(7, 5, 3):
+        with T.block(\"m\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                m[vi, vj] = {first}
+            m[vi, vj] = T.max(m[vi, vj], p[vi, vj + vk])
+    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = {last}
+"
+    ))
+}
+
+/// What keeps order leaves a maximum, also where some of what is looked at lies beyond an edge.
+#[test]
+fn a_maximum_is_quantised_before_or_behind() {
+    let nothing = "T.float32(\"-inf\")";
+    let behind = pool(false, nothing, nothing, "3.0");
+    let before = |pad: &str, zero: &str| pool(true, pad, "T.uint8(0)", zero);
+    assert_eq!(equal_in_reals(&behind, &before("T.uint8(0)", "3.0")), Some(0.0));
+    for other in [
+        before("T.uint8(4)", "3.0"),
+        before("T.uint8(0)", "4.0"),
+        pool(false, "T.float32(0.0)", nothing, "3.0"),
+        pool(false, nothing, "T.float32(0.0)", "3.0"),
+    ] {
+        assert_eq!(equal_in_reals(&behind, &other), None);
+    }
+}
+
+/// What was rounded is an integer, however large it may be.
+#[test]
+fn what_is_rounded_twice_is_rounded_once() {
+    let twice = "T.nearbyint(T.nearbyint(X) * T.float32(3.0) + T.float32(2.0))";
+    assert_eq!(rounding(twice, "T.nearbyint(X) * T.float32(3.0) + T.float32(2.0)"), Some(0.0));
+    let halves = "T.nearbyint(T.nearbyint(X) * T.float32(0.5))";
+    assert_eq!(rounding(halves, "T.nearbyint(X) * T.float32(0.5)"), None);
+}
+
 #[test]
 fn what_differs_in_the_reals_is_not_equal() {
     for (a, b) in [
