@@ -347,18 +347,16 @@ impl<'o> Classes<'o> {
             let known = self.early.get(&at).copied().or(known);
             let known = known
                 .or_else(|| self.by_rounding(first, graph, at))
-                .or_else(|| self.by_groups(first, graph, at, of_first, &one))
-                .or_else(|| self.by_definitions(first, graph, at, of_first, &one));
+                .or_else(|| self.by_groups(first, graph, at, of_first, &one));
+            let is_unlike = known.is_none() && graph.is_call(at);
+            if is_unlike && !std::mem::replace(&mut is_asked, true) && differ() {
+                return Ok(Ended::Refuted);
+            }
+            let known = known.or_else(|| self.by_definitions(first, graph, at, of_first, &one));
             let class = match known {
                 Some(class) => class,
                 None => {
-                    if !self.by_forms(first, graph, at, of_first, &one)
-                        && graph.is_call(at)
-                        && !std::mem::replace(&mut is_asked, true)
-                        && differ()
-                    {
-                        return Ok(Ended::Refuted);
-                    }
+                    self.by_forms(first, graph, at, of_first, &one);
                     self.new_class()
                 }
             };
@@ -405,7 +403,7 @@ impl<'o> Classes<'o> {
         None
     }
 
-    /// Whether a value in another form is one of the first graph: then the value is that one, in its own form.
+    /// Has a value that in another form is one of the first graph be that one, in its own form.
     fn by_forms(
         &mut self,
         first: &Graph<'_>,
@@ -413,9 +411,9 @@ impl<'o> Classes<'o> {
         at: usize,
         of_first: usize,
         one: &[usize],
-    ) -> bool {
+    ) {
         if !graph.is_call(at) {
-            return false;
+            return;
         }
         for form in self.forms.clone() {
             let ty = graph.type_in(at, &form).map(|ty| text(&ty));
@@ -427,10 +425,9 @@ impl<'o> Classes<'o> {
                 && graph.has_form(at, &form, n).is_some()
             {
                 self.early.insert(n, class);
-                return true;
+                return;
             }
         }
-        false
     }
 
     /// Whether the first graph fails wherever a value of the second one does; for calls that equal none of the first
