@@ -40,7 +40,7 @@ impl Form {
             Some(_) => return None,
         };
         let dtype = if self.sign { other_sign(ty.dtype)? } else { ty.dtype };
-        Some(TensorType { shape, dtype, ..ty.clone() })
+        Some(TensorType { shape, dtype })
     }
 
     /// The function that gives tensors of a type this form.
