@@ -4,14 +4,15 @@
     optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS] [--random N] [--quantised N]
                   [--faults N] [--only-faults]
 
-Twenty models, and N random ones of each generator (with branches, loops, lists, sizes that data decide), go through ONNX Runtime's levels basic, extended and all, and through `onnxsim` and `onnxoptimizer` where
+Twenty-two models, and N random ones of each generator (with branches, loops, lists, sizes that data decide), go through ONNX Runtime's levels basic, extended and all, and through `onnxsim` and `onnxoptimizer` where
 these are installed; the saved result, and a copy, is compared with the model, with floats as they are computed first, and where
 that is no yes, as real numbers (`--real`): an optimiser may round in another way.
 
 With `--quantised N`, these are N models of each family of `quantised.py` in each of its formats, and no other ones.
 
 Then wrong rewrites are made, from a seed: swapped operands, a wrong axis, a dropped scale or bias, a transposed square, pads
-that are off by one, another epsilon. Each changes what ONNX Runtime computes, and must be found. One that is called
+that are off by one, another epsilon, another bound of a clip, branches that are exchanged or taken twice, another dilation or
+slope, a sum for a mean, a table that is read one further, a stage without effect. Each changes what ONNX Runtime computes, and must be found. One that is called
 equal is a failure, as is a model of which an optimiser's result is said to differ in the reals.
 """
 
@@ -116,7 +117,8 @@ def verify(program, a, b, timeout, real=False):
 class Faults:
     """Wrong rewrites of models, from a seed."""
 
-    KINDS = ["swapped operands", "wrong axis", "dropped scale", "dropped bias", "transposed square", "pads off by one", "other epsilon"]
+    KINDS = ["swapped operands", "wrong axis", "dropped scale", "dropped bias", "transposed square", "pads off by one", "other epsilon",
+             "other bound", "exchanged branches", "branch twice", "other dilation", "other slope", "sum for mean", "shifted table", "missing stage"]
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -203,6 +205,76 @@ class Faults:
                     def grow(a=a):
                         a.f = 0.05
                     yield node, grow
+
+
+    def other_bound(self, graph, constants):
+        for node in graph.node:
+            for name in node.input[1:] if node.op_type == "Clip" else []:
+                def move(t=constants[name]):
+                    t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t) * np.float32(0.7) + np.float32(0.2), t.name))
+                yield node, move
+
+    def exchanged_branches(self, graph, constants):
+        """Two values of one shape that are read in each other's place, in one reader of each."""
+        shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in onnx.shape_inference.infer_shapes(helper.make_model(graph)).graph.value_info}
+        readers = [(node, k) for node in graph.node for k, name in enumerate(node.input) if name in shapes]
+        for node, k in readers:
+            for other, j in readers:
+                a, b = node.input[k], other.input[j]
+                # An earlier one may not read what is made from it.
+                if a < b and shapes[a] == shapes[b] and node.op_type == other.op_type != "Mul" and node is not other:
+                    def swap(node=node, k=k, other=other, j=j):
+                        node.input[k], other.input[j] = other.input[j], node.input[k]
+                    yield node, swap
+
+    def branch_twice(self, graph, constants):
+        for node in graph.node:
+            if node.op_type in ("Add", "Mul", "MatMul", "Sub") and len(set(node.input)) == 2 and not any(name in constants for name in node.input):
+                def double(node=node):
+                    node.input[1] = node.input[0]
+                yield node, double
+
+    def other_dilation(self, graph, constants):
+        for node in graph.node:
+            attributes = {a.name: a for a in node.attribute}
+            kernel = list(attributes["kernel_shape"].ints) if "kernel_shape" in attributes else []
+            pads = attributes.get("pads")
+            if node.op_type == "Conv" and kernel and kernel[0] % 2 == 1 and kernel[0] > 1 and pads is not None:
+                old = attributes["dilations"].ints[0] if "dilations" in attributes else 1
+                def widen(node=node, pads=pads, kernel=kernel, old=old):
+                    new = 2 if old == 1 else 1
+                    pads.ints[:] = [p + (new - old) * (kernel[0] // 2) for p in pads.ints]
+                    kept = [a for a in node.attribute if a.name != "dilations"]
+                    del node.attribute[:]
+                    node.attribute.extend(kept + [helper.make_attribute("dilations", [new] * len(kernel))])
+                yield node, widen
+
+    def other_slope(self, graph, constants):
+        for node in graph.node:
+            for a in node.attribute:
+                if a.name in ("alpha", "beta") and a.f:
+                    def turn(a=a):
+                        a.f = a.f * 1.3
+                    yield node, turn
+
+    def sum_for_mean(self, graph, constants):
+        for node in graph.node:
+            if node.op_type in ("ReduceMean", "AveragePool", "GlobalAveragePool", "MaxPool", "GlobalMaxPool"):
+                def turn(node=node):
+                    node.op_type = {"ReduceMean": "ReduceMax", "AveragePool": "MaxPool", "GlobalAveragePool": "GlobalMaxPool",
+                                    "MaxPool": "AveragePool", "GlobalMaxPool": "GlobalAveragePool"}[node.op_type]
+                yield node, turn
+
+    def shifted_table(self, graph, constants):
+        for node in graph.node:
+            t = constants.get(node.input[1]) if node.op_type in ("Gather", "GatherElements") else None
+            if t is not None and len(t.dims) > 0:
+                def roll(t=t):
+                    t.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(np.roll(numpy_helper.to_array(t), 1, -1)), t.name))
+                yield node, roll
+
+    def missing_stage(self, graph, constants):
+        yield from self.bypassed(graph, constants, ("Relu", "Clip", "Sigmoid", "Tanh", "Erf", "Neg", "Softmax", "LeakyRelu", "Sqrt", "LayerNormalization", "HardSwish"))
 
 
 def results(model, feeds):

@@ -293,6 +293,57 @@ def decoder(words=9, width=24, heads=4):
     return b.model({"x": [1, words, width]}, x, [1, words, width], 18)
 
 
+def layer_scale(channels=14, size=9):
+    """Blocks of ConvNeXt: wide depthwise convolutions, norms of the last axis, and a scale by channel behind products."""
+    b = Build(13)
+    x = b.op("Conv", "x", b.weight(channels, 3, 2, 2), b.weight(channels), strides=[2, 2], kernel_shape=[2, 2])
+    for _ in range(2):
+        y = b.op("Conv", x, b.weight(channels, 1, 5, 5), b.weight(channels), pads=[2] * 4, group=channels, kernel_shape=[5, 5])
+        y = b.op("Transpose", y, perm=[0, 2, 3, 1])
+        y = b.op("LayerNormalization", y, b.weight(channels), b.weight(channels), axis=-1, epsilon=1e-6)
+        y = b.op("Add", b.op("MatMul", y, b.weight(channels, 3 * channels)), b.weight(3 * channels))
+        part = b.op("Add", b.op("Erf", b.op("Div", y, b.constant(2**0.5))), b.constant(1.0))
+        y = b.op("Mul", b.op("Mul", y, part), b.constant(0.5))
+        y = b.op("Add", b.op("MatMul", y, b.weight(3 * channels, channels)), b.weight(channels))
+        y = b.op("Mul", b.weight(channels), y)
+        x = b.op("Add", x, b.op("Transpose", y, perm=[0, 3, 1, 2]))
+    x = b.op("Clip", x, b.constant(-1.5), b.constant(2.0))
+    x = b.op("Conv", x, b.weight(5, channels, 3, 3), pads=[2] * 4, dilations=[2, 2], kernel_shape=[3, 3])
+    x = b.op("MaxPool", b.op("LeakyRelu", x, alpha=0.1), kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1])
+    return b.model({"x": [1, 3, 2 * size, 2 * size]}, x, [1, 5, size, size])
+
+
+def relative(words=10, width=16, heads=2):
+    """Attention with a bias by distance, of which one part is looked up by content, and a mask; two heads of results."""
+    b = Build(14)
+    each = width // heads
+    whole = [1, words, width]
+
+    def linear(x, n, m):
+        return b.op("Add", b.op("MatMul", x, b.weight(n, m, scale=n**-0.5)), b.weight(m))
+
+    def parts(x, perm):
+        return b.op("Transpose", b.op("Reshape", x, b.constant([1, words, heads, each], np.int64)), perm=perm)
+
+    q, k, v = (parts(linear("x", width, width), perm) for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+    scores = b.op("Div", b.op("MatMul", q, k), b.constant((2 * each) ** 0.5))
+    distance = np.clip(np.arange(words)[:, None] - np.arange(words)[None], -3, 3) + 3
+    table = b.op("Gather", b.weight(7, heads), b.constant(distance, np.int64), axis=0)
+    scores = b.op("Add", scores, b.op("Unsqueeze", b.op("Transpose", table, perm=[2, 0, 1]), b.constant([0], np.int64)))
+    content = b.op("MatMul", q, b.weight(each, 7))
+    places = b.constant(np.broadcast_to(distance, (1, heads, words, words)), np.int64)
+    scores = b.op("Add", scores, b.op("GatherElements", content, places, axis=3))
+    allowed = b.constant(np.tril(np.ones((1, 1, words, words))), bool)
+    scores = b.op("Where", allowed, scores, b.constant(-1e4))
+    y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
+    y = b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 1, 3]), b.constant(whole, np.int64))
+    y = b.op("Add", b.op("Mul", linear(y, width, width), b.weight(width)), "x")
+    y = b.op("LayerNormalization", y, b.weight(width), b.weight(width), axis=-1, epsilon=1e-5)
+    gate, inner = b.op("Sigmoid", linear(y, width, 11)), b.op("Tanh", linear(y, width, 11))
+    y = linear(b.op("Sub", b.op("Mul", gate, inner), b.op("ReduceMean", inner, axes=[1], keepdims=1)), 11, 4)
+    return b.model({"x": whole}, b.op("Concat", y, b.op("Neg", y), axis=2), [1, words, 8])
+
+
 def open_rows():
     """A perceptron of any number of rows, with sizes that the model computes."""
     b = Build(12)
@@ -318,5 +369,7 @@ MODELS = {
     "windows": windows,
     "quantised": quantised,
     "decoder": decoder,
+    "layer_scale": layer_scale,
+    "relative": relative,
     "open_rows": open_rows,
 }

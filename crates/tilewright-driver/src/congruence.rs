@@ -30,12 +30,16 @@ use tilewright_ir::{DType, Expr, GraphType, Module, Result, Tensor, TensorFunc, 
 use tilewright_verify::{Verdict, VerifyOptions};
 
 use crate::constant_views::share_constants;
+use crate::forms::Form;
 use crate::found_sizes::FoundSizes;
 use crate::groups::{Group, over_same_sizes};
-use crate::values::{EnteredBody, Graph, Node, Value, long};
+use crate::values::{EnteredBody, Graph, Node, Value, long, text};
 
 /// Most groups of the first graph that one of the second graph is compared with.
 const TRIED: usize = 6;
+
+/// Most calls in a row of the first graph on top of which one of the second graph is put.
+const DEPTH: usize = 3;
 
 /// Steps and terms of a comparison of two groups element by element.
 const STEPS: u64 = 400_000;
@@ -151,6 +155,8 @@ struct Classes<'o> {
     compared: Vec<Compared>,
     /// Classes of values of the second graph that are known before their turn.
     early: HashMap<usize, usize>,
+    /// The forms in which one graph may have the values of the other one.
+    forms: Vec<Form>,
     /// Groups that were proved equal.
     groups: usize,
     /// The largest difference of constants that count as one; nothing where no proof needed it.
@@ -177,6 +183,7 @@ impl<'o> Classes<'o> {
             names: [HashMap::default(), HashMap::default()],
             compared,
             early: HashMap::default(),
+            forms: Vec::new(),
             groups: 0,
             rounding: None,
         }
@@ -203,6 +210,7 @@ impl<'o> Classes<'o> {
         }
         let rounding = share_constants(&mut first, &mut second, reals);
         rounding.into_iter().for_each(|rounding| self.count_rounding(rounding));
+        self.forms = second.forms(&first);
         self.first(&first);
         if !self.learnt.is_empty() {
             return Ok(None);
@@ -340,16 +348,15 @@ impl<'o> Classes<'o> {
             let known = known
                 .or_else(|| self.by_rounding(first, graph, at))
                 .or_else(|| self.by_groups(first, graph, at, of_first, &one));
+            let is_unlike = known.is_none() && graph.is_call(at);
+            if is_unlike && !std::mem::replace(&mut is_asked, true) && differ() {
+                return Ok(Ended::Refuted);
+            }
+            let known = known.or_else(|| self.by_definitions(first, graph, at, of_first, &one));
             let class = match known {
                 Some(class) => class,
                 None => {
-                    if !self.by_transposes(first, graph, at, of_first, &one)
-                        && graph.is_call(at)
-                        && !std::mem::replace(&mut is_asked, true)
-                        && differ()
-                    {
-                        return Ok(Ended::Refuted);
-                    }
+                    self.by_forms(first, graph, at, of_first, &one);
                     self.new_class()
                 }
             };
@@ -365,26 +372,62 @@ impl<'o> Classes<'o> {
         Ok(if self.learnt.is_empty() { Ended::Whole } else { Ended::Learnt })
     }
 
-    /// Whether a transpose of a value is one of the first graph: then the value is that one, transposed back.
-    fn by_transposes(
+    /// The class of a value that the first graph has on the way to what the second one reads.
+    fn by_definitions(
         &mut self,
         first: &Graph<'_>,
         graph: &mut Graph<'_>,
         at: usize,
         of_first: usize,
         one: &[usize],
-    ) -> bool {
+    ) -> Option<usize> {
         if !graph.is_call(at) {
-            return false;
+            return None;
         }
-        for (n, back) in graph.transposes(at) {
-            if let Some(class) = self.by_groups(first, graph, n, of_first, one) {
-                self.early.insert(n, class);
-                graph.is_made(at, n, back);
-                return true;
+        let classes = self.of[1].clone();
+        let known = |n: usize| classes.get(n).filter(|c| **c < of_first).map(|c| one[*c]);
+        let mut calls = 0;
+        for depth in 1..=DEPTH {
+            let copied = graph.on_definitions(at, first, &known, depth)?;
+            if copied.calls == calls {
+                return None;
+            }
+            calls = copied.calls;
+            let same = copied.same.into_iter().map(|(new, n)| (new, self.of[0][n]));
+            self.early.extend(same);
+            let found = self.by_groups(first, graph, copied.at, of_first, one);
+            if found.is_some() {
+                return found;
             }
         }
-        false
+        None
+    }
+
+    /// Has a value that in another form is one of the first graph be that one, in its own form.
+    fn by_forms(
+        &mut self,
+        first: &Graph<'_>,
+        graph: &mut Graph<'_>,
+        at: usize,
+        of_first: usize,
+        one: &[usize],
+    ) {
+        if !graph.is_call(at) {
+            return;
+        }
+        for form in self.forms.clone() {
+            let ty = graph.type_in(at, &form).map(|ty| text(&ty));
+            if ty.is_none_or(|ty| first.nodes.iter().all(|n| n.ty != ty)) {
+                continue;
+            }
+            let Some(n) = graph.add_form(at, &form) else { continue };
+            if let Some(class) = self.by_groups(first, graph, n, of_first, one)
+                && graph.has_form(at, &form, n).is_some()
+            {
+                self.early.insert(n, class);
+                return;
+            }
+        }
     }
 
     /// Whether the first graph fails wherever a value of the second one does; for calls that equal none of the first
@@ -566,10 +609,9 @@ impl<'o> Classes<'o> {
         let constants = tensors(graph, &known);
         // What only moves elements away and back is what it began with.
         if let ([class], Some(start)) = (&order[..], others.first())
-            && known.is_empty()
             && graph.nodes[*start].ty == node.ty
             && let Some(copy) = copy_of(&function)
-            && self.is_same((&copy, &[]), (&function, &[]))
+            && self.is_same((&copy, &[]), (&function, &constants))
         {
             self.groups += 1;
             return Some(*class);
@@ -642,13 +684,16 @@ impl<'o> Classes<'o> {
 
     fn compare_groups(&self, [a, b]: &[TensorFunc; 2], [x, y]: &[Vec<Tensor>; 2]) -> Option<Same> {
         let is_plain = x.is_empty() && y.is_empty();
-        if is_plain && (equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b)) {
+        if is_plain && (equivalent(a, b) || by_flow(a, b)) {
             return Some(Same::Exactly);
         }
-        if !self.options.reals {
-            return None;
+        // What takes longest comes last.
+        if self.options.reals
+            && let Some(rounding) = equal_with_constants((a, x), (b, y))
+        {
+            return Some(Same::InReals(rounding));
         }
-        equal_with_constants((a, x), (b, y)).map(Same::InReals)
+        (is_plain && self.by_elements(a, b)).then_some(Same::Exactly)
     }
 
     /// Whether small functions are equal element by element.

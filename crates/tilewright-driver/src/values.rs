@@ -176,14 +176,7 @@ impl<'m> Graph<'m> {
     }
 
     fn push(&mut self, value: Value, ty: &GraphType) -> usize {
-        let text = match ty {
-            GraphType::Tensor(t) => {
-                let shape: Vec<String> = t.shape.iter().map(ToString::to_string).collect();
-                format!("{} [{}]", t.dtype, shape.join(", "))
-            }
-            other => format!("{other:?}"),
-        };
-        let at = self.add(value, text, 0);
+        let at = self.add(value, text(ty), 0);
         self.nodes[at].declared = Some(ty.clone());
         at
     }
@@ -192,6 +185,14 @@ impl<'m> Graph<'m> {
         let (name, bodies) = (Arc::default(), self.bodies.clone());
         self.nodes.push(Node { name, value, ty, declared: None, bodies, readers });
         self.nodes.len() - 1
+    }
+
+    /// Adds a value of the type of another one.
+    fn add_like(&mut self, like: usize, value: Value, ty: String, readers: usize) -> usize {
+        let declared = self.nodes[like].declared.clone();
+        let at = self.add(value, ty, readers);
+        self.nodes[at].declared = declared;
+        at
     }
 
     /// What a call is that scales and shifts channels by constants: the product before it with other constants, or
@@ -237,7 +238,7 @@ impl<'m> Graph<'m> {
             item: 0,
             outs: 1,
         };
-        let root = if is_scaled { self.add(value, ty, readers) } else { root };
+        let root = if is_scaled { self.add_like(root, value, ty, readers) } else { root };
         match folded.left {
             Some(left) => self.line(at, root, left),
             None => Some(root),
@@ -260,7 +261,7 @@ impl<'m> Graph<'m> {
         let value =
             Value::Call { func: name, args, scalars: vec![], passes_sizes: true, item: 0, outs: 1 };
         let (ty, readers) = (self.nodes[like].ty.clone(), self.nodes[like].readers);
-        let at = self.add(value, ty, readers);
+        let at = self.add_like(like, value, ty, readers);
         self.lines.insert(at, (root, lines));
         Some(at)
     }
@@ -282,7 +283,7 @@ impl<'m> Graph<'m> {
     }
 
     /// A call with one result: its function, and what it is given.
-    fn single(&self, at: usize) -> Option<(&Arc<str>, &[usize])> {
+    pub(crate) fn single(&self, at: usize) -> Option<(&Arc<str>, &[usize])> {
         match &self.nodes[at].value {
             Value::Call { func, args, scalars, outs: 1, .. } if scalars.is_empty() => {
                 Some((func, args))
@@ -428,9 +429,38 @@ impl<'m> Graph<'m> {
         self.lines = lines.map(|(at, (root, l))| (places[at], (places[root], l))).collect();
     }
 
-    /// Gives calls a function that the module has not.
-    pub(crate) fn add_function(&mut self, name: Arc<str>, func: TensorFunc) {
-        self.made.insert(name, Arc::new(func));
+    /// Adds a call of a function that the module has not, which is no call of the graph.
+    pub(crate) fn add_call(
+        &mut self,
+        args: &[usize],
+        ty: &GraphType,
+        what: &str,
+        func: TensorFunc,
+    ) -> usize {
+        self.bodies = args.first().map(|of| self.nodes[*of].bodies.clone()).unwrap_or_default();
+        let at = self.push(Value::Opaque, ty);
+        self.views.insert(at);
+        self.calls_made(at, args.to_vec(), format!("{what} {at}").into(), func);
+        at
+    }
+
+    /// Adds a value of the type of one of another graph.
+    pub(crate) fn add_copy(&mut self, of: &Node, value: Value) -> usize {
+        self.bodies = Rc::default();
+        let at = self.add(value, of.ty.clone(), 1);
+        self.nodes[at].declared = of.declared.clone();
+        at
+    }
+
+    /// Has a value be what a function that the module has not makes of another one.
+    pub(crate) fn is_made(&mut self, at: usize, of: usize, func: TensorFunc) {
+        self.calls_made(at, vec![of], format!("made of {of} for {at}").into(), func);
+    }
+
+    fn calls_made(&mut self, at: usize, args: Vec<usize>, name: Arc<str>, func: TensorFunc) {
+        self.made.insert(name.clone(), Arc::new(func));
+        self.nodes[at].value =
+            Value::Call { func: name, args, scalars: vec![], passes_sizes: true, item: 0, outs: 1 };
     }
 
     /// How often its calls store an element.
@@ -452,6 +482,17 @@ impl<'m> Graph<'m> {
             Some(Function::Tensor(f)) => Some(f),
             _ => None,
         }
+    }
+}
+
+/// A type, as text.
+pub(crate) fn text(ty: &GraphType) -> String {
+    match ty {
+        GraphType::Tensor(t) => {
+            let shape: Vec<String> = t.shape.iter().map(ToString::to_string).collect();
+            format!("{} [{}]", t.dtype, shape.join(", "))
+        }
+        other => format!("{other:?}"),
     }
 }
 

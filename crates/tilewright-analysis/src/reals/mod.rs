@@ -21,11 +21,13 @@ use tilewright_ir::{
 
 use crate::stage::Stage;
 
+mod clamp;
 mod inline;
 mod known;
 mod offsets;
 mod polynomial;
 mod rounding;
+mod steps;
 mod whole;
 
 pub use inline::inlined;
@@ -33,6 +35,7 @@ use known::{Constant, Number, Offset};
 use offsets::Flat;
 pub use polynomial::ROUNDING;
 use polynomial::{Poly, constant, number, plus, times};
+use steps::Step;
 
 /// The largest power that is multiplied out.
 const POWER: f64 = 4.0;
@@ -84,6 +87,7 @@ pub fn equal_with_constants(
     let mut worst = reals.worst;
     worst = worst.max(reals.difference_of_numbers(&left.factor, &right.factor)?);
     worst = worst.max(reals.difference_of_numbers(&left.shift, &right.shift)?);
+    worst = worst.max(steps::differences(&left.steps, &right.steps)?);
     for (x, y) in x.stages.iter().zip(&y.stages) {
         if x.dims != y.dims || x.indices != y.indices || x.sum != y.sum {
             return None;
@@ -122,6 +126,13 @@ struct Normal {
     whole: Option<(i128, i128)>,
 }
 
+impl Normal {
+    /// Whether it combines something, for each element.
+    fn is_some(&self) -> bool {
+        self.dims.iter().all(|(n, _)| n.known().is_some_and(|n| n > 0))
+    }
+}
+
 /// What the elements of a buffer are.
 #[derive(Clone)]
 enum Elements {
@@ -130,21 +141,23 @@ enum Elements {
     Constant(usize),
 }
 
-/// Elements of parameters by position, then of what stages make, in order; times a factor, with a number added.
+/// Elements of parameters by position, then of what stages make, in order; times a factor, with a number added, and
+/// what is then done to each.
 #[derive(Clone)]
 struct Made {
     number: usize,
     factor: Number,
     shift: Number,
+    steps: Vec<Step>,
 }
 
 impl Made {
     fn plain(number: usize) -> Made {
-        Made { number, factor: (1.0, None), shift: (0.0, None) }
+        Made { number, factor: (1.0, None), shift: (0.0, None), steps: Vec::new() }
     }
 
     fn is_plain(&self) -> bool {
-        self.factor == (1.0, None) && self.shift == (0.0, None)
+        self.factor == (1.0, None) && self.shift == (0.0, None) && self.steps.is_empty()
     }
 }
 
@@ -222,7 +235,8 @@ impl Reals {
         if stage.sum.is_some() {
             return None;
         }
-        let (atom, factor, shift) = self.line_of(&stage.at, &stage.value)?;
+        let (steps, value) = self.peeled(stage.value.clone(), false);
+        let (atom, factor, shift) = self.line_of(&stage.at, &value)?;
         let Atom::Element(number, at) = &self.atoms[atom] else { return None };
         let other = before.get(number.checked_sub(inputs)?)?;
         // It reads as many cells as were stored, and each of them is where it stores: all, then.
@@ -231,7 +245,7 @@ impl Reals {
             dim::product(spatial.map(|(n, _)| *n))
         };
         let is_same = stage.indices == *at && cells(stage) == cells(other);
-        is_same.then_some(Made { number: *number, factor, shift })
+        is_same.then_some(Made { number: *number, factor, shift, steps })
     }
 
     /// A stage without what all that it combines has in common, which is known of its elements.
@@ -241,16 +255,23 @@ impl Reals {
         match next.sum {
             _ if !next.is_exact => {}
             Some((op @ (BinOp::Max | BinOp::Min), first)) => {
-                if let Some((factor, shift)) = plain_line(&next.value)
+                let is_most = op == BinOp::Max;
+                let first = f64::from_bits(first);
+                let first = if is_most { steps::lowest(first) } else { first };
+                next.sum = Some((op, first.to_bits()));
+                if is_most && let Some(most) = self.out_of_maximum(&next, first) {
+                    next.sum = Some((op, f64::NEG_INFINITY.to_bits()));
+                    (next.value, made.steps, whole) = (most.of, most.steps, None);
+                    (made.factor.0, made.shift.0) = most.line;
+                } else if let Some((factor, shift)) = plain_line(&next.value)
                     && !self.has_constants(&next.value)
                 {
                     next.value = plus(next.value, &constant(-shift), 1.0);
                     next.value = times(&next.value, &constant(1.0 / factor))?;
-                    let mut first = (f64::from_bits(first) - shift) / factor;
+                    let mut first = (first - shift) / factor;
                     whole = self.ends_of_integer(&next.value);
                     // Nothing that is combined is beyond it.
-                    let is_some = next.dims.iter().all(|(n, _)| n.known().is_some_and(|n| n > 0));
-                    if let Some((_, low, high)) = whole.filter(|_| is_some) {
+                    if let Some((_, low, high)) = whole.filter(|_| next.is_some()) {
                         first = match op {
                             BinOp::Max if first <= low as f64 => f64::NEG_INFINITY,
                             BinOp::Min if first >= high as f64 => f64::INFINITY,
@@ -325,7 +346,12 @@ impl Reals {
         let value = simplify_indices(&names.expr(&value), &ranges);
         let dims: Vec<_> = axes.into_iter().map(|(_, n, kind)| (n, kind)).collect();
         self.dims = dims.iter().map(|(n, _)| *n).collect();
-        let is_exact = sum.is_none() || self.is_exact_sum(side, &value, &dims);
+        let is_exact = match sum {
+            None => true,
+            Some((BinOp::Max | BinOp::Min, _)) if value.dtype().is_float() => true,
+            Some((BinOp::Max | BinOp::Min, _)) => self.whole(side, &value).is_some(),
+            Some(_) => self.is_exact_sum(side, &value, &dims),
+        };
         if !is_exact {
             // What is added up may leave the type, and is then another number than in another type.
             indices.push(format!("in {}", value.dtype()));
@@ -430,7 +456,8 @@ impl Reals {
                 let element = self.of_atom(Atom::Element(made.number, places?));
                 let factor = self.number_at(side, &made.factor, at)?;
                 let shift = self.number_at(side, &made.shift, at)?;
-                Some(plus(times(&element, &factor)?, &shift, 1.0))
+                let line = plus(times(&element, &factor)?, &shift, 1.0);
+                made.steps.iter().try_fold(line, |x, step| self.after(step, x))
             }
         }
     }
@@ -484,15 +511,9 @@ impl Reals {
                     return Some(known);
                 }
                 let [a, b] = both;
-                // What is added to the one, where the other one is a number, is added to the result.
-                let added = |p: &Poly| p.get(&Vec::new()).copied().unwrap_or(0.0);
-                let shift = match (number(&a), number(&b)) {
-                    (None, Some(_)) => added(&a),
-                    (Some(_), None) => added(&b),
-                    _ => 0.0,
-                };
-                let shift = constant(shift);
-                let (a, b) = (plus(a, &shift, -1.0), plus(b, &shift, -1.0));
+                if let Some(held) = self.with_number(op, &a, &b) {
+                    return Some(held);
+                }
                 // A positive factor of both goes out.
                 let factor = [&a, &b].into_iter().find_map(|p| p.values().next()).map(|c| c.abs());
                 let has_known = self.has_constants(&a) || self.has_constants(&b);
@@ -502,7 +523,7 @@ impl Reals {
                 // Which one comes first does not matter.
                 parts.sort_by_cached_key(|p| self.coefficients(p).into_keys().collect::<Vec<_>>());
                 let largest = self.of_atom(Atom::Of(format!("{op:?}"), parts));
-                Some(plus(times(&largest, &constant(factor))?, &shift, 1.0))
+                times(&largest, &constant(factor))
             }
             _ => None,
         }

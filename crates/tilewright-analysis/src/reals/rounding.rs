@@ -30,8 +30,11 @@ impl Reals {
             return Some(known);
         }
         // A quantised number that was read and is quantised again in the same way.
-        if self.is_integer(&x) {
+        if self.is_integer(&x) || self.is_made_of_integers(&x) {
             return Some(x);
+        }
+        if let Some(held) = self.rounded_clamp(op, &x, round) {
+            return Some(held);
         }
         let whole = match self.first_added(&x) {
             Some(added) if is_even => 2.0 * ((added - LEAST) / 2.0).floor(),

@@ -5,6 +5,7 @@
 
 use tilewright_ir::{BinOp, CallTarget, DType, Dim, Expr, ExprKind, Intrin, IterKind, dim};
 
+use super::clamp::CLAMP;
 use super::polynomial::{Poly, constant, plus, times};
 use super::{Atom, Elements, ROUNDING, Reals};
 
@@ -17,6 +18,10 @@ pub(super) struct Whole {
 
 /// The largest integer that is looked for in floats: `float32` is exact to some millionths of it.
 const LARGEST: i32 = 1 << 20;
+
+/// What gives integers.
+const WHOLE: [Intrin; 5] =
+    [Intrin::NearbyInt, Intrin::Round, Intrin::Floor, Intrin::Ceil, Intrin::Trunc];
 
 /// Bits of types whose integers `float64` has.
 const BITS: u8 = 32;
@@ -115,6 +120,23 @@ impl Reals {
         });
         let largest = f64::from(LARGEST);
         is_whole && self.ends(p).is_some_and(|(low, high)| -largest <= low && high <= largest)
+    }
+
+    /// Whether a polynomial is made of integers by whole numbers, however large they are.
+    pub(super) fn is_made_of_integers(&self, p: &Poly) -> bool {
+        let is_rounded = |atom: usize| match &self.atoms[atom] {
+            Atom::Of(name, parts) if name == CLAMP => {
+                let ends = parts[1..].iter().map(super::number);
+                let mut ends =
+                    ends.map(|end| end.is_some_and(|v| v.is_infinite() || v.fract() == 0.0));
+                ends.all(|is_whole| is_whole) && self.is_made_of_integers(&parts[0])
+            }
+            Atom::Of(name, _) => WHOLE.iter().any(|op| *name == format!("{op:?}")),
+            _ => self.of_integer(atom).is_some_and(|(factor, ..)| factor == 1.0),
+        };
+        p.iter().all(|(m, c)| {
+            c.fract() == 0.0 && m.iter().all(|(atom, power)| *power > 0 && is_rounded(*atom))
+        })
     }
 
     /// A factor by which an atom is an integer, with the least and the largest one.

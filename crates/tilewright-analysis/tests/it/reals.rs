@@ -44,6 +44,99 @@ fn sums_and_products_have_no_order_and_constants_are_rounded() {
     assert_eq!(rounding(inside, outside), Some(0.0));
 }
 
+/// Minima and maxima with numbers have one form, whatever is multiplied or added between them, and rounding keeps order.
+#[test]
+fn what_is_held_between_numbers_has_one_form() {
+    let clip = |x: &str, low: &str, high: &str| {
+        format!("T.min(T.max({x}, T.float32({low})), T.float32({high}))")
+    };
+    let byte = |x: &str, scale: &str| {
+        clip(&format!("T.nearbyint(({x}) * T.float32({scale}))"), "0.0", "255.0")
+    };
+    for (a, b) in [
+        (clip("X", "-1.0", "2.0"), "T.max(T.min(X, T.float32(2.0)), T.float32(-1.0))".to_owned()),
+        (clip(&clip("X", "0.0", "6.0"), "-1.0", "4.0"), clip("X", "0.0", "4.0")),
+        (
+            "T.max(T.float32(-4.0) * X + T.float32(1.0), T.float32(0.0))".to_owned(),
+            "T.float32(1.0) - T.float32(4.0) * T.min(X, T.float32(0.25))".to_owned(),
+        ),
+        // What is clipped farther away before a quantisation, or in the same place.
+        (byte(&clip("X", "0.0", "6.0"), "100.0"), byte("X", "100.0")),
+        (byte("T.max(X, T.float32(-0.004))", "100.0"), byte("X", "100.0")),
+    ] {
+        assert_eq!(rounding(&a, &b), Some(0.0), "{a} and {b}");
+    }
+    for (a, b) in [
+        (clip("X", "-1.0", "2.0"), clip("X", "-1.0", "2.1")),
+        (clip(&clip("X", "0.0", "6.0"), "-1.0", "4.0"), clip("X", "-1.0", "4.0")),
+        (byte(&clip("X", "0.0", "6.0"), "10.0"), byte("X", "10.0")),
+        (byte("T.max(X, T.float32(0.006))", "100.0"), byte("X", "100.0")),
+    ] {
+        assert_eq!(rounding(&a, &b), None, "{a} and {b}");
+    }
+}
+
+/// The largest of three neighbours, as a byte: quantised before, or behind.
+fn pool(is_before: bool, pad: &str, first: &str, zero: &str) -> TensorFunc {
+    let byte = |x: &str| {
+        format!(
+            "T.Cast(\"uint8\", T.min(T.max(T.nearbyint({x} / T.float32(0.3)) + T.float32({zero}), T.float32(0.0)), T.float32(255.0)))"
+        )
+    };
+    let dtype = if is_before { "uint8" } else { "float32" };
+    let (inside, last) = match is_before {
+        true => (byte("x[vi, vj - 1]"), "m[vi, vj]".to_owned()),
+        false => ("x[vi, vj - 1]".to_owned(), byte("m[vi, vj]")),
+    };
+    of_text(&format!(
+        "@T.prim_func
+def f(x: T.Buffer((7, 5), \"float32\"), z: T.Buffer((7, 5), \"uint8\")):
+    p = T.alloc_buffer((7, 7), \"{dtype}\")
+    m = T.alloc_buffer((7, 5), \"{dtype}\")
+    for i, j in T.grid(7, 7):
+        with T.block(\"p\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            p[vi, vj] = T.if_then_else(vj >= 1 and vj < 6, {inside}, {pad})
+    for i, j, k in T.grid(7, 5, 3):
+        with T.block(\"m\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                m[vi, vj] = {first}
+            m[vi, vj] = T.max(m[vi, vj], p[vi, vj + vk])
+    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = {last}
+"
+    ))
+}
+
+/// What keeps order leaves a maximum, also where some of what is looked at lies beyond an edge.
+#[test]
+fn a_maximum_is_quantised_before_or_behind() {
+    let nothing = "T.float32(\"-inf\")";
+    let behind = pool(false, nothing, nothing, "3.0");
+    let before = |pad: &str, zero: &str| pool(true, pad, "T.uint8(0)", zero);
+    assert_eq!(equal_in_reals(&behind, &before("T.uint8(0)", "3.0")), Some(0.0));
+    for other in [
+        before("T.uint8(4)", "3.0"),
+        before("T.uint8(0)", "4.0"),
+        pool(false, "T.float32(0.0)", nothing, "3.0"),
+        pool(false, nothing, "T.float32(0.0)", "3.0"),
+    ] {
+        assert_eq!(equal_in_reals(&behind, &other), None);
+    }
+}
+
+/// What was rounded is an integer, however large it may be.
+#[test]
+fn what_is_rounded_twice_is_rounded_once() {
+    let twice = "T.nearbyint(T.nearbyint(X) * T.float32(3.0) + T.float32(2.0))";
+    assert_eq!(rounding(twice, "T.nearbyint(X) * T.float32(3.0) + T.float32(2.0)"), Some(0.0));
+    let halves = "T.nearbyint(T.nearbyint(X) * T.float32(0.5))";
+    assert_eq!(rounding(halves, "T.nearbyint(X) * T.float32(0.5)"), None);
+}
+
 #[test]
 fn what_differs_in_the_reals_is_not_equal() {
     for (a, b) in [
