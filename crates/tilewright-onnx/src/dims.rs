@@ -366,6 +366,19 @@ mod tests {
     }
 
     #[test]
+    fn volumes_are_taken_to_have_as_many_cells_as_images() {
+        let open = |rank: usize| vec![Dim::Open; rank];
+        let [mut image, mut volume] = [open(4), open(5)];
+        (image[1], volume[1]) = (Dim::Fixed(3), Dim::Fixed(3));
+        let inputs = [input("image", Some(&image)), input("volume", Some(&volume))];
+        let none = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let shapes = resolve(&inputs, &none.0, &none.1, &none.2).expect("open sizes");
+        let usual: Vec<Vec<i64>> =
+            shapes.iter().map(|s| s.iter().map(|d| d.estimate()).collect()).collect();
+        assert_eq!(usual, [vec![240, 3, 240, 240], vec![240, 3, 38, 38, 38]]);
+    }
+
+    #[test]
     fn sizes_that_do_not_fit_are_refused() {
         for (dims, shapes, expected) in [
             (
