@@ -24,6 +24,8 @@
 //! Sums of the last columns that nothing reads are no code. Vectors that are read where they lie may
 //! end behind their row: what makes the operand makes its rows longer (`transform_layout`), the last
 //! tile computes all lanes (`remove_branching_through_overcompute`), and stores those that there are.
+//! Where open sizes leave the choice, vectors that change from run to run have zeros behind their last column
+//! ([`Tile::zeros`]), and the last tile of open columns has a version for each number of vectors.
 //! Where both operands are read in vectors, it has as many lanes as there are columns left ([`Tile::exact`]).
 //! Columns that whole vectors leave over may be vectors along the reduction (`columns`). An open
 //! number of rows leaves an open number over, which runs in a tile of as many, a version for each number
