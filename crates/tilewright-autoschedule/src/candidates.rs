@@ -181,13 +181,17 @@ fn row_step(c: &Contraction, t: &Tile) -> i64 {
     t.row_axis.map_or(0, |r| c.operands[1 - t.vector].steps[r].abs())
 }
 
+/// Whether the machine leaves out lanes of loads of an operand.
+fn leaves_out_lanes(c: &Contraction, target: &Target, operand: usize) -> bool {
+    target.vectors.masks && [4, 8].contains(&c.operands[operand].buffer.dtype().bytes())
+}
+
 /// The ways in which an operand can give vectors along an axis.
 fn sources(c: &Contraction, target: &Target, operand: usize, v: usize) -> Vec<Source> {
     let o = &c.operands[operand];
     let mut all = Vec::new();
     // Of an open axis lanes are left out where it ends.
-    let masks = target.vectors.masks && [4, 8].contains(&o.buffer.dtype().bytes());
-    let ends = !c.axes[v].is_open() || masks && c.out[v] == Some(1);
+    let ends = !c.axes[v].is_open() || leaves_out_lanes(c, target, operand) && c.out[v] == Some(1);
     if o.steps[v] == 1 && c.group.is_none() && ends {
         all.push(Source::Direct);
     }
@@ -215,6 +219,7 @@ fn tiles(
     let n = c.axes[v].extent;
     let m = r.map_or(1, |r| c.axes[r].extent);
     let both = c.operands[1 - vector].steps[v] != 0;
+    let masks = leaves_out_lanes(c, target, vector);
     let padded = both && [0, 1].iter().all(|o| c.whole(*o, v).is_some());
     let mut all = Vec::new();
     // Where nothing is used again, what lies as it does is better read once, in its own order.
@@ -249,6 +254,7 @@ fn tiles(
             && source == Source::Direct
             && !apart
             && !tile.masked(c)
+            && !(masks && tile.zeros(c))
             && (!fits || c.stretched(vector, v, to).is_none())
         {
             continue;

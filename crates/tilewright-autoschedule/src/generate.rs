@@ -24,6 +24,8 @@
 //! Sums of the last columns that nothing reads are no code. Vectors that are read where they lie may
 //! end behind their row: what makes the operand makes its rows longer (`transform_layout`), the last
 //! tile computes all lanes (`remove_branching_through_overcompute`), and stores those that there are.
+//! Where open sizes leave the choice, vectors that change from run to run have zeros behind their last column
+//! ([`Tile::zeros`]), and the last tile of open columns has a version for each number of vectors.
 //! Where both operands are read in vectors, it has as many lanes as there are columns left ([`Tile::exact`]).
 //! Columns that whole vectors leave over may be vectors along the reduction (`columns`). An open
 //! number of rows leaves an open number over, which runs in a tile of as many, a version for each number
@@ -158,7 +160,7 @@ pub fn tiled(
     trim(sch, &parts, &kinds, c, tile)?;
     let inside = Inside { c, tile, target, outer: outer.len(), reduce: reduce.len() };
     parts.iter().try_for_each(|part| inside.part(sch, part, &kinds))?;
-    if let Some(r) = ragged.filter(|_| open && tile.counts_rows()) {
+    if let Some(r) = ragged.filter(|_| open && tile.counts_rows(c)) {
         // What is left over has a version for each number of rows.
         let left = c.axes[r].dim.modulo(tile.rows as usize).typed(DType::I32);
         let cases: Vec<i64> = (1..tile.rows).collect();
@@ -167,6 +169,9 @@ pub fn tiled(
             let tiles = loop_at(sch, first, outer.len() - 1)?;
             sch.loop_versions(&tiles, &left, &cases)?;
         }
+    }
+    if let Some(at) = columns.filter(|_| tile.zeros(c) && tile.vectors > 1) {
+        few_vectors(sch, &parts, at, c, tile)?;
     }
     Parallel {
         c,
@@ -179,6 +184,24 @@ pub fn tiled(
         nested: if banded { order.shared } else { outer.len() },
     }
     .run(sch)
+}
+
+/// Gives the last tile of an open number of columns a version for each number of vectors that these take.
+fn few_vectors(
+    sch: &mut Schedule,
+    parts: &[TileBlocks],
+    at: usize,
+    c: &Contraction,
+    tile: &Tile,
+) -> Result<()> {
+    let axis = &c.axes[tile.vector_axis];
+    let last = parts.iter().filter(|p| axis.is_open() && p.last).find_map(|p| p.blocks.first());
+    let Some(first) = last else { return Ok(()) };
+    let lanes = (tile.width / tile.vectors) as usize;
+    let left = axis.dim.modulo(tile.width as usize).ceildiv(lanes).typed(DType::I32);
+    let tiles = loop_at(sch, first, at)?;
+    let cases: Vec<i64> = (1..tile.vectors).collect();
+    sch.loop_versions(&tiles, &left, &cases).map(drop)
 }
 
 /// Operations of a tile's results above which they are made in a loop: LLVM takes long for straight code, and
@@ -279,7 +302,7 @@ impl Inside<'_> {
     fn part(&self, sch: &mut Schedule, part: &TileBlocks, kinds: &[TileBlock]) -> Result<()> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
-        let apart = open.filter(|_| part.ragged && !self.tile.counts_rows());
+        let apart = open.filter(|_| part.ragged && !self.tile.counts_rows(self.c));
         let copied = kinds.contains(&TileBlock::Copy);
         let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
         for (block, kind) in part.blocks.iter().zip(kinds) {

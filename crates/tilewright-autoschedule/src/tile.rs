@@ -46,7 +46,7 @@ use tilewright_ir::index::gcd;
 use tilewright_ir::{Expr, IterKind};
 use tilewright_target::Target;
 
-use crate::contraction::{Contraction, Operand};
+use crate::contraction::{Contraction, ContractionAxis, Operand};
 
 /// How many steps of a reduction run between two of its branches, where that many do.
 const UNROLL: i64 = 4;
@@ -60,6 +60,9 @@ const FOLLOWED: f64 = 8.0;
 const FAR: i64 = PAGE_BYTES / 4;
 /// Instructions that count a step, or several that are unrolled.
 const COUNT: f64 = 3.0;
+/// What a load of two lines takes beside that of one, in loads (measured: products with tiles of one and two vectors
+/// of 64 bytes).
+const SPLIT: f64 = 2.0;
 /// Instructions that a core has begun and not finished, on processors of today at least.
 const IN_FLIGHT: f64 = 320.0;
 /// Bytes of a page, in which the place of a line says in which set of the first cache it is.
@@ -118,8 +121,10 @@ impl Tile {
 
     /// Whether an open number of rows that is left over has a version of its own for each number: where all of these
     /// together are not much code.
-    pub fn counts_rows(&self) -> bool {
-        let vectors = self.rows * (self.rows - 1) / 2 * self.vectors;
+    pub fn counts_rows(&self, c: &Contraction) -> bool {
+        // The last tile of an open number of columns has code of its own.
+        let parts = if c.axes[self.vector_axis].is_open() { 2 } else { 1 };
+        let vectors = self.rows * (self.rows - 1) / 2 * self.vectors * parts;
         (2..=COUNTED.0).contains(&self.rows) && vectors <= COUNTED.1
     }
 
@@ -168,8 +173,19 @@ impl Tile {
     /// Whether vectors are read where they lie beyond the last value of the axis, in rows that are made
     /// longer for it ([`Contraction::stretched`]). What comes of that is not stored.
     pub fn beyond(&self, c: &Contraction) -> bool {
-        let whole = self.both(c) || c.axes[self.vector_axis].is_open();
+        let whole = self.both(c) || c.axes[self.vector_axis].is_open() || self.zeros(c);
         self.source == Source::Direct && !whole && self.columns(c).1 > 0
+    }
+
+    /// Whether vectors that are read where they lie have zeros beyond the last value of the axis: the machine leaves
+    /// out lanes of such loads, and sums have whole tiles. Only of operands that change from run to run, in
+    /// contractions of open sizes: one code serves few rows, for which packing takes longer than the sums, and many.
+    pub fn zeros(&self, c: &Contraction) -> bool {
+        let operand = &c.operands[self.vector];
+        let alone = c.whole(self.vector, self.vector_axis).is_some() && !self.both(c);
+        let open = c.axes.iter().any(ContractionAxis::is_open);
+        let lies = self.source == Source::Direct && c.out[self.vector_axis] == Some(1);
+        lies && alone && open && !operand.free && !operand.made
     }
 
     /// Whether lanes of the last vectors are left out where what lies as it is ends at an open place.
@@ -193,7 +209,7 @@ impl Tile {
 
     /// Whether the vector axis ends inside of a tile, and is not padded.
     pub fn guarded(&self, c: &Contraction) -> bool {
-        self.beyond(c) || self.along.is_some() || self.exact(c) || self.masked(c)
+        self.beyond(c) || self.along.is_some() || self.exact(c) || self.masked(c) && !self.zeros(c)
     }
 
     /// Whether both operands are read in vectors.
@@ -367,7 +383,7 @@ impl<'a> Pricing<'a> {
             moved_along(operand, t.row_axis, rows, c)
                 * moved_along(operand, Some(t.vector_axis), vectors, c)
         });
-        let (work, loads) = (rows * vectors, read[0] + read[1]);
+        let (work, loads) = (rows * vectors, read[0] + read[1] + self.split_loads(read[t.vector]));
         // What is used once is an operand of the arithmetic.
         let is_once = [0, 1].into_iter().any(|o| {
             let is_vector = c.operands[o].steps[t.vector_axis] != 0;
@@ -386,6 +402,12 @@ impl<'a> Pricing<'a> {
             _ => rows * width * costs.scatter,
         };
         self.steps * step + store + costs.tile * alone
+    }
+
+    /// How many loads more so many vectors take that lie in two lines, since they are read where they lie in rows of
+    /// an open length.
+    fn split_loads(&self, vectors: f64) -> f64 {
+        if self.t.masked(self.c) { SPLIT * vectors * lines(self.c, self.lanes) } else { 0.0 }
     }
 
     /// The lines that a step reads of operands that lie as they are, and the one before did not.
@@ -410,7 +432,7 @@ impl<'a> Pricing<'a> {
         let (c, t) = (self.c, self.t);
         let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
         if t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
-            if t.counts_rows() {
+            if t.counts_rows(c) {
                 let parts = t.rows as f64;
                 let left = (1..t.rows).map(|rows| self.tile(rows, vectors)).sum::<f64>();
                 let full = (m as f64 - (parts - 1.0) / 2.0).max(0.0) / parts;
@@ -420,7 +442,10 @@ impl<'a> Pricing<'a> {
             let left = t.remainders();
             let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
             let full = (m as f64 - rows).max(0.0) / t.rows as f64;
-            let left = left.into_iter().map(|rows| self.tile(rows, vectors)).sum::<f64>();
+            // Their sums come from memory, and go back there.
+            let costs = &self.target.costs;
+            let moved = |rows: i64| (rows * vectors) as f64 * (costs.load + costs.store);
+            let left = left.into_iter().map(|n| self.tile(n, vectors) + moved(n)).sum::<f64>();
             full * self.tile(t.rows, vectors) + half * left
         } else {
             (m / t.rows) as f64 * self.tile(t.rows, vectors) + self.tile(m % t.rows, vectors)
@@ -431,6 +456,13 @@ impl<'a> Pricing<'a> {
     fn strips(&self) -> Option<f64> {
         let (c, t) = (self.c, self.t);
         let (whole, left) = t.columns(c);
+        let axis = &c.axes[t.vector_axis];
+        if axis.is_open() {
+            // The last tile has half of its columns on average, in as many vectors as they take.
+            let whole = (axis.extent as f64 / t.width as f64 - 0.5).max(0.0);
+            let last = (1..=t.vectors).map(|vectors| self.strip(vectors)).sum::<f64>();
+            return Some(whole * self.strip(t.vectors) + last / t.vectors as f64);
+        }
         let last = match (self.vectors_left(), t.along) {
             (0, _) => 0.0,
             (rest, None) => self.strip(rest),

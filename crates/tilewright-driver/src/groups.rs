@@ -155,7 +155,9 @@ fn bounded(v: &Var, func: &TensorFunc) -> Var {
     };
     let most = each.min().map_or(most, |n| n.min(most));
     match SizeRange::new(least, most) {
-        Ok(range) if most < v.range().most() => Var::size(v.name().clone(), v.dtype(), range),
+        Ok(range) if most < v.range().most() => {
+            Var::usually(v.name().clone(), v.dtype(), range, v.usual())
+        }
         _ => v.clone(),
     }
 }

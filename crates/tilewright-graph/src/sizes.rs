@@ -346,7 +346,8 @@ impl Signature {
                     Some(value) if !range.contains(value) => return Err(range.outside(key, value)),
                     Some(_) => {}
                     None => {
-                        let new = Var::size(var.name().clone(), var.dtype(), range);
+                        let (name, dtype) = (var.name().clone(), var.dtype());
+                        let new = Var::usually(name, dtype, range, var.usual());
                         found.insert(var, new.expr());
                     }
                 }

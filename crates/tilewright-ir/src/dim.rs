@@ -31,7 +31,7 @@ use crate::expr::{Expr, Var};
 pub use fact::Fact;
 use form::{Atom, Form};
 pub use integer::Integer;
-pub use range::{MAX_CELLS, SizeRange};
+pub use range::{MAX_CELLS, SizeRange, USUAL_SIZE};
 
 /// A size: a number, or an expression of open sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -343,13 +343,13 @@ impl Dim {
         form.mapped_atoms(of, &mut HashMap::default()).dim()
     }
 
-    /// A number for decisions about speed, and nothing else: the size where all open ones are 240,
-    /// which many small numbers divide, or what of their range is next to that. A variable that stands for
-    /// another size is as large as that.
+    /// A number for decisions about speed, and nothing else: the size where all open ones are as large as usual
+    /// ([`Var::usual`]), or what of their range is next to that. A variable that stands for another size is as large
+    /// as that.
     pub fn estimate(self) -> i64 {
         self.value(&|v| {
             let usual = v.stands_for().and_then(|d| usize::try_from(d.estimate()).ok());
-            Some(usual.unwrap_or(240).clamp(v.range().least(), v.range().most()))
+            Some(usual.unwrap_or(v.usual()).clamp(v.range().least(), v.range().most()))
         })
         .map_or(i64::MAX, |n| n as i64)
     }
@@ -436,7 +436,9 @@ pub fn narrow(var: &Var) -> Var {
         table
             .narrow
             .entry(var.clone())
-            .or_insert_with(|| Var::size(var.name().clone(), DType::I32, var.range()))
+            .or_insert_with(|| {
+                Var::usually(var.name().clone(), DType::I32, var.range(), var.usual())
+            })
             .clone()
     };
     table.wide.entry(narrow.clone()).or_insert_with(|| var.clone());

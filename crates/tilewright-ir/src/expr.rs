@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffer::Buffer;
-use crate::dim::{Dim, SizeRange};
+use crate::dim::{Dim, SizeRange, USUAL_SIZE};
 use crate::dtype::DType;
 use crate::effects::{Effects, Summary};
 pub use crate::intrinsic::Intrin;
@@ -39,6 +39,7 @@ struct VarData {
     name: Arc<str>,
     dtype: DType,
     range: SizeRange,
+    usual: usize,
     stands_for: Option<Dim>,
 }
 
@@ -50,14 +51,25 @@ impl Var {
 
     /// A new variable that, where it is a size, has its values in a range.
     pub fn size(name: impl Into<Arc<str>>, dtype: DType, range: SizeRange) -> Self {
+        Self::usually(name, dtype, range, USUAL_SIZE)
+    }
+
+    /// The same, with the size that decisions about speed take it for, and nothing else does.
+    pub fn usually(
+        name: impl Into<Arc<str>>,
+        dtype: DType,
+        range: SizeRange,
+        usual: usize,
+    ) -> Self {
         let name = name.into();
-        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, stands_for: None }))
+        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, usual, stands_for: None }))
     }
 
     /// A new variable that stands for an expression of other sizes: proofs about it may ask which.
     pub fn standing_for(name: impl Into<Arc<str>>, dtype: DType, value: Dim) -> Self {
-        let (name, range) = (name.into(), value.range());
-        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, stands_for: Some(value) }))
+        let (name, range, usual) = (name.into(), value.range(), USUAL_SIZE);
+        let stands_for = Some(value);
+        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, usual, stands_for }))
     }
 
     /// A new `int32` variable, the usual type of indices.
@@ -67,9 +79,10 @@ impl Var {
 
     /// A new variable with the same name, type and range.
     pub fn fresh(&self) -> Self {
-        let VarData { name, dtype, range, stands_for, .. } = &*self.0;
-        let (name, dtype, range, stands_for) = (name.clone(), *dtype, *range, *stands_for);
-        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, stands_for }))
+        let VarData { name, dtype, range, usual, stands_for, .. } = &*self.0;
+        let (name, dtype, range, usual) = (name.clone(), *dtype, *range, *usual);
+        let stands_for = *stands_for;
+        Var(Arc::new(VarData { id: fresh_id(), name, dtype, range, usual, stands_for }))
     }
 
     /// The name: a hint for printing.
@@ -85,6 +98,11 @@ impl Var {
     /// What the variable may be where it is a size; it says nothing of other variables.
     pub fn range(&self) -> SizeRange {
         self.0.range
+    }
+
+    /// What decisions about speed take it for where it is a size, and nothing else does.
+    pub fn usual(&self) -> usize {
+        self.0.usual
     }
 
     /// The expression of other sizes that it stands for.

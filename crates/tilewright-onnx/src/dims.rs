@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use tilewright_ir::hash::HashSet;
 
-use tilewright_ir::dim::SizeRange;
+use tilewright_ir::dim::{SizeRange, USUAL_SIZE};
 use tilewright_ir::signature::{Dim, ValueType};
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
@@ -99,13 +99,18 @@ pub(crate) fn resolve(
             )));
         }
         let mut shape = Vec::with_capacity(rank);
-        for axis in 0..rank {
+        let given = |axis: usize| {
             let dim = input.dims.as_ref().map_or(&Dim::Open, |d| &d[axis]);
             let size = match dim {
                 Dim::Fixed(size) => Some(*size),
                 Dim::Named(name) => names.get(name.as_str()).map(|g| g.1),
                 Dim::Open => axes.get(&axis).map(|g| g.1),
             };
+            (dim, size)
+        };
+        let usual = usual_extent((1..rank).filter(|axis| given(*axis).1.is_none()).count());
+        for axis in 0..rank {
+            let (dim, size) = given(axis);
             let range = ranges.find(named(dim), &input.name, axis);
             shape.push(match (size, range) {
                 (Some(size), Some(range)) if !range.contains(size) => {
@@ -116,7 +121,8 @@ pub(crate) fn resolve(
                 (Some(size), _) => Size::from(size),
                 (None, range) => {
                     let range = range.unwrap_or(SizeRange::ALL);
-                    open.size(named(dim), &input.name, axis, range)
+                    let usual = if axis == 0 { USUAL_SIZE } else { usual };
+                    open.size(named(dim), &input.name, axis, (range, usual))
                 }
             });
         }
@@ -174,7 +180,13 @@ impl OpenSizes {
     }
 
     /// The size of a dimension, which is the same for all dimensions of one name.
-    fn size(&mut self, name: Option<&str>, input: &str, axis: usize, range: SizeRange) -> Size {
+    fn size(
+        &mut self,
+        name: Option<&str>,
+        input: &str,
+        axis: usize,
+        (range, usual): (SizeRange, usize),
+    ) -> Size {
         if let Some(size) = name.and_then(|name| self.by_name.get(name)) {
             return *size;
         }
@@ -190,12 +202,19 @@ impl OpenSizes {
                 var = format!("{base}_{count}");
             }
         }
-        let size = Size::open(&Var::size(var.as_str(), DType::I64, range));
+        let size = Size::open(&Var::usually(var.as_str(), DType::I64, range, usual));
         if let Some(name) = name {
             self.by_name.insert(name.to_owned(), size);
         }
         size
     }
+}
+
+/// What an extent is taken for in decisions about speed, where so many of a value are open behind the first one: a
+/// volume has about as many cells as an image.
+fn usual_extent(open: usize) -> usize {
+    let image = (USUAL_SIZE * USUAL_SIZE) as f64;
+    if open > 2 { image.powf(1.0 / open as f64) as usize } else { USUAL_SIZE }
 }
 
 /// As many names as a message lists.
@@ -344,6 +363,19 @@ mod tests {
         );
         assert_eq!(shapes[0][0], shapes[1][0]);
         assert_ne!(shapes[0][1], shapes[1][1]);
+    }
+
+    #[test]
+    fn volumes_are_taken_to_have_as_many_cells_as_images() {
+        let open = |rank: usize| vec![Dim::Open; rank];
+        let [mut image, mut volume] = [open(4), open(5)];
+        (image[1], volume[1]) = (Dim::Fixed(3), Dim::Fixed(3));
+        let inputs = [input("image", Some(&image)), input("volume", Some(&volume))];
+        let none = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let shapes = resolve(&inputs, &none.0, &none.1, &none.2).expect("open sizes");
+        let usual: Vec<Vec<i64>> =
+            shapes.iter().map(|s| s.iter().map(|d| d.estimate()).collect()).collect();
+        assert_eq!(usual, [vec![240, 3, 240, 240], vec![240, 3, 38, 38, 38]]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tilewright_ir::dim::{Fact, SizeRange};
+use tilewright_ir::dim::{Fact, SizeRange, USUAL_SIZE};
 use tilewright_ir::{DType, Dim as Size, Var};
 
 /// What operators need of open sizes, found in imports that then start again: sizes that are equal, ranges,
@@ -180,7 +180,8 @@ impl Facts {
                 Fact::Is(_, value) => value.substitute(&|v| here.get(v.name()).map(Size::open)),
                 Fact::Within(_, least, most) => {
                     let Ok(range) = SizeRange::new(*least, *most) else { continue };
-                    let var = Var::size(name.clone(), DType::I64, range);
+                    let usual = here.get(name).map_or(USUAL_SIZE, Var::usual);
+                    let var = Var::usually(name.clone(), DType::I64, range, usual);
                     here.insert(name.clone(), var.clone());
                     Size::open(&var)
                 }

@@ -203,6 +203,40 @@ fn products_of_open_reductions_and_columns_have_tiles() {
 }
 
 #[test]
+fn products_of_inputs_without_a_batch_have_tiles() {
+    let (n, m) = (size("n", true), size("m", true));
+    // Columns that no tile divides, and open ones.
+    for (k, columns) in [(n, Dim::from(37)), (Dim::from(24), n)] {
+        let f = matmul(&Operand::f32(&[m, k]), &Operand::f32(&[k, columns])).expect("a product");
+        let what = format!("{m} x {k} x {columns}");
+        check(&what, &f, true, &[1, 3, 15, 16, 17, 33, 48]);
+        let lowered = lower(&scheduled(&what, &f, &targets()[0])).expect("lowers");
+        let mut masked = Masked::default();
+        masked.stmt(&lowered.body);
+        assert_eq!(masked.found, 0, "{what}: lanes of sums are left out");
+    }
+}
+
+/// Counts the products that are added up under a condition for each lane.
+#[derive(Default)]
+struct Masked {
+    found: usize,
+}
+
+impl Visit for Masked {
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::If { cond, .. } = s.kind()
+            && cond.dtype().lanes > 1
+        {
+            let mut products = Products::default();
+            products.stmt(s);
+            self.found += products.vectors;
+        }
+        walk_stmt(self, s);
+    }
+}
+
+#[test]
 fn products_of_rows_of_several_open_axes_have_tiles() {
     let [a, b, c] = ["a", "b", "c"].map(|name| size(name, true));
     let x = Operand::f32(&[a, b, c, 9.into()]);

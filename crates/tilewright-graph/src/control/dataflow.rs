@@ -159,7 +159,7 @@ pub fn found_sizes(func: &GraphFunc) -> Vec<Var> {
 pub fn renamed_sizes(sizes: &[Var], names: &mut UniqueNames) -> HashMap<Var, Expr> {
     let new = sizes.iter().map(|v| {
         let name = names.take(v.name());
-        (v.clone(), Var::size(name, v.dtype(), v.range()).expr())
+        (v.clone(), Var::usually(name, v.dtype(), v.range(), v.usual()).expr())
     });
     new.collect()
 }

@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// `(n + 63) // 64` then stay in the type, which proofs of accesses need.
 pub const MAX_CELLS: usize = (1 << 31) - (1 << 16);
 
+/// What a size that nothing is known of is taken for in decisions about speed: many small numbers divide it.
+pub const USUAL_SIZE: usize = 240;
+
 /// A range of sizes.
 ///
 /// ```

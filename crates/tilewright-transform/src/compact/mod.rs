@@ -42,7 +42,7 @@ use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::sizes::given;
-use tilewright_polyhedral::{Domain, Engine, Set};
+use tilewright_polyhedral::{Domain, Engine, Reason, Set};
 
 use crate::pass::{Pass, Run};
 
@@ -738,6 +738,13 @@ impl Compact<'_> {
             Var::new("cell", cells.first().map_or(extent.dtype(), |c| index_of(c, axis).dtype()));
         let whole = Range::upto(extent.clone().cast(cell.dtype()));
         (0..cells.len()).try_for_each(|k| self.is_known_inside((k, axis), extent, accesses))?;
+        if extent.as_int().is_some()
+            && let Some((low, high)) = self.by_each(axis, accesses, each)
+        {
+            let extent = high.checked_sub(low).and_then(|n| n.checked_add(1));
+            let extent = extent.ok_or("its extent is too large")?;
+            return Ok(Side { min: Expr::int(low, cell.dtype()), extent });
+        }
         let used = Set::union_of(cells.iter().zip(each).map(|(c, touching)| {
             let at = index_of(c, axis).cast(cell.dtype());
             let touched = touching.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
@@ -761,6 +768,24 @@ impl Compact<'_> {
             Some(extent) => Ok(Side { min: range.min, extent: extent.max(1) }),
             None => Err(format!("its extent `{}` has no constant bound", range.extent)),
         }
+    }
+
+    /// The least and the largest index of an axis, where loops around the place move no access along it: by the points
+    /// of each access alone. What these have together takes long to find where sizes are open, and begins elsewhere
+    /// only where a guard says so. `None` where that is not known, or no access is ever made.
+    fn by_each(&self, axis: usize, accesses: &Accesses, each: &[Domain]) -> Option<(i64, i64)> {
+        let mut ends: Option<(i64, i64)> = None;
+        for (c, points) in accesses.cells.iter().zip(each) {
+            let at = index_of(c, axis);
+            let stays = self.parts(&at, &c.vars, None)?.outer.terms.is_empty();
+            let own = match points.bounds(&at) {
+                Ok((Some(low), Some(high))) if stays => (low, high),
+                Err(e) if matches!(e.reason(), Reason::Empty) => continue,
+                _ => return None,
+            };
+            ends = Some(ends.map_or(own, |all| (all.0.min(own.0), all.1.max(own.1))));
+        }
+        ends
     }
 
     /// The points at which the place is reached.

@@ -7,7 +7,8 @@
 //!
 //! A condition `p and q` is `p` around `q`. Where the guard `p` goes from there, `q` is what is left.
 
-use tilewright_ir::{Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
+use tilewright_ir::visit::free_vars;
+use tilewright_ir::{Expr, ForKind, Remarks, Result, Span, Stmt, StmtKind, TensorFunc, Var};
 
 use super::guard::{Analysed, OvercomputeOptions, guards};
 use super::rewrite::without;
@@ -33,6 +34,11 @@ pub(super) fn remove_parts(
         let span = scop.text.get(place).and_then(Stmt::span);
         let (mut func, mut k, before) = (func.clone(), 0, parts.len());
         while k < parts.len() && parts.len() > 1 {
+            // It is no code where loops become statements, and sums of steps that it keeps out are others.
+            if options.tails && is_settled(&parts[k], scop) {
+                k += 1;
+                continue;
+            }
             let mut others = parts.clone();
             let part = others.remove(k);
             match without(&split_condition(&func, place, &part, &others), place, options, true)? {
@@ -51,6 +57,16 @@ pub(super) fn remove_parts(
             now = Analysed::new(&func);
         }
     }
+}
+
+/// Whether loops that become statements alone decide a condition.
+fn is_settled(cond: &Expr, scop: &Scop) -> bool {
+    let unrolled = |v: &Var| {
+        let mut loops = scop.stmts.iter().flat_map(|s| &s.loops);
+        loops.any(|l| l.var == *v && l.kind == ForKind::Unrolled)
+    };
+    let vars = free_vars(cond);
+    !vars.is_empty() && vars.iter().all(unrolled)
 }
 
 fn conjunction(id: &GuardId, scop: &Scop, next: usize) -> Option<(usize, Vec<Expr>)> {
