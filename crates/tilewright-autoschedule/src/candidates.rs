@@ -250,11 +250,10 @@ fn tiles(
             mean: 0.0,
         };
         let apart = padded || tile.exact(c);
+        let ends = apart || tile.masked(c) || masks && tile.zeros(c);
         if !divides
             && source == Source::Direct
-            && !apart
-            && !tile.masked(c)
-            && !(masks && tile.zeros(c))
+            && !ends
             && (!fits || c.stretched(vector, v, to).is_none())
         {
             continue;
