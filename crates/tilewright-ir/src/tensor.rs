@@ -20,7 +20,7 @@ use memmap2::Mmap;
 use crate::dtype::{DType, TypeKind};
 use crate::error::{Error, Result};
 
-pub use self::memory::{ALIGN, Origin};
+pub use self::memory::ALIGN;
 use self::memory::{Foreign, Late, Mapped, Memory};
 
 /// A dense row-major tensor. Cloning shares the bytes; writing copies them if they are shared.
@@ -29,6 +29,12 @@ pub struct Tensor {
     dtype: DType,
     shape: Vec<usize>,
     memory: Arc<Memory>,
+}
+
+/// How a tensor gets its bytes where something first asks for them ([`Tensor::late`]).
+pub trait Origin: Send + Sync {
+    /// A tensor of the type and shape that were said.
+    fn make(&self) -> Tensor;
 }
 
 /// A Rust type that a [`Tensor`] can hold.
@@ -207,16 +213,22 @@ impl Tensor {
     ///
     /// # Errors
     /// [`Error::Input`] where the size does not fit the address space.
-    pub fn late(dtype: DType, shape: &[usize], origin: Arc<dyn Origin>) -> Result<Self> {
+    pub fn late<T: Origin + 'static>(
+        dtype: DType,
+        shape: &[usize],
+        origin: Arc<T>,
+    ) -> Result<Self> {
         byte_count(dtype, shape).ok_or_else(|| {
             Error::input(format!("a {dtype} tensor of shape {shape:?} does not fit in memory"))
         })?;
-        let memory = Arc::new(Memory::Late(Late::new(origin)));
+        let make = origin.clone();
+        let late = Late::new(origin, Box::new(move || make.make().memory));
+        let memory = Arc::new(Memory::Late(late));
         Ok(Tensor { dtype, shape: shape.to_vec(), memory })
     }
 
-    /// Where the bytes will come from; `None` where they are there.
-    pub fn origin(&self) -> Option<Arc<dyn Origin>> {
+    /// The [`Origin`] that the bytes will come from; `None` where they are there.
+    pub fn origin(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         match &*self.memory {
             Memory::Late(late) => late.origin(),
             _ => None,

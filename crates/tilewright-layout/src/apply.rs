@@ -7,7 +7,6 @@
 //! Large constants are moved late, where something first asks for their bytes: several conversions, one after the other,
 //! become one [`Movement`] by then.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use tilewright_graph::stages::advance;
@@ -151,8 +150,8 @@ impl Origin for Moved {
 
 /// How a tensor is moved that has not been yet.
 fn moved_late(tensor: &Tensor) -> Option<Arc<Moved>> {
-    let origin: Arc<dyn Any + Send + Sync> = tensor.origin()?;
-    origin.downcast().ok().filter(|moved: &Arc<Moved>| moved.by.to == tensor.shape())
+    let moved: Arc<Moved> = tensor.origin()?.downcast().ok()?;
+    (moved.by.to == tensor.shape()).then_some(moved)
 }
 
 /// Which cells take an element, as a table over some of the axes.

@@ -37,37 +37,34 @@ pub(super) enum Memory {
     Late(Late),
 }
 
-/// How a tensor gets its bytes where something first asks for them ([`Tensor::late`](super::Tensor::late)).
-pub trait Origin: Any + Send + Sync {
-    /// A tensor of the type and shape that were said.
-    fn make(&self) -> super::Tensor;
-}
+/// What makes memory.
+type Make = Box<dyn Fn() -> Arc<Memory> + Send + Sync>;
 
 /// Bytes that are made where something first asks for them.
 pub(super) struct Late {
-    /// The memory of the tensor that was made.
+    /// The memory that was made.
     made: OnceLock<Arc<Memory>>,
-    /// Let go of once it is made, and what it holds with it.
-    origin: Mutex<Option<Arc<dyn Origin>>>,
+    /// What makes it, and of what; let go of once it is made, and what it holds with it.
+    from: Mutex<Option<(Arc<dyn Any + Send + Sync>, Make)>>,
 }
 
 impl Late {
-    pub(super) fn new(origin: Arc<dyn Origin>) -> Late {
-        Late { made: OnceLock::new(), origin: Mutex::new(Some(origin)) }
+    pub(super) fn new(origin: Arc<dyn Any + Send + Sync>, make: Make) -> Late {
+        Late { made: OnceLock::new(), from: Mutex::new(Some((origin, make))) }
     }
 
     /// Where the bytes come from; `None` once they are there.
-    pub(super) fn origin(&self) -> Option<Arc<dyn Origin>> {
-        self.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn origin(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        let from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
+        from.as_ref().map(|(origin, _)| origin.clone())
     }
 
     fn bytes(&self) -> &[u8] {
-        let made = self.made.get_or_init(|| match self.origin() {
-            Some(origin) => origin.make().memory,
-            // It goes only after something was made.
-            None => Arc::new(Memory::Small(Vec::new())),
+        let made = self.made.get_or_init(|| {
+            let from = self.from.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // It goes only when it is made.
+            from.map_or_else(|| Arc::new(Memory::Small(Vec::new())), |(_, make)| make())
         });
-        self.origin.lock().unwrap_or_else(PoisonError::into_inner).take();
         made.bytes()
     }
 }
