@@ -82,36 +82,16 @@ fn compiled(func: &TensorFunc) -> Result<Executable> {
 /// # Errors
 /// None of its own.
 pub(super) fn copy_mapped_constants(module: &Module) -> Result<Module> {
-    let mut late = LateConstants::default();
-    with_constants(module, &mut late)?;
-    parallel::map(late.0.len(), |k| late.0[k].bytes().len());
-    with_constants(module, &mut CopyMapped::default())
-}
-
-/// A module whose constants a fold has replaced.
-fn with_constants(module: &Module, fold: &mut dyn GraphFold) -> Result<Module> {
-    let mut new = module.clone();
+    let mut copied = module.clone();
+    let mut fold = CopyMapped::default();
     for (name, func) in module.graphs() {
-        let blocks = fold_blocks(fold, &func.blocks)?;
+        let blocks = fold_blocks(&mut fold, &func.blocks)?;
         let ret = fold.expr(&func.ret)?;
-        new.insert(name.clone(), GraphFunc { blocks, ret, ..(**func).clone() });
+        copied.insert(name.clone(), GraphFunc { blocks, ret, ..(**func).clone() });
     }
-    Ok(new)
-}
-
-/// Collects the constants whose bytes are not there yet.
-#[derive(Default)]
-struct LateConstants(Vec<Tensor>);
-
-impl GraphFold for LateConstants {
-    fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
-        if let GraphExpr::Const(t) = e
-            && t.origin().is_some()
-        {
-            self.0.push(t.clone());
-        }
-        fold_children(self, e)
-    }
+    let late: Vec<&Tensor> = fold.done.values().filter(|t| t.origin().is_some()).collect();
+    parallel::map(late.len(), |k| late[k].bytes().len());
+    Ok(copied)
 }
 
 /// Puts constants of their own in the place of others; what shares memory does so afterwards.
@@ -123,7 +103,7 @@ struct CopyMapped {
 impl GraphFold for CopyMapped {
     fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
         let GraphExpr::Const(t) = e else { return fold_children(self, e) };
-        let key = (t.bytes().as_ptr(), t.shape().to_vec());
+        let key = (t.memory_address(), t.shape().to_vec());
         Ok(GraphExpr::Const(self.done.entry(key).or_insert_with(|| t.copied_from_file()).clone()))
     }
 }

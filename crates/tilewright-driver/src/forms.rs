@@ -7,9 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_analysis::stage::open_stages;
-use tilewright_graph::stages::{buffer, cells, load, one_stage};
+use tilewright_graph::stages::{buffer, cells, one_stage};
 use tilewright_ir::{DType, Dim, Expr, GraphType, TensorFunc, TensorType, dim};
+
+use tilewright_layout::{Conversion, TiledLayout};
 
 use crate::values::{Graph, Value};
 
@@ -134,29 +135,7 @@ fn inverse(order: &[usize]) -> Order {
 
 /// The order in which a function transposes; `None` where it does something else.
 fn order(func: &TensorFunc) -> Option<Order> {
-    let stages = open_stages(func)?;
-    let ([stage], params) = (&stages[..], func.buffers().collect::<Vec<_>>()) else {
-        return None;
-    };
-    let [from, to] = params[..] else { return None };
-    let (read, places) = load(&stage.value).filter(|_| stage.init.is_none())?;
-    let is_whole = read == from && stage.buffer == *to && stage.covers_buffer().is_some();
-    if !is_whole || from.rank() != to.rank() {
-        return None;
-    }
-    // Where each axis of what is stored is read.
-    let axes: Option<Order> = stage
-        .indices
-        .iter()
-        .map(|index| {
-            let var = index.as_var()?;
-            places.iter().position(|p| p.as_var() == Some(var))
-        })
-        .collect();
-    let axes = axes?;
-    let is_all = (0..from.rank()).all(|k| axes.contains(&k));
-    let is_changed = axes.iter().enumerate().any(|(k, from)| k != *from);
-    let [wide, narrow] = [dim::of_shape(&to.shape)?, dim::of_shape(&from.shape)?];
-    let is_same = axes.iter().zip(&wide).all(|(k, extent)| narrow[*k] == *extent);
-    (is_all && is_changed && is_same).then_some(axes)
+    let moved = Conversion::recognise(func).filter(|c| c.is_total() && c.keeps_all())?;
+    let layout = TiledLayout::of_pack(&moved).filter(|layout| !layout.is_identity())?;
+    layout.axes()
 }

@@ -52,6 +52,7 @@ pub mod flow;
 pub mod fold;
 mod folding;
 pub mod free;
+mod gather;
 mod grouped;
 pub mod index_map;
 mod known;

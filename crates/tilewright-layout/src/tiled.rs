@@ -312,7 +312,7 @@ impl TiledLayout {
 
     /// The layout of a conversion's result, if it takes all of its argument to a layout of this
     /// form.
-    pub(crate) fn of_pack(c: &Conversion) -> Option<TiledLayout> {
+    pub fn of_pack(c: &Conversion) -> Option<TiledLayout> {
         let mut order: Vec<Option<(usize, usize)>> = vec![None; c.cells.len()];
         let mut splits = Vec::new();
         for (d, source) in c.source.iter().enumerate() {
