@@ -9,7 +9,7 @@
 //! time never share memory.
 
 use std::sync::Arc;
-use tilewright_ir::hash::HashMap;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::dim::SizeRange;
@@ -71,6 +71,10 @@ struct Body {
     sizes: Subst,
     /// What was checked: a size, and the least that it may be.
     checked: Vec<(Dim, usize)>,
+    /// Numbers of elements that were checked to be what a tensor may have.
+    counted: HashSet<Dim>,
+    /// Where the heap holds sizes already.
+    known: HashMap<Dim, usize>,
     /// The least that extents may be.
     least: usize,
 }
@@ -132,7 +136,8 @@ impl ShapeFunc {
             }
         }
         let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
-        let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
+        // How many bytes each value takes, and where it ends as soon as it has a place.
+        let ends: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let idle = plan.steps.iter().map(|step| {
             (plan.empty && step.args.iter().any(|place| size(plan, place).is_some_and(may_be_zero)))
                 .then(|| places.take(1))
@@ -149,6 +154,8 @@ impl ShapeFunc {
             heap: heap.clone(),
             sizes: Subst::vars(loads),
             checked: Vec::new(),
+            counted: HashSet::default(),
+            known: HashMap::default(),
             least: usize::from(!plan.empty),
         };
         for (k, v) in vars.iter().enumerate() {
@@ -173,8 +180,7 @@ impl ShapeFunc {
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
             for (port, at) in ports.iter().zip(at) {
                 for (axis, d) in port.shape.iter().enumerate() {
-                    let extent = body.size(*d, body.least);
-                    body.set(at.extents + axis, extent);
+                    body.set_size(at.extents + axis, *d, body.least);
                 }
                 let what = format!("`{}`", port.name);
                 let cells = body.cells(dim::product(port.shape.iter().copied()), &what);
@@ -182,28 +188,46 @@ impl ShapeFunc {
             }
         }
         for d in passed {
-            let size = body.size(d, 0);
-            body.set(numbers[&d], size);
+            body.set_size(numbers[&d], d, 0);
         }
-        for (value, at) in plan.values.iter().zip(&bytes) {
+        let mut aligned: HashMap<(Dim, usize), usize> = HashMap::default();
+        for (value, at) in plan.values.iter().zip(&ends) {
             let func = plan.steps.get(value.first).map_or("", |step| &step.func);
             let cells = body.cells(value.cells, &format!("an intermediate result of `{func}`"));
-            let last = cells * number(value.dtype.bytes()) + number(ALIGN - 1);
-            body.set(*at, last.floordiv(number(ALIGN)) * number(ALIGN));
+            let width = value.dtype.bytes();
+            let bytes = match aligned.get(&(value.cells, width)) {
+                Some(same) => body.get(*same),
+                None => {
+                    aligned.insert((value.cells, width), *at);
+                    let last = cells * number(width) + number(ALIGN - 1);
+                    last.floordiv(number(ALIGN)) * number(ALIGN)
+                }
+            };
+            body.set(*at, bytes);
         }
         for (step, at) in plan.steps.iter().zip(&idle) {
             if let Some(at) = at {
                 body.idle(plan, step, *at);
             }
         }
-        body.set(arena_bytes, number(0));
-        for (value, below) in stacked(plan)? {
-            let tops = below.into_iter().map(|b| body.get(offsets[b]) + body.get(bytes[b]));
-            let start = tops.reduce(Expr::max).unwrap_or_else(|| number(0));
-            body.set(offsets[value], start);
-            let end = body.get(offsets[value]) + body.get(bytes[value]);
-            body.set(arena_bytes, body.get(arena_bytes).max(end));
+        let stacked = stacked(plan)?;
+        let highest = |body: &Body, all: &[usize]| {
+            let tops = all.iter().map(|b| body.get(ends[*b]));
+            tops.reduce(Expr::max).unwrap_or_else(|| number(0))
+        };
+        for (value, below) in &stacked {
+            if !below.is_empty() {
+                let start = highest(&body, below);
+                body.set(offsets[*value], start);
+                body.set(ends[*value], body.get(offsets[*value]) + body.get(ends[*value]));
+            } else {
+                body.set(offsets[*value], number(0));
+            }
         }
+        let covered: HashSet<usize> = stacked.iter().flat_map(|(_, below)| below.clone()).collect();
+        let tops = stacked.iter().map(|(value, _)| *value).filter(|v| !covered.contains(v));
+        let top = highest(&body, &tops.collect::<Vec<usize>>());
+        body.set(arena_bytes, top);
         for (value, at) in plan.values.iter().zip(&offsets) {
             let Some(Within { whole, byte }) = value.within else { continue };
             // The last cell has a position that was checked; the first one of nothing has any.
@@ -263,6 +287,13 @@ impl Body {
         self.heap.load([Expr::i32(at as i32)])
     }
 
+    /// Writes a size, checked to be at least so much.
+    fn set_size(&mut self, at: usize, d: Dim, least: usize) {
+        let value = self.size(d, least);
+        self.set(at, value);
+        self.known.entry(d).or_insert(at);
+    }
+
     /// A size, checked to be at least so much.
     fn size(&mut self, d: Dim, least: usize) -> Expr {
         let mut demands = d.demands();
@@ -274,12 +305,20 @@ impl Body {
                 continue;
             }
             self.in_range(part, &format!("the size `{part}`"));
+            // What follows for sizes of at least one element need not be checked.
+            if self.least > 0 && part.at_least(least) {
+                self.checked.push((part, least));
+                continue;
+            }
             let value = self.sizes.expr(&part.wide());
             let text = format!("the size `{part}` must be at least {least}, and is {{}}");
             self.assert(value.clone().greater_equal(number(least)), text, vec![value]);
             self.checked.push((part, least));
         }
-        self.sizes.expr(&d.wide())
+        match self.known.get(&d) {
+            Some(at) if d.known().is_none() => self.get(*at),
+            _ => self.sizes.expr(&d.wide()),
+        }
     }
 
     /// Whether a step is left out, since all its results are empty; one that is not, and is not right
@@ -304,9 +343,13 @@ impl Body {
         }
     }
 
-    /// Checks that 64 bits hold a size.
+    /// Checks that 64 bits hold a size, where the ranges of sizes do not say it.
     fn in_range(&mut self, d: Dim, what: &str) {
-        let limit = Expr::float((1u64 << 62) as f64, DType::F64);
+        const LIMIT: f64 = (1u64 << 62) as f64;
+        if d.most() < LIMIT {
+            return;
+        }
+        let limit = Expr::float(LIMIT, DType::F64);
         let fits = self.sizes.expr(&d.ceiling()).less(limit);
         self.assert(fits, format!("{what} does not fit in 64 bits"), Vec::new());
     }
@@ -314,7 +357,8 @@ impl Body {
     /// A number of elements, checked to be what a tensor may have.
     fn cells(&mut self, cells: Dim, what: &str) -> Expr {
         let value = self.size(cells, self.least);
-        if cells.known().is_none() {
+        let is_new = cells.known().is_none() && self.counted.insert(cells);
+        if is_new && cells.most() > MAX_CELLS as f64 {
             let text = format!("{what} has more than 2^31 - 2^16 elements");
             self.assert(value.clone().less_equal(number(MAX_CELLS)), text, Vec::new());
         }
@@ -327,7 +371,7 @@ fn number(n: usize) -> Expr {
 }
 
 /// The values of a plan that have memory of their own, from the lowest to the highest in memory, each
-/// with those that lie below it and are needed at the same time.
+/// with those that lie directly below it and are needed at the same time: none of these lies below another one of them.
 fn stacked(plan: &MemoryPlan) -> Result<Vec<(usize, Vec<usize>)>> {
     let blocks: Vec<Block> = plan
         .values
@@ -349,12 +393,18 @@ fn stacked(plan: &MemoryPlan) -> Result<Vec<(usize, Vec<usize>)>> {
     let mut order: Vec<usize> =
         (0..blocks.len()).filter(|k| plan.values[*k].within.is_none()).collect();
     order.sort_by_key(|b| (at[*b], *b));
-    Ok((0..order.len()).map(|k| (order[k], meeting_before(k, &blocks, &order))).collect())
+    Ok((0..order.len()).map(|k| (order[k], directly_below(k, &blocks, &order))).collect())
 }
 
-fn meeting_before(k: usize, blocks: &[Block], order: &[usize]) -> Vec<usize> {
+fn directly_below(k: usize, blocks: &[Block], order: &[usize]) -> Vec<usize> {
     let b = &blocks[order[k]];
-    order[..k].iter().copied().filter(|a| blocks[*a].meets(b)).collect()
+    let mut found: Vec<usize> = Vec::new();
+    for a in order[..k].iter().rev().filter(|a| blocks[**a].meets(b)) {
+        if !found.iter().any(|above| blocks[*above].meets(&blocks[*a])) {
+            found.push(*a);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

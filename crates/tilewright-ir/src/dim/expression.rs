@@ -5,11 +5,38 @@
 
 use crate::hash::HashMap;
 use std::cell::RefCell;
+use std::ops::{Add, Mul};
 
 use super::form::{Atom, Form};
 use super::{Dim, Repr, narrow};
 use crate::dtype::DType;
 use crate::expr::{BinOp, Expr, ExprKind, Var};
+
+/// What a ceiling is computed in: expressions of sizes, or numbers.
+trait Ceiling: Add<Output = Self> + Mul<Output = Self> + Sized {
+    fn number(n: f64) -> Self;
+    fn larger(self, other: Self) -> Self;
+}
+
+impl Ceiling for Expr {
+    fn number(n: f64) -> Self {
+        Expr::float(n, DType::F64)
+    }
+
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
+
+impl Ceiling for f64 {
+    fn number(n: f64) -> Self {
+        n
+    }
+
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
 
 impl Dim {
     /// The size as an `int32` expression, for use inside of a tensor function. Open sizes are
@@ -67,18 +94,30 @@ impl Dim {
     /// to the size, where its [`demands`](Dim::demands) have such bounds too: below 2^62, 64 bits
     /// hold them all.
     pub fn ceiling(self) -> Expr {
+        self.ceiling_of(&|v| v.expr().cast(DType::F64))
+    }
+
+    /// Its [`ceiling`](Dim::ceiling) where all open sizes are as large as their ranges allow: no sum on the way to the
+    /// size is larger.
+    pub fn most(self) -> f64 {
+        self.ceiling_of(&|v| v.range().most() as f64)
+    }
+
+    fn ceiling_of<T: Ceiling>(self, var: &dyn Fn(&Var) -> T) -> T {
         let form = self.form();
         let terms = form.0.iter().map(|(atoms, c)| {
-            atoms.iter().fold(Expr::float(c.unsigned_abs() as f64, DType::F64), |product, atom| {
+            atoms.iter().fold(T::number(c.unsigned_abs() as f64), |product, atom| {
                 product
                     * match atom {
-                        Atom::Var(v) => v.expr().cast(DType::F64),
-                        Atom::Div(a, _) => a.ceiling(),
-                        Atom::Max(a, b) | Atom::Min(a, b) => a.ceiling().max(b.ceiling()),
+                        Atom::Var(v) => var(v),
+                        Atom::Div(a, _) => a.ceiling_of(var),
+                        Atom::Max(a, b) | Atom::Min(a, b) => {
+                            a.ceiling_of(var).larger(b.ceiling_of(var))
+                        }
                     }
             })
         });
-        terms.reduce(|sum, term| sum + term).unwrap_or_else(|| Expr::float(0.0, DType::F64))
+        terms.reduce(|sum, term| sum + term).unwrap_or_else(|| T::number(0.0))
     }
 
     fn build(self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
