@@ -19,6 +19,10 @@ const MANY_ROWS: i64 = 64;
 /// The most updates of vectors in a tile of rows whose windows overlap.
 const OVERLAPPING: i64 = 400;
 
+/// The most steps of a window that overlaps others and becomes statements as a whole: so many weights stay in registers,
+/// and the next tiles begin while one waits for its sums.
+const WHOLE_WINDOW: i64 = 16;
+
 /// A loop around a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Level {
@@ -84,6 +88,8 @@ impl Tiling {
 ///     for row, kh where row + kh == place:
 ///         sums[row] += x[place, kw : kw + lanes] * w[kh, kw]
 /// ```
+///
+/// Of a large window `kw` is a loop around that: then there are fewer weights at a time than registers, and less code.
 #[derive(Clone, Debug)]
 pub(crate) struct Overlap {
     /// The axis of rows.
@@ -92,6 +98,8 @@ pub(crate) struct Overlap {
     pub(crate) window: usize,
     /// By how many steps of the window a row moves.
     pub(crate) by: i64,
+    /// Whether the other axes of the window are loops around the places.
+    pub(crate) rolled: bool,
 }
 
 impl Reduction<'_> {
@@ -153,13 +161,26 @@ impl Reduction<'_> {
     /// The spatial axis along which a tile has rows: the loads that move along `v` stay where
     /// they are along it, so that it shares them.
     fn row_axis(&self, v: usize) -> Option<usize> {
-        let moves_along_v: Vec<bool> = self.steps(v).map(|s| s != Some(0)).collect();
+        self.sharing_axis(v, true)
+    }
+
+    /// The spatial axis along which a tile has rows that share no vector, but values that are the same in all lanes:
+    /// where a result takes many steps, each of which waits for the one before, several results run at a time.
+    fn waiting_axis(&self, v: usize) -> Option<usize> {
+        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
+        let waits = known && self.count(self.reduce()) > WHOLE_WINDOW;
+        self.sharing_axis(v, false).filter(|_| waits)
+    }
+
+    /// The spatial axis along which most loads stay of those that move along `v`, or of those that do not.
+    fn sharing_axis(&self, v: usize, moving: bool) -> Option<usize> {
+        let counts: Vec<bool> = self.steps(v).map(|s| (s != Some(0)) == moving).collect();
         self.spatial()
             .filter(|&u| u != v)
             .filter(|&u| self.axes[u].parts.iter().all(|(x, _)| !self.loose.contains(x)))
             .map(|u| {
-                let steps = self.steps(u).zip(&moves_along_v);
-                (steps.filter(|(step, moves)| **moves && *step == Some(0)).count(), u)
+                let steps = self.steps(u).zip(&counts);
+                (steps.filter(|(step, counts)| **counts && *step == Some(0)).count(), u)
             })
             .filter(|(shared, _)| *shared > 0)
             .max_by_key(|&(shared, u)| (shared, self.len(u).min(MANY_ROWS), u))
@@ -197,6 +218,8 @@ impl Reduction<'_> {
             rows,
             window,
             by: by / step,
+            rolled: self.axes[rows].extent.known().is_none()
+                && self.count(self.reduce()) > WHOLE_WINDOW,
         })
     }
 
@@ -267,6 +290,8 @@ impl Reduction<'_> {
         let lanes = self.lanes();
         let overlap = self.overlap(v);
         let u = overlap.as_ref().map(|o| o.rows).or_else(|| self.row_axis(v));
+        let waiting = if u.is_none() { self.waiting_axis(v) } else { None };
+        let u = u.or(waiting);
         let vectors = (self.len(v) as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
         let budget = self.target.vectors.registers as i64 * 3 / 4;
@@ -288,18 +313,28 @@ impl Reduction<'_> {
             ),
             (None, None) => balanced(vectors, budget.min(8)),
         };
+        // The steps of a result that are statements.
+        let steps = match &overlap {
+            Some(overlap) if overlap.rolled => self.len(overlap.window),
+            _ => self.count(self.reduce()),
+        };
         let rows = match u {
             Some(u) if overlap.is_some() => {
-                let steps = self.count(self.reduce()).saturating_mul(per_row);
+                let steps = steps.saturating_mul(per_row);
                 // What is read, weights and masks need some as well.
                 let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
-                // Of an open number of rows any may be left over, for smaller tiles: much code.
+                // Of an open number of rows any may be left over, for smaller tiles: much code where a window is
+                // statements as a whole.
                 if self.axes[u].extent.known().is_none() {
-                    most.min(4)
+                    most.min(if overlap.as_ref().is_some_and(|o| o.rolled) { 8 } else { 4 })
                 } else {
                     balanced(self.len(u), most)
                 }
+            }
+            // Tiles of what an open number of rows leaves over are much code.
+            Some(u) if waiting.is_some() && self.axes[u].extent.known().is_none() => {
+                (budget / per_row).clamp(1, 4)
             }
             Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
             None => 1,
@@ -309,8 +344,8 @@ impl Reduction<'_> {
             None => per_row * lanes,
         };
         let order = self.order(v, width, u, rows);
-        let steps = self.count(self.reduce()).saturating_mul(rows * per_row);
-        let overlap = overlap.filter(|_| rows > 1 && steps <= OVERLAPPING);
+        let overlap =
+            overlap.filter(|_| rows > 1 && steps.saturating_mul(rows * per_row) <= OVERLAPPING);
         Tiling { v, width, u, rows, lanes, order, overlap }
     }
 

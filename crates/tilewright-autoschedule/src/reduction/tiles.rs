@@ -303,8 +303,13 @@ impl Reduction<'_> {
         let [place, row] = &made[..] else {
             return Err(Error::internal("two loops became another number"));
         };
-        let all = [std::slice::from_ref(place), &others].concat();
+        let place = std::slice::from_ref(place);
+        let all = if overlap.rolled { [&others, place] } else { [place, &others] }.concat();
         sch.reorder(&[&all[..], lane, std::slice::from_ref(row)].concat())?;
+        if overlap.rolled {
+            others.iter().try_for_each(|l| no_unroll(sch, l))?;
+            return sch.unroll(&place[0]);
+        }
         all.iter().try_for_each(|l| sch.unroll(l))
     }
 

@@ -10,6 +10,7 @@
 //! serial loop instead, as does a loop whose extent is not a constant.
 
 use tilewright_ir::hash::HashMap;
+use tilewright_ir::index::is_index;
 
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{
@@ -179,6 +180,20 @@ impl Widen {
         }
     }
 
+    /// All of some conditions. What is the same in all lanes comes first, and what is not stays together: that part
+    /// often is a mask that other rows need, too.
+    fn conjunction(&mut self, all: &[Expr]) -> Option<Expr> {
+        let all: Vec<Expr> = all.iter().map(|c| self.expr(c)).collect::<Option<_>>()?;
+        let (same, vectors): (Vec<Expr>, Vec<Expr>) =
+            all.into_iter().partition(|c| c.dtype().lanes == 1);
+        let and = |a: Expr, b: Expr| Expr::binary(BinOp::And, a, b);
+        let (same, vectors) = (same.into_iter().reduce(and), vectors.into_iter().reduce(and));
+        match (same, vectors) {
+            (Some(same), Some(vectors)) => Some(and(self.widen(same), vectors)),
+            (same, vectors) => Some(same.or(vectors).unwrap_or_else(|| Expr::bool(true))),
+        }
+    }
+
     /// The value for every lane: scalar where it is the same in each, `None` where there is no
     /// vector form.
     fn expr(&mut self, e: &Expr) -> Option<Expr> {
@@ -199,6 +214,9 @@ impl Widen {
                 wider_ramp(&x, to).unwrap_or_else(|| Expr::cast_node(x, to))
             }
             ExprKind::Not(a) => Expr::not_node(self.expr(a)?),
+            ExprKind::Binary(BinOp::And, ..) if is_index(e) && !e.effects().partial => {
+                self.conjunction(&e.conjuncts())?
+            }
             ExprKind::Binary(op, a, b) => {
                 let (x, y) = self.pair(a, b)?;
                 ramp_arithmetic(*op, &x, &y).unwrap_or_else(|| Expr::binary(*op, x, y))
