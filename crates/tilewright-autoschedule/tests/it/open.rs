@@ -369,6 +369,32 @@ fn windows_of_open_images_are_read_from_the_image() {
 }
 
 #[test]
+fn windows_of_many_steps_add_up_many_sums_at_a_time() {
+    let target = &targets()[0];
+    let sums = 8 * target.vectors.lanes(4);
+    for (window, dilation) in [(7usize, 1), (5, 2)] {
+        let image = Operand::f32(&[size("b", true), 3.into(), size("h", true), size("w", true)]);
+        let weight = Operand::f32(&[3, 1, window, window].map(Dim::from));
+        let mut c = Conv::new(image, weight);
+        let pad = dilation * (window / 2);
+        (c.groups, c.pads_begin, c.pads_end) = (3, vec![pad; 2], vec![pad; 2]);
+        c.dilations = vec![dilation; 2];
+        let (what, f) = (format!("{window} by {dilation}"), conv(&c).expect("a convolution"));
+        check_vectors(&what, &f, &[1, 7, 18]);
+        let mut most = 0;
+        lower(&scheduled(&what, &f, target)).expect("lowers").body.for_each(|s| {
+            if let StmtKind::Allocate { buffer, .. } = s.kind()
+                && &*buffer.scope == "local"
+                && let Some(shape) = buffer.const_shape()
+            {
+                most = most.max(shape.iter().product());
+            }
+        });
+        assert!(most >= sums, "{what}: {most} sums, each of which waits for itself");
+    }
+}
+
+#[test]
 fn moves_of_open_tensors_have_vectors() {
     let x = Operand::f32(&[size("b", true), 20.into(), size("h", true), size("w", true)]);
     let sizes = [1, 3, 16, 21];

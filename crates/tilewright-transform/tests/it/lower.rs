@@ -209,6 +209,21 @@ fn what_has_no_vector_form_stays_a_loop() {
 }
 
 #[test]
+fn conditions_of_lanes_stay_together_behind_what_is_the_same_in_all() {
+    let b = f32s("B", &[8, 8]);
+    let (i, v) = (Var::index("i"), Var::index("v"));
+    let row = i.expr().greater_equal(1);
+    let cond = v.expr().greater_equal(2).and(row).and(v.expr().less(5)).and(i.expr().less(6));
+    let store = Stmt::store(&b, vec![i.expr(), v.expr()], Expr::float(0.0, DType::F32));
+    let guarded = Stmt::guard(cond, store);
+    let inner = Stmt::for_loop(&v, Range::upto(Expr::i32(8)), ForKind::Vectorized, guarded);
+    let f = func(&[&b], Stmt::serial(&i, Expr::i32(8), inner));
+    let lines = outline(&vectorize::vectorize_loops(&f));
+    let lanes = "T.Ramp(0, 1, 8) >= T.Broadcast(2, 8) and T.Ramp(0, 1, 8) < T.Broadcast(5, 8)";
+    assert_eq!(lines[1], format!("if T.Broadcast(i >= 1 and i < 6, 8) and ({lanes})"), "{lines:?}");
+}
+
+#[test]
 fn allocations_become_scratch_parameters() {
     let b = f32s("B", &[8]);
     let (outer, small, large) =
