@@ -2,7 +2,9 @@
 //!
 //! Compiled code adds up in an order of its own, so a small difference says nothing: it may be rounding. A large one
 //! shows that the modules differ. Where numbers are rounded to integers on the way, one that is rounded the other way
-//! may change a result by much; there the mean of all elements counts, and not the largest difference.
+//! may change a result by much; there the mean of all elements counts, and not the largest difference. A mean that is
+//! small is more than rounding where it is, with most data, several times as large as what other roundings of all floats
+//! make of the first module ([`rounding_noise`]).
 
 use tilewright_ir::tensor::index_of;
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Module, Result, Tensor, Visit, visit};
@@ -10,6 +12,7 @@ use tilewright_runtime::Executable;
 
 use crate::options::Options;
 use crate::random::Random;
+use crate::rounding_noise;
 use crate::session::compile;
 
 /// From which part of the largest element on a difference is more than rounding, whatever a model does to small
@@ -19,6 +22,11 @@ const MORE: f64 = 1e-2;
 /// The part from which on it may be more, and how many times as much as small changes of the inputs move results.
 const LEAST: f64 = 1e-4;
 const TIMES: f64 = 256.0;
+
+/// Where numbers are rounded to integers: from which part of the mean element on a mean difference may be more than
+/// rounding, and how many times as much as other roundings make of results.
+const LEAST_MEAN: f64 = 1e-5;
+const TIMES_MEAN: f64 = 8.0;
 
 /// Small changes of the inputs, as a part of each element: some roundings.
 const CHANGE: f64 = 1e-6;
@@ -39,10 +47,12 @@ pub(crate) enum Seen {
 /// fails, has to show with all data.
 pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
     let steps = has_steps(a) || has_steps(b);
+    let first = a;
     let [a, b] = [a, b].map(|module| compile(module, &Options::default()).ok());
     let (a, b) = (a?, b?);
     let mut worst: f64 = 0.0;
     let mut unlike = None;
+    let mut runs = Vec::new();
     for (seed, scale) in DATA {
         let inputs = inputs(&a, seed, scale)?;
         let is_wide = scale > 1.0;
@@ -52,14 +62,17 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
             Err(_) => return None,
         };
         match shapes_differ(&x, b.run(&inputs)) {
-            Ok(y) => match values_differ(&a, &inputs, [&x, &y], steps, seed) {
-                Some(Seen::Near(part)) if !is_wide => worst = worst.max(part),
-                // Far from zero numbers may overflow, which says nothing.
-                Some(Seen::Near(_)) => {}
-                None if is_wide => {}
-                None => return None,
-                apart => return apart,
-            },
+            Ok(y) => {
+                match values_differ(&a, &inputs, [&x, &y], steps, seed) {
+                    Some(Seen::Near(part)) if !is_wide => worst = worst.max(part),
+                    // Far from zero numbers may overflow, which says nothing.
+                    Some(Seen::Near(_)) => {}
+                    None if is_wide => continue,
+                    None => return None,
+                    apart => return apart,
+                }
+                runs.push(Run { inputs, results: [x, y] });
+            }
             Err(apart) if !steps => return Some(apart),
             Err(apart) => {
                 unlike.get_or_insert(apart);
@@ -70,7 +83,61 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
             return None;
         }
     }
-    Some(unlike.unwrap_or(Seen::Near(worst)))
+    let apart = unlike.or_else(|| if steps { means_differ(first, &runs) } else { None });
+    Some(apart.unwrap_or(Seen::Near(worst)))
+}
+
+/// What both modules made of some inputs.
+struct Run {
+    inputs: Vec<Tensor>,
+    results: [Vec<Tensor>; 2],
+}
+
+/// A result of which, with two of the data, the mean difference is more than other roundings of all floats of the first module
+/// make of it.
+fn means_differ(first: &Module, runs: &[Run]) -> Option<Seen> {
+    let count = runs.first()?.results[0].len();
+    // What shows with two of the data is no accident; with others the same may be beyond an end of a range.
+    let twice = |k: usize| -> Option<f64> {
+        let means = runs.iter().map(|run| Some(run.apart(k)?.mean));
+        let mut means = means.collect::<Option<Vec<f64>>>()?;
+        means.sort_by(|a, b| b.total_cmp(a));
+        means.get(1).copied()
+    };
+    let means: Vec<f64> = (0..count).map(|k| twice(k).unwrap_or_default()).collect();
+    if means.iter().all(|mean| *mean < LEAST_MEAN) {
+        return None;
+    }
+    let mut noise = vec![0.0f64; count];
+    for other in &rounding_noise::changed(first).ok()? {
+        for run in runs {
+            let results = other.run(&run.inputs).ok()?;
+            for ((x, y), noise) in run.results[0].iter().zip(&results).zip(&mut noise) {
+                *noise = noise.max(Apart::collect(x, y)?.mean);
+            }
+        }
+    }
+    let is_more = |k: &usize| means[*k] > (TIMES_MEAN * noise[*k]).max(LEAST_MEAN);
+    let k = (0..count).find(is_more)?;
+    let run = runs.iter().find(|run| run.apart(k).is_some_and(|apart| apart.mean >= means[k]))?;
+    let [x, y] = &run.results;
+    Some(seen_apart(k, x, [&x[k], &y[k]], run.apart(k)?.at))
+}
+
+impl Run {
+    /// How far a result of one module is from that of the other one.
+    fn apart(&self, k: usize) -> Option<Apart> {
+        let [x, y] = &self.results;
+        Apart::collect(x.get(k)?, y.get(k)?)
+    }
+}
+
+/// An element of a result that differs.
+fn seen_apart(k: usize, all: &[Tensor], pair: [&Tensor; 2], at: usize) -> Seen {
+    let index = index_of(at, pair[0].shape());
+    let cell = format!("{}{index:?}, on random data when both are run", name_of(k, all));
+    // Digits that every processor computes.
+    Seen::Apart { cell, values: pair.map(|t| format!("{:.3e}", t.get_f64(at))) }
 }
 
 /// Results of the second module of the same shapes as those of the first one.
@@ -105,12 +172,7 @@ fn values_differ(
         let moved = moved.get(k).copied().unwrap_or(f64::INFINITY);
         let limit = (TIMES * moved).clamp(LEAST, MORE);
         if if steps { apart.mean > MORE } else { apart.largest > limit } {
-            let index = index_of(apart.at, of_x.shape());
-            let name = name_of(k, x);
-            let cell = format!("{name}{index:?}, on random data when both are run");
-            // Digits that every processor computes.
-            let values = [of_x, of_y].map(|t| format!("{:.3e}", t.get_f64(apart.at)));
-            return Some(Seen::Apart { cell, values });
+            return Some(seen_apart(k, x, [of_x, of_y], apart.at));
         }
         worst = worst.max(apart.largest);
     }
