@@ -518,11 +518,14 @@ impl<'o> Classes<'o> {
 
     /// The first value that equals none of the first graph, among those that lead to such a result through such.
     fn unlike(&self, second: &Graph<'_>) -> Option<usize> {
+        let is_known = |at: &usize| self.of[1].get(*at).is_some_and(|c| self.is_of_first(*c));
         let mut todo = second.results.clone();
         let (mut passed, mut first) = (HashSet::default(), None);
         while let Some(at) = todo.pop() {
-            let class = self.of[1].get(at).or_else(|| self.early.get(&at));
-            let is_unlike = class.is_none_or(|class| !self.is_of_first(*class));
+            // What is one in another form is no such value.
+            let is_form =
+                matches!(second.single(at), Some((_, [of])) if self.early.contains_key(of));
+            let is_unlike = !is_form && !is_known(&at);
             let (args, is_made) = match &second.nodes[at].value {
                 Value::Call { args, .. } => (&args[..], second.is_call(at)),
                 Value::Operator { args, .. } => (&args[..], true),
@@ -534,7 +537,7 @@ impl<'o> Classes<'o> {
                 first = first.filter(|first| !is_made || *first < at).or(is_made.then_some(at));
             }
         }
-        first
+        first.or_else(|| second.results.iter().copied().find(|at| !is_known(at)))
     }
 
     /// The class of a constant that is one of the first graph but for rounding.

@@ -2,9 +2,9 @@
 //!
 //! Compiled code adds up in an order of its own, so a small difference says nothing: it may be rounding. A large one
 //! shows that the modules differ. Where numbers are rounded to integers on the way, one that is rounded the other way
-//! may change a result by much; there the mean of all elements counts, and not the largest difference. A mean that is
-//! small is more than rounding where it is, with most data, several times as large as what other roundings of all floats
-//! make of the first module ([`rounding_noise`]).
+//! may change a result by much; there the mean of all elements counts, and not the largest difference. Small ones
+//! count where over much data they are, together, several times as large as what other roundings of all floats make of
+//! the first module ([`rounding_noise`]).
 
 use tilewright_ir::tensor::index_of;
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Module, Result, Tensor, Visit, visit};
@@ -23,10 +23,15 @@ const MORE: f64 = 1e-2;
 const LEAST: f64 = 1e-4;
 const TIMES: f64 = 256.0;
 
-/// Where numbers are rounded to integers: from which part of the mean element on a mean difference may be more than
-/// rounding, and how many times as much as other roundings make of results.
+/// Where numbers are rounded to integers: from which part of the mean element on a mean difference counts, with how much of
+/// more data that has to show, and how many times as much as other roundings make of results all together have to be.
 const LEAST_MEAN: f64 = 1e-5;
+const SHOWN: usize = 4;
 const TIMES_MEAN: f64 = 8.0;
+
+/// How much more data there is, and by what its floats are multiplied in turn.
+const RUNS: u64 = 24;
+const SCALES: [f32; 3] = [1.0, 4.0, 0.5];
 
 /// Small changes of the inputs, as a part of each element: some roundings.
 const CHANGE: f64 = 1e-6;
@@ -52,7 +57,6 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
     let (a, b) = (a?, b?);
     let mut worst: f64 = 0.0;
     let mut unlike = None;
-    let mut runs = Vec::new();
     for (seed, scale) in DATA {
         let inputs = inputs(&a, seed, scale)?;
         let is_wide = scale > 1.0;
@@ -62,17 +66,14 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
             Err(_) => return None,
         };
         match shapes_differ(&x, b.run(&inputs)) {
-            Ok(y) => {
-                match values_differ(&a, &inputs, [&x, &y], steps, seed) {
-                    Some(Seen::Near(part)) if !is_wide => worst = worst.max(part),
-                    // Far from zero numbers may overflow, which says nothing.
-                    Some(Seen::Near(_)) => {}
-                    None if is_wide => continue,
-                    None => return None,
-                    apart => return apart,
-                }
-                runs.push(Run { inputs, results: [x, y] });
-            }
+            Ok(y) => match values_differ(&a, &inputs, [&x, &y], steps, seed) {
+                Some(Seen::Near(part)) if !is_wide => worst = worst.max(part),
+                // Far from zero numbers may overflow, which says nothing.
+                Some(Seen::Near(_)) => {}
+                None if is_wide => {}
+                None => return None,
+                apart => return apart,
+            },
             Err(apart) if !steps => return Some(apart),
             Err(apart) => {
                 unlike.get_or_insert(apart);
@@ -83,7 +84,7 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
             return None;
         }
     }
-    let apart = unlike.or_else(|| if steps { means_differ(first, &runs) } else { None });
+    let apart = unlike.or_else(|| if steps { beyond_rounding(first, [&a, &b]) } else { None });
     Some(apart.unwrap_or(Seen::Near(worst)))
 }
 
@@ -93,43 +94,46 @@ struct Run {
     results: [Vec<Tensor>; 2],
 }
 
-/// A result of which, with two of the data, the mean difference is more than other roundings of all floats of the first module
-/// make of it.
-fn means_differ(first: &Module, runs: &[Run]) -> Option<Seen> {
-    let count = runs.first()?.results[0].len();
-    // What shows with two of the data is no accident; with others the same may be beyond an end of a range.
-    let twice = |k: usize| -> Option<f64> {
-        let means = runs.iter().map(|run| Some(run.apart(k)?.mean));
-        let mut means = means.collect::<Option<Vec<f64>>>()?;
-        means.sort_by(|a, b| b.total_cmp(a));
-        means.get(1).copied()
-    };
-    let means: Vec<f64> = (0..count).map(|k| twice(k).unwrap_or_default()).collect();
-    if means.iter().all(|mean| *mean < LEAST_MEAN) {
+/// An element of a result that, over much data, differs by more on the mean than other roundings of all floats of the
+/// first module make of it.
+fn beyond_rounding(first: &Module, [a, b]: [&Executable; 2]) -> Option<Seen> {
+    let runs = (0..RUNS).filter_map(|k| {
+        let inputs = inputs(a, DATA.len() as u64 + k, SCALES[k as usize % SCALES.len()])?;
+        let results = [a.run(&inputs).ok()?, b.run(&inputs).ok()?];
+        Some(Run { inputs, results })
+    });
+    let runs: Vec<Run> = runs.collect();
+    let apart: Vec<Vec<Apart>> =
+        runs.iter().map(|run| all_apart(&run.results)).collect::<Option<_>>()?;
+    let count = apart.first()?.len();
+    let shows = |k: usize| apart.iter().filter(|run| run[k].mean > LEAST_MEAN).count();
+    let shown: Vec<usize> = (0..count).filter(|k| shows(*k) >= SHOWN).collect();
+    if shown.is_empty() {
         return None;
     }
     let mut noise = vec![0.0f64; count];
     for other in &rounding_noise::changed(first).ok()? {
-        for run in runs {
-            let results = other.run(&run.inputs).ok()?;
-            for ((x, y), noise) in run.results[0].iter().zip(&results).zip(&mut noise) {
-                *noise = noise.max(Apart::collect(x, y)?.mean);
-            }
+        let mut sums = vec![0.0; count];
+        for run in &runs {
+            let results = [run.results[0].clone(), other.run(&run.inputs).ok()?];
+            all_apart(&results)?.iter().zip(&mut sums).for_each(|(apart, sum)| *sum += apart.mean);
         }
+        noise.iter_mut().zip(&sums).for_each(|(most, sum)| *most = most.max(*sum));
     }
-    let is_more = |k: &usize| means[*k] > (TIMES_MEAN * noise[*k]).max(LEAST_MEAN);
-    let k = (0..count).find(is_more)?;
-    let run = runs.iter().find(|run| run.apart(k).is_some_and(|apart| apart.mean >= means[k]))?;
+    let sum = |k: usize| apart.iter().map(|run| run[k].mean).sum::<f64>();
+    let k = shown.into_iter().find(|k| sum(*k) > TIMES_MEAN * noise[*k])?;
+    let most =
+        |x: &&(&Run, &Vec<Apart>), y: &&(&Run, &Vec<Apart>)| x.1[k].mean.total_cmp(&y.1[k].mean);
+    let pairs: Vec<(&Run, &Vec<Apart>)> = runs.iter().zip(&apart).collect();
+    let (run, apart) = pairs.iter().max_by(most)?;
     let [x, y] = &run.results;
-    Some(seen_apart(k, x, [&x[k], &y[k]], run.apart(k)?.at))
+    Some(seen_apart(k, x, [&x[k], &y[k]], apart[k].at))
 }
 
-impl Run {
-    /// How far a result of one module is from that of the other one.
-    fn apart(&self, k: usize) -> Option<Apart> {
-        let [x, y] = &self.results;
-        Apart::collect(x.get(k)?, y.get(k)?)
-    }
+/// How far each result of one module is from that of the other one.
+fn all_apart([x, y]: &[Vec<Tensor>; 2]) -> Option<Vec<Apart>> {
+    let pairs = x.iter().zip(y);
+    pairs.map(|(x, y)| Apart::collect(x, y)).collect()
 }
 
 /// An element of a result that differs.
