@@ -36,7 +36,7 @@ use crate::groups::{Group, over_same_sizes};
 use crate::values::{EnteredBody, Graph, Node, Value, long, text};
 
 /// Most groups of the first graph that one of the second graph is compared with.
-const TRIED: usize = 6;
+const TRIED: usize = 8;
 
 /// Most calls in a row of the first graph on top of which one of the second graph is put.
 const DEPTH: usize = 3;
@@ -637,7 +637,11 @@ impl<'o> Classes<'o> {
                 tried.push((group.calls.len(), n, function, tensors(first.graph, &constants)));
             }
         }
-        tried.sort_by_key(|(calls, n, ..)| (calls.abs_diff(group.calls.len()), *n));
+        // A value that equals one of the second graph seldom equals another one.
+        let taken: HashSet<usize> = self.of[1].iter().copied().collect();
+        tried.sort_by_key(|(calls, n, ..)| {
+            (taken.contains(&of_a[*n]), calls.abs_diff(group.calls.len()), *n)
+        });
         for (_, n, other, others) in tried.into_iter().take(TRIED) {
             let is_same = self.is_same((&other, &others), (&function, &constants));
             if is_same {

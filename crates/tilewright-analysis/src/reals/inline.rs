@@ -6,13 +6,14 @@ use tilewright_ir::index::simplify_indices;
 use tilewright_ir::visit::{Subst, fold_expr_children};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, IterKind, TensorFunc, Var};
 
+use super::steps::lowest;
 use crate::stage::{Stage, open_stages};
 
 /// Most nodes of an expression that is put where it is read.
 const SIZE: u32 = 400;
 
-/// The stages of a function in canonical form, without those that are put where they are read. A sum of one product
-/// is that product: in the reals nothing is added to it.
+/// The stages of a function in canonical form, without those that are put where they are read. What is reduced
+/// over one element is that element.
 pub fn inlined(func: &TensorFunc) -> Option<Vec<Stage>> {
     let params: Vec<&Buffer> = func.buffers().collect();
     let (result, inputs) = params.split_last()?;
@@ -38,10 +39,17 @@ pub fn inlined(func: &TensorFunc) -> Option<Vec<Stage>> {
     Some(left)
 }
 
-/// A sum over axes of one element as what it adds up.
+/// A sum, or the largest or smallest one, over axes of one element as that element, where it begins with what changes none.
 fn of_one_element(stage: &Stage) -> Option<Stage> {
-    let sum = stage.reduction().filter(|r| r.op == BinOp::Add)?;
-    let is_plain = super::starts(stage.init.as_ref()?) == Some(0.0);
+    let sum = stage.reduction()?;
+    let begins = super::starts(stage.init.as_ref()?)?;
+    let is_float = stage.buffer.dtype().is_float();
+    let is_plain = match sum.op {
+        BinOp::Add => begins == 0.0,
+        BinOp::Max => is_float && lowest(begins) == f64::NEG_INFINITY,
+        BinOp::Min => is_float && lowest(-begins) == f64::NEG_INFINITY,
+        _ => false,
+    };
     if !is_plain || stage.reduce().any(|(_, extent)| extent != 1) {
         return None;
     }
