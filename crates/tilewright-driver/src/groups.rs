@@ -178,7 +178,7 @@ fn one_result(func: &TensorFunc, inputs: usize, item: usize) -> Option<TensorFun
     };
     let each: Vec<_> = parts.iter().map(|part| (part, accessed(part))).collect();
     let mut needed: Vec<Buffer> = Vec::new();
-    let kept = loop {
+    let kept: Vec<Stmt> = loop {
         let is_kept = |stored: &[Buffer]| {
             stored.is_empty() || stored.iter().any(|b| !is_other(b) || needed.contains(b))
         };

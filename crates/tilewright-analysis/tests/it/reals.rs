@@ -446,3 +446,33 @@ fn what_is_no_number_everywhere_is_none() {
             z[vi, vj] = T.float32(3.0)";
     assert_eq!(number_made(&func(some)), None);
 }
+
+/// What stages store in parts, one after the other, is one value where it is read.
+#[test]
+fn buffers_are_stored_in_parts() {
+    let joined = |second: &str, at: &str| {
+        func(&format!(
+            "    c = T.alloc_buffer((7, 10), \"float32\")
+    for i, j in T.grid(7, 5):
+        with T.block(\"a\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            c[vi, vj] = x[vi, vj] * T.float32(2.0)
+    for i, j in T.grid(7, 5):
+        with T.block(\"b\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            c[vi, vj + {second}] = y[vi, vj]
+    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = T.exp(c[vi, {at}])"
+        ))
+    };
+    let of = |value: &str| elementwise(&format!("T.exp({value})"));
+    let twice = "X * T.float32(2.0)";
+    assert_eq!(equal_in_reals(&joined("5", "vj"), &of(twice)), Some(0.0));
+    assert_eq!(equal_in_reals(&joined("5", "vj + 5"), &of("Y")), Some(0.0));
+    assert_eq!(equal_in_reals(&joined("5", "vj + 5"), &of("X")), None);
+    assert_eq!(equal_in_reals(&joined("5", "vj + 1"), &of(twice)), None);
+    // One that is stored twice, or not as a whole, is left.
+    assert_eq!(equal_in_reals(&joined("4", "vj"), &of(twice)), None);
+}
