@@ -44,9 +44,13 @@ pub(crate) fn changed(module: &Module) -> Result<[Executable; 2]> {
     Ok([change(1.0)?, change(-1.0)?])
 }
 
-/// A number that is changed by at least half as much as the most, up or down; what has no neighbours stays.
+/// A number that is changed by at least half as much as the most, up or down. Integers stay: they are ends of types, and
+/// zeros in the middle of them, which no rounding moves.
 fn rounded_otherwise(v: f32, random: &mut Random, direction: f64) -> f32 {
     let unit = random.unit();
+    if v.fract() == 0.0 {
+        return v;
+    }
     let part = (unit.abs() + 1.0) / 2.0 * CHANGE.copysign(unit) * direction;
     let other = (f64::from(v) * (1.0 + part)) as f32;
     if other.is_finite() { other } else { v }
