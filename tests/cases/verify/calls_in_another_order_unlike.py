@@ -87,3 +87,5 @@ class Module:
         return out
 
 # ---- expected
+# exit: 3
+# undecided: `main`: the result[0, 0] is `(sqrt((sqrt(x[0, 0]) + 1.0)) * 1.5)` and `((sqrt((sqrt(x[0, 0]) + 1.0)) * 3.0) * 0.5)`, which could not be shown equal, and no inputs were found that tell them apart
