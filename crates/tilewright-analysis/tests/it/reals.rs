@@ -60,7 +60,7 @@ fn choices_by_comparisons_have_one_form() {
             select("X <= Y", "X * T.float32(3.0)", "Y * T.float32(3.0)"),
             "T.float32(3.0) * T.min(X, Y)".to_owned(),
         ),
-        (select(zero, "X * T.float32(0.5)", "X"), "T.max(X, X * T.float32(0.5))".to_owned()),
+        (select(zero, "X * T.float32(0.5)", "X"), "T.max(X * T.float32(0.5), X)".to_owned()),
         (
             format!("T.float32(2.0) * {}", select(zero, selu, "X")),
             select(zero, scaled, "X * T.float32(2.0)"),
