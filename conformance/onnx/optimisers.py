@@ -2,7 +2,7 @@
 """Whether `tilewright verify` decides what optimisers of others made of a model, and finds wrong rewrites.
 
     optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS] [--random N] [--quantised N]
-                  [--faults N] [--only-faults]
+                  [--faults N] [--only-faults] [--first SEED]
 
 Twenty-two models, and N random ones of each generator (with branches, loops, lists, sizes that data decide), go through ONNX Runtime's levels basic, extended and all, and through `onnxsim` and `onnxoptimizer` where
 these are installed; the saved result, and a copy, is compared with the model, with floats as they are computed first, and where
@@ -10,7 +10,7 @@ that is no yes, as real numbers (`--real`): an optimiser may round in another wa
 
 With `--quantised N`, these are N models of each family of `quantised.py` in each of its formats, and no other ones.
 
-Then wrong rewrites are made, from a seed: swapped operands, a wrong axis, a dropped scale or bias, a transposed square, pads
+Then wrong rewrites are made, from a seed (`--first`): swapped operands, a wrong axis, a dropped scale or bias, a transposed square, pads
 that are off by one, another epsilon, another bound of a clip, branches that are exchanged or taken twice, another dilation or
 slope, a sum for a mean, a table that is read one further, a stage without effect. Each changes what ONNX Runtime computes, and must be found. One that is called
 equal is a failure, as is a model of which an optimiser's result is said to differ in the reals.
@@ -342,9 +342,9 @@ def compare_optimised(arguments, program, folder):
 
 def find_faults(arguments, program, folder):
     """Makes wrong rewrites, and has them found: failures."""
-    found, missed, failures, seed = 0, 0, 0, 0
+    found, missed, failures, seed = 0, 0, 0, arguments.first
     names = list(MODELS)
-    while found + missed + failures < arguments.faults and seed < 40 * arguments.faults:
+    while found + missed + failures < arguments.faults and seed < arguments.first + 40 * arguments.faults:
         seed += 1
         name, kind = names[seed % len(names)], Faults.KINDS[(seed // len(names)) % len(Faults.KINDS)]
         if arguments.only not in name:
@@ -377,6 +377,7 @@ def main():
     parser.add_argument("--quantised", type=int, default=0)
     parser.add_argument("--faults", type=int, default=50)
     parser.add_argument("--only-faults", action="store_true")
+    parser.add_argument("--first", type=int, default=0, help="the seed after which faults are made")
     arguments = parser.parse_args()
     program = arguments.binary or environment.binary()
     with tempfile.TemporaryDirectory() as folder:

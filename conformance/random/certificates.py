@@ -247,7 +247,8 @@ class Run:
             return {"min": min, "max": max}[op](*args)
         if op == "select":
             return args[1] if args[0] else args[2]
-        raise Unknown(op)
+        # What the checker knows nothing of may be any function.
+        return float(random.Random(f"{op} {args}").randint(-9, 9))
 
     def initial(self, name, at):
         if name not in self.given:
@@ -267,17 +268,18 @@ def indices(extents):
 
 
 def is_true(before, after, because, seed):
-    """Whether the claim holds for the sizes that are tried; `None` where that cannot be told."""
+    """Whether the claim holds for the sizes that are tried, or as text, why that is not told: a function that is illegal
+    at all of them may become anything."""
     layouts = {int(r[1]): r for r in because if isinstance(r, list) and r and r[0] == "layout"}
     sizes = next((item[1:] for item in before[2:] if item[0] == "sizes"), [])
     if next((item[1:] for item in after[2:] if item[0] == "sizes"), []) != sizes:
-        return None
+        return "unknown, other sizes"
     checked = False
     for n in SIZES if sizes else [0]:
         values = {name: n + k for k, name in enumerate(sizes)}
         names = [[i[1] for i in f[2:] if i[0] == "param"] for f in (before, after)]
         if len(names[0]) != len(names[1]):
-            return None
+            return "unknown, other parameters"
 
         def data(k, at):
             return float(random.Random(f"{seed} {n} {k} {at}").randint(-9, 9))
@@ -295,8 +297,8 @@ def is_true(before, after, because, seed):
             left = Run(before, values, first)
         except Illegal:
             continue
-        except Unknown:
-            return None
+        except Unknown as why:
+            return f"unknown, {why}"
 
         def of_second(k, at):
             origin = mapped(k, at, False)
@@ -310,8 +312,8 @@ def is_true(before, after, because, seed):
             right = Run(after, values, second)
         except Illegal:
             return False
-        except Unknown:
-            return None
+        except Unknown as why:
+            return f"unknown, {why}"
         for k, (x, y) in enumerate(zip(left.params, right.params)):
             for at in indices(left.extents[x]):
                 to = mapped(k, at, True)
@@ -321,7 +323,7 @@ def is_true(before, after, because, seed):
                 if a is not UNDEF and a != b:
                     return False
         checked = True
-    return True if checked else None
+    return True if checked else "true of no data"
 
 
 # Changes.

@@ -36,7 +36,7 @@ use crate::groups::{Group, over_same_sizes};
 use crate::values::{EnteredBody, Graph, Node, Value, long, text};
 
 /// Most groups of the first graph that one of the second graph is compared with.
-const TRIED: usize = 6;
+const TRIED: usize = 8;
 
 /// Most calls in a row of the first graph on top of which one of the second graph is put.
 const DEPTH: usize = 3;
@@ -114,6 +114,13 @@ enum Ended {
     Refuted,
     /// Sizes are known to be the same that have other names.
     Learnt,
+}
+
+/// The first graph, to which values of the second one are compared.
+struct First<'g, 'm> {
+    graph: &'g Graph<'m>,
+    /// A value for each of its classes.
+    one: Vec<usize>,
 }
 
 /// Two groups with the constants that they end with, and how they are the same.
@@ -250,6 +257,11 @@ impl<'o> Classes<'o> {
         }))
     }
 
+    /// Whether values of the first graph are of a class.
+    fn is_of_first(&self, class: usize) -> bool {
+        class < self.count_of_first
+    }
+
     fn new_class(&mut self) -> usize {
         self.count += 1;
         self.count - 1
@@ -330,33 +342,32 @@ impl<'o> Classes<'o> {
         differ: &mut dyn FnMut() -> bool,
     ) -> Result<Ended> {
         let mut is_asked = false;
-        let of_first = self.count;
-        self.count_of_first = of_first;
-        // A value of the first graph for each of its classes.
-        let mut one: Vec<usize> = vec![0; of_first];
+        self.count_of_first = self.count;
+        let mut one: Vec<usize> = vec![0; self.count];
         self.of[0].iter().enumerate().rev().for_each(|(at, class)| one[*class] = at);
+        let first = &First { graph: first, one };
         for at in 0..graph.nodes.len() {
             if graph.nodes[at].mentions(&|v| self.learnt.contains_key(v)) {
                 return Ok(Ended::Learnt);
             }
             let key = self.key(1, graph, at);
             let known = match &graph.nodes[at].value {
-                Value::Cast(of) => Some(self.of[1][*of]).filter(|class| *class < of_first),
+                Value::Cast(of) => Some(self.of[1][*of]).filter(|class| self.is_of_first(*class)),
                 _ => key.as_ref().and_then(|k| self.classes.get(k).copied()),
             };
             let known = self.early.get(&at).copied().or(known);
             let known = known
-                .or_else(|| self.by_rounding(first, graph, at))
-                .or_else(|| self.by_groups(first, graph, at, of_first, &one));
+                .or_else(|| self.by_rounding(first.graph, graph, at))
+                .or_else(|| self.by_groups(first, graph, at));
             let is_unlike = known.is_none() && graph.is_call(at);
             if is_unlike && !std::mem::replace(&mut is_asked, true) && differ() {
                 return Ok(Ended::Refuted);
             }
-            let known = known.or_else(|| self.by_definitions(first, graph, at, of_first, &one));
+            let known = known.or_else(|| self.by_definitions(first, graph, at));
             let class = match known {
                 Some(class) => class,
                 None => {
-                    self.by_forms(first, graph, at, of_first, &one);
+                    self.by_forms(first, graph, at);
                     self.new_class()
                 }
             };
@@ -364,10 +375,10 @@ impl<'o> Classes<'o> {
                 self.classes.entry(key).or_insert(class);
             }
             self.of[1].push(class);
-            if !self.fails_no_more(first, graph, at) {
+            if !self.fails_no_more(first.graph, graph, at) {
                 self.may_fail.get_or_insert(at);
             }
-            self.learn(1, first, graph, at);
+            self.learn(1, first.graph, graph, at);
         }
         Ok(if self.learnt.is_empty() { Ended::Whole } else { Ended::Learnt })
     }
@@ -375,27 +386,25 @@ impl<'o> Classes<'o> {
     /// The class of a value that the first graph has on the way to what the second one reads.
     fn by_definitions(
         &mut self,
-        first: &Graph<'_>,
+        first: &First<'_, '_>,
         graph: &mut Graph<'_>,
         at: usize,
-        of_first: usize,
-        one: &[usize],
     ) -> Option<usize> {
         if !graph.is_call(at) {
             return None;
         }
         let classes = self.of[1].clone();
-        let known = |n: usize| classes.get(n).filter(|c| **c < of_first).map(|c| one[*c]);
+        let known = |n: usize| classes.get(n).and_then(|c| first.one.get(*c)).copied();
         let mut calls = 0;
         for depth in 1..=DEPTH {
-            let copied = graph.on_definitions(at, first, &known, depth)?;
+            let copied = graph.on_definitions(at, first.graph, &known, depth)?;
             if copied.calls == calls {
                 return None;
             }
             calls = copied.calls;
             let same = copied.same.into_iter().map(|(new, n)| (new, self.of[0][n]));
             self.early.extend(same);
-            let found = self.by_groups(first, graph, copied.at, of_first, one);
+            let found = self.by_groups(first, graph, copied.at);
             if found.is_some() {
                 return found;
             }
@@ -404,24 +413,17 @@ impl<'o> Classes<'o> {
     }
 
     /// Has a value that in another form is one of the first graph be that one, in its own form.
-    fn by_forms(
-        &mut self,
-        first: &Graph<'_>,
-        graph: &mut Graph<'_>,
-        at: usize,
-        of_first: usize,
-        one: &[usize],
-    ) {
+    fn by_forms(&mut self, first: &First<'_, '_>, graph: &mut Graph<'_>, at: usize) {
         if !graph.is_call(at) {
             return;
         }
         for form in self.forms.clone() {
             let ty = graph.type_in(at, &form).map(|ty| text(&ty));
-            if ty.is_none_or(|ty| first.nodes.iter().all(|n| n.ty != ty)) {
+            if ty.is_none_or(|ty| first.graph.nodes.iter().all(|n| n.ty != ty)) {
                 continue;
             }
             let Some(n) = graph.add_form(at, &form) else { continue };
-            if let Some(class) = self.by_groups(first, graph, n, of_first, one)
+            if let Some(class) = self.by_groups(first, graph, n)
                 && graph.has_form(at, &form, n).is_some()
             {
                 self.early.insert(n, class);
@@ -435,7 +437,7 @@ impl<'o> Classes<'o> {
     fn fails_no_more(&self, first: &Graph<'_>, graph: &Graph<'_>, at: usize) -> bool {
         let (class, node) = (self.of[1][at], &graph.nodes[at]);
         let class = match &node.value {
-            Value::Call { func, .. } if class < self.count_of_first => {
+            Value::Call { func, .. } if self.is_of_first(class) => {
                 if !graph.callee(func).is_some_and(|f| f.body.effects().asserts) {
                     return true;
                 }
@@ -516,10 +518,14 @@ impl<'o> Classes<'o> {
 
     /// The first value that equals none of the first graph, among those that lead to such a result through such.
     fn unlike(&self, second: &Graph<'_>) -> Option<usize> {
+        let is_known = |at: &usize| self.of[1].get(*at).is_some_and(|c| self.is_of_first(*c));
         let mut todo = second.results.clone();
         let (mut passed, mut first) = (HashSet::default(), None);
         while let Some(at) = todo.pop() {
-            let is_unlike = self.of[1][at] >= self.count_of_first;
+            // What is one in another form is no such value.
+            let is_form =
+                matches!(second.single(at), Some((_, [of])) if self.early.contains_key(of));
+            let is_unlike = !is_form && !is_known(&at);
             let (args, is_made) = match &second.nodes[at].value {
                 Value::Call { args, .. } => (&args[..], second.is_call(at)),
                 Value::Operator { args, .. } => (&args[..], true),
@@ -531,7 +537,7 @@ impl<'o> Classes<'o> {
                 first = first.filter(|first| !is_made || *first < at).or(is_made.then_some(at));
             }
         }
-        first
+        first.or_else(|| second.results.iter().copied().find(|at| !is_known(at)))
     }
 
     /// The class of a constant that is one of the first graph but for rounding.
@@ -559,31 +565,20 @@ impl<'o> Classes<'o> {
 
     /// The class of a value whose group is equal to one of the first graph. With floats as real numbers the elements of
     /// constants count, whatever they are called.
-    fn by_groups(
-        &mut self,
-        first: &Graph<'_>,
-        graph: &Graph<'_>,
-        at: usize,
-        of_first: usize,
-        one: &[usize],
-    ) -> Option<usize> {
+    fn by_groups(&mut self, first: &First<'_, '_>, graph: &Graph<'_>, at: usize) -> Option<usize> {
         if !matches!(graph.nodes[at].value, Value::Call { .. }) {
             return None;
         }
         let ways: &[bool] = if self.options.reals { &[false, true] } else { &[false] };
-        ways.iter().find_map(|by_elements| {
-            self.by_groups_from(first, graph, at, of_first, one, *by_elements)
-        })
+        ways.iter().find_map(|by_elements| self.by_groups_from(first, graph, at, *by_elements))
     }
 
     /// The same for groups that begin at constants, too, if these are compared by elements, or else by their classes.
     fn by_groups_from(
         &mut self,
-        first: &Graph<'_>,
+        first: &First<'_, '_>,
         graph: &Graph<'_>,
         at: usize,
-        of_first: usize,
-        one: &[usize],
         by_elements: bool,
     ) -> Option<usize> {
         let node = &graph.nodes[at];
@@ -594,7 +589,8 @@ impl<'o> Classes<'o> {
             by_elements && matches!(graph.nodes[n].value, Value::Constant(_))
         };
         let group = Group::collect(graph, at, &|n| {
-            n != at && (is_constant(graph, n) || classes.get(n).is_some_and(|c| *c < of_first))
+            n != at
+                && (is_constant(graph, n) || classes.get(n).is_some_and(|c| self.is_of_first(*c)))
         })?;
         // The values at the edge, by their classes, in an order for both sides, then constants.
         let (known, others): (Vec<usize>, Vec<usize>) =
@@ -619,28 +615,33 @@ impl<'o> Classes<'o> {
         let of_a = self.of[0].clone();
         let mut tried: Vec<(usize, usize, TensorFunc, Vec<Tensor>)> = Vec::new();
         let mut seen = HashSet::default();
-        for (n, other) in first.nodes.iter().enumerate() {
+        for (n, other) in first.graph.nodes.iter().enumerate() {
             let is_new = matches!(other.value, Value::Call { .. }) && seen.insert(of_a[n]);
-            if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {
+            if other.ty != node.ty || !is_new || first.one[of_a[n]] != n || edge.contains(&of_a[n])
+            {
                 continue;
             }
-            let Some(group) = Group::collect(first, n, &|m| {
-                m != n && (is_constant(first, m) || edge.contains(&of_a[m]))
+            let Some(group) = Group::collect(first.graph, n, &|m| {
+                m != n && (is_constant(first.graph, m) || edge.contains(&of_a[m]))
             }) else {
                 continue;
             };
             let (constants, others): (Vec<usize>, Vec<usize>) =
-                group.edge.iter().partition(|n| is_constant(first, **n));
+                group.edge.iter().partition(|n| is_constant(first.graph, **n));
             let used: BTreeSet<usize> = others.iter().map(|m| of_a[*m]).collect();
             // By elements nothing else is known of groups without constants.
             if used != edge || by_elements && known.is_empty() && constants.is_empty() {
                 continue;
             }
-            if let Some(function) = group.function(first, &|m| place(&of_a, &constants, m)) {
-                tried.push((group.calls.len(), n, function, tensors(first, &constants)));
+            if let Some(function) = group.function(first.graph, &|m| place(&of_a, &constants, m)) {
+                tried.push((group.calls.len(), n, function, tensors(first.graph, &constants)));
             }
         }
-        tried.sort_by_key(|(calls, n, ..)| (calls.abs_diff(group.calls.len()), *n));
+        // A value that equals one of the second graph seldom equals another one.
+        let taken: HashSet<usize> = self.of[1].iter().copied().collect();
+        tried.sort_by_key(|(calls, n, ..)| {
+            (taken.contains(&of_a[*n]), calls.abs_diff(group.calls.len()), *n)
+        });
         for (_, n, other, others) in tried.into_iter().take(TRIED) {
             let is_same = self.is_same((&other, &others), (&function, &constants));
             if is_same {

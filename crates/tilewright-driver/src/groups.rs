@@ -6,7 +6,10 @@ use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_graph::merge::{Member, Source, merge};
 use tilewright_ir::dim::{self, MAX_CELLS, SizeRange};
-use tilewright_ir::visit::{Subst, accessed, fold_block_children, fold_expr_children, fold_func};
+use tilewright_ir::prune::prune;
+use tilewright_ir::visit::{
+    Subst, accessed, fold_block_children, fold_expr_children, fold_func, fold_stmt_children,
+};
 use tilewright_ir::{
     Block, Buffer, Dim, Expr, ExprKind, Fold, Param, Stmt, StmtKind, TensorFunc, Var,
 };
@@ -162,28 +165,56 @@ fn bounded(v: &Var, func: &TensorFunc) -> Var {
     }
 }
 
-/// A function without its results but one; `None` where that needs another one.
+/// A function without its results but one: what others are read for it is memory of its own, and the rest is not stored.
+/// `None` where it has no such result.
 fn one_result(func: &TensorFunc, inputs: usize, item: usize) -> Option<TensorFunc> {
     let results: Vec<&Buffer> = func.buffers().skip(inputs).collect();
     let result = *results.get(item)?;
     let is_other = |b: &Buffer| b != result && results.contains(&b);
     let (allocs, body) = func.root_parts();
-    let (mut kept, mut reads_other) = (Vec::new(), false);
     let parts = match body.kind() {
         StmtKind::Seq(parts) => &parts[..],
         _ => std::slice::from_ref(body),
     };
-    for part in parts {
-        let (loaded, stored) = accessed(part);
-        if !stored.is_empty() && stored.iter().all(is_other) {
-            continue;
+    let each: Vec<_> = parts.iter().map(|part| (part, accessed(part))).collect();
+    let mut needed: Vec<Buffer> = Vec::new();
+    let kept: Vec<Stmt> = loop {
+        let is_kept = |stored: &[Buffer]| {
+            stored.is_empty() || stored.iter().any(|b| !is_other(b) || needed.contains(b))
+        };
+        let kept: Vec<_> = each.iter().filter(|(_, (_, stored))| is_kept(stored)).collect();
+        let mut read = kept.iter().flat_map(|(_, (loaded, _))| loaded).filter(|b| is_other(b));
+        match read.find(|b| !needed.contains(b)).cloned() {
+            Some(more) => needed.push(more),
+            None => break kept.iter().map(|(part, _)| (*part).clone()).collect(),
         }
-        reads_other |= stored.iter().chain(&loaded).any(is_other);
-        kept.push(part.clone());
-    }
+    };
+    let left = results.iter().filter(|b| is_other(b) && !needed.contains(b));
+    let mut unstored = Unstored(left.map(|b| (*b).clone()).collect());
+    let body = prune(&unstored.stmt(&Stmt::seq(kept)));
     let params = func.params.iter().filter(|p| !p.buffer().is_some_and(is_other)).cloned();
     let one = TensorFunc { params: params.collect(), ..func.clone() };
-    (!reads_other).then(|| one.with_root(allocs.to_vec(), Stmt::seq(kept)))
+    Some(one.with_root([allocs.to_vec(), needed].concat(), body))
+}
+
+/// Leaves out stores to buffers.
+struct Unstored(Vec<Buffer>);
+
+impl Fold for Unstored {
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { buffer, .. } if self.0.contains(buffer) => Stmt::nop(),
+            _ => fold_stmt_children(self, s),
+        }
+    }
+
+    fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+        let mut b = (*fold_block_children(self, b)).clone();
+        for regions in [&mut b.reads, &mut b.writes].into_iter().flatten() {
+            regions.retain(|r| !self.0.contains(&r.buffer));
+        }
+        Arc::new(b)
+    }
 }
 
 /// A function in which some parameters, by position, have no axes of one element.

@@ -54,6 +54,7 @@ pub mod pricing;
 mod probes;
 pub mod program;
 pub mod random;
+mod rounding_noise;
 mod rules;
 mod runs;
 pub mod saved;

@@ -2,7 +2,9 @@
 //!
 //! Compiled code adds up in an order of its own, so a small difference says nothing: it may be rounding. A large one
 //! shows that the modules differ. Where numbers are rounded to integers on the way, one that is rounded the other way
-//! may change a result by much; there the mean of all elements counts, and not the largest difference.
+//! may change a result by much; there the mean of all elements counts, and not the largest difference. Small ones
+//! count where over much data they are, together, several times as large as what other roundings of all floats make of
+//! the first module ([`rounding_noise`]).
 
 use tilewright_ir::tensor::index_of;
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Module, Result, Tensor, Visit, visit};
@@ -10,6 +12,7 @@ use tilewright_runtime::Executable;
 
 use crate::options::Options;
 use crate::random::Random;
+use crate::rounding_noise;
 use crate::session::compile;
 
 /// From which part of the largest element on a difference is more than rounding, whatever a model does to small
@@ -19,6 +22,16 @@ const MORE: f64 = 1e-2;
 /// The part from which on it may be more, and how many times as much as small changes of the inputs move results.
 const LEAST: f64 = 1e-4;
 const TIMES: f64 = 256.0;
+
+/// Where numbers are rounded to integers: from which part of the mean element on a mean difference counts, with how much of
+/// more data that has to show, and how many times as much as other roundings make of results all together have to be.
+const LEAST_MEAN: f64 = 1e-5;
+const SHOWN: usize = 4;
+const TIMES_MEAN: f64 = 8.0;
+
+/// How much more data there is, and by what its floats are multiplied in turn.
+const RUNS: u64 = 24;
+const SCALES: [f32; 3] = [1.0, 4.0, 0.5];
 
 /// Small changes of the inputs, as a part of each element: some roundings.
 const CHANGE: f64 = 1e-6;
@@ -39,6 +52,7 @@ pub(crate) enum Seen {
 /// fails, has to show with all data.
 pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
     let steps = has_steps(a) || has_steps(b);
+    let first = a;
     let [a, b] = [a, b].map(|module| compile(module, &Options::default()).ok());
     let (a, b) = (a?, b?);
     let mut worst: f64 = 0.0;
@@ -70,7 +84,64 @@ pub(crate) fn run_both(a: &Module, b: &Module) -> Option<Seen> {
             return None;
         }
     }
-    Some(unlike.unwrap_or(Seen::Near(worst)))
+    let apart = unlike.or_else(|| if steps { beyond_rounding(first, [&a, &b]) } else { None });
+    Some(apart.unwrap_or(Seen::Near(worst)))
+}
+
+/// What both modules made of some inputs.
+struct Run {
+    inputs: Vec<Tensor>,
+    results: [Vec<Tensor>; 2],
+}
+
+/// An element of a result that, over much data, differs by more on the mean than other roundings of all floats of the
+/// first module make of it.
+fn beyond_rounding(first: &Module, [a, b]: [&Executable; 2]) -> Option<Seen> {
+    let runs = (0..RUNS).filter_map(|k| {
+        let inputs = inputs(a, DATA.len() as u64 + k, SCALES[k as usize % SCALES.len()])?;
+        let results = [a.run(&inputs).ok()?, b.run(&inputs).ok()?];
+        Some(Run { inputs, results })
+    });
+    let runs: Vec<Run> = runs.collect();
+    let apart: Vec<Vec<Apart>> =
+        runs.iter().map(|run| all_apart(&run.results)).collect::<Option<_>>()?;
+    let count = apart.first()?.len();
+    let shows = |k: usize| apart.iter().filter(|run| run[k].mean > LEAST_MEAN).count();
+    let shown: Vec<usize> = (0..count).filter(|k| shows(*k) >= SHOWN).collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let mut noise = vec![0.0f64; count];
+    for other in &rounding_noise::changed(first).ok()? {
+        let mut sums = vec![0.0; count];
+        for run in &runs {
+            let results = [run.results[0].clone(), other.run(&run.inputs).ok()?];
+            all_apart(&results)?.iter().zip(&mut sums).for_each(|(apart, sum)| *sum += apart.mean);
+        }
+        noise.iter_mut().zip(&sums).for_each(|(most, sum)| *most = most.max(*sum));
+    }
+    let sum = |k: usize| apart.iter().map(|run| run[k].mean).sum::<f64>();
+    let k = shown.into_iter().find(|k| sum(*k) > TIMES_MEAN * noise[*k])?;
+    let most =
+        |x: &&(&Run, &Vec<Apart>), y: &&(&Run, &Vec<Apart>)| x.1[k].mean.total_cmp(&y.1[k].mean);
+    let pairs: Vec<(&Run, &Vec<Apart>)> = runs.iter().zip(&apart).collect();
+    let (run, apart) = pairs.iter().max_by(most)?;
+    let [x, y] = &run.results;
+    Some(seen_apart(k, x, [&x[k], &y[k]], apart[k].at))
+}
+
+/// How far each result of one module is from that of the other one.
+fn all_apart([x, y]: &[Vec<Tensor>; 2]) -> Option<Vec<Apart>> {
+    let pairs = x.iter().zip(y);
+    pairs.map(|(x, y)| Apart::collect(x, y)).collect()
+}
+
+/// An element of a result that differs.
+fn seen_apart(k: usize, all: &[Tensor], pair: [&Tensor; 2], at: usize) -> Seen {
+    let index = index_of(at, pair[0].shape());
+    let cell = format!("{}{index:?}, on random data when both are run", name_of(k, all));
+    // Digits that every processor computes.
+    Seen::Apart { cell, values: pair.map(|t| format!("{:.3e}", t.get_f64(at))) }
 }
 
 /// Results of the second module of the same shapes as those of the first one.
@@ -105,12 +176,7 @@ fn values_differ(
         let moved = moved.get(k).copied().unwrap_or(f64::INFINITY);
         let limit = (TIMES * moved).clamp(LEAST, MORE);
         if if steps { apart.mean > MORE } else { apart.largest > limit } {
-            let index = index_of(apart.at, of_x.shape());
-            let name = name_of(k, x);
-            let cell = format!("{name}{index:?}, on random data when both are run");
-            // Digits that every processor computes.
-            let values = [of_x, of_y].map(|t| format!("{:.3e}", t.get_f64(apart.at)));
-            return Some(Seen::Apart { cell, values });
+            return Some(seen_apart(k, x, [of_x, of_y], apart.at));
         }
         worst = worst.max(apart.largest);
     }

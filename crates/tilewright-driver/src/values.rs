@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tilewright_ir::hash::{HashMap, HashSet};
 
+use tilewright_analysis::reals::number_made;
 use tilewright_graph::call_sizes::passes_sizes;
 use tilewright_graph::control::dataflow::{CAST, ENTER, LEAVE, is_value_operator};
 use tilewright_graph::normal::{normalize, results, var};
@@ -15,6 +16,9 @@ use tilewright_ir::{
 
 use crate::folded::Product;
 use crate::lines::Lines;
+
+/// Most elements of a value that becomes a constant because all are one number.
+const MOST_OF_ONE_NUMBER: usize = 1 << 20;
 
 /// A value of a graph.
 pub(crate) struct Node {
@@ -96,13 +100,15 @@ pub(crate) struct Graph<'m> {
     lines: HashMap<usize, (usize, Lines)>,
     /// Calls that take constants out of larger ones.
     views: HashSet<usize>,
+    /// The numbers that functions make of anything.
+    numbers: HashMap<Arc<str>, Option<f64>>,
     /// The bodies that the next value is in.
     bodies: Rc<Vec<EnteredBody>>,
 }
 
 impl<'m> Graph<'m> {
     /// That of a name; `None` where it is no graph function. In the reals, products with constants take on what
-    /// scales their results.
+    /// scales their results, and calls that give one number whatever they are given are constants.
     pub(crate) fn new(module: &'m Module, name: &str, reals: bool) -> Option<Graph<'m>> {
         let Some(Function::Graph(func)) = module.functions.get(name) else { return None };
         // Without a normal form there are no calls to compare.
@@ -115,6 +121,7 @@ impl<'m> Graph<'m> {
             made: HashMap::default(),
             lines: HashMap::default(),
             views: HashSet::default(),
+            numbers: HashMap::default(),
             bodies: Rc::default(),
         };
         let mut uses = Uses::default();
@@ -132,6 +139,13 @@ impl<'m> Graph<'m> {
                 continue;
             }
             let mut nodes = graph.bind(&b.value, b.var.ty(), &known);
+            if let [at] = nodes[..]
+                && reals
+                && let Some(t) = graph.number_made(at)
+            {
+                graph.nodes[at].value = Value::Constant(t);
+                graph.folds = true;
+            }
             let readers = uses.of(b.var.id());
             // Other names of a value have readers of their own.
             nodes.iter().for_each(|at| graph.nodes[*at].readers += readers);
@@ -193,6 +207,18 @@ impl<'m> Graph<'m> {
         let at = self.add(value, ty, readers);
         self.nodes[at].declared = declared;
         at
+    }
+
+    /// The tensor that a call gives of anything, where all its elements are one number in the reals.
+    fn number_made(&mut self, at: usize) -> Option<Tensor> {
+        let f = self.single(at)?.0.clone();
+        let func = self.callee(&f)?.clone();
+        let number = *self.numbers.entry(f).or_insert_with(|| number_made(&func));
+        let result = func.buffers().last()?;
+        let shape = dim::known(&dim::of_shape(&result.shape)?)?;
+        let count = shape.iter().try_fold(1usize, |n, m| n.checked_mul(*m))?;
+        let is_plain = result.dtype() == DType::F32 && count <= MOST_OF_ONE_NUMBER;
+        Tensor::from_slice(&shape, &vec![number.filter(|_| is_plain)? as f32; count]).ok()
     }
 
     /// What a call is that scales and shifts channels by constants: the product before it with other constants, or

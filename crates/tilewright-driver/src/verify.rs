@@ -212,7 +212,7 @@ fn read_alone(
 const NEAR: f64 = 1e-3;
 
 /// Beyond so many stored elements, both models are run where calls are seen to be unlike: groups of calls take longer to
-/// compare. Below, terms show what differs.
+/// compare. Below, terms show what differs, unless floats are real numbers.
 const EARLY: u64 = 20_000;
 
 /// Beyond so many stored elements, both models are run before terms are compared.
@@ -242,7 +242,8 @@ impl Pair {
         let sides = [(&self.a, &**name), (&self.b, &*self.name_b)];
         let seen = OnceCell::new();
         let run = || seen.get_or_init(|| self.run(given)).as_ref();
-        let mut differ = |stores| stores > EARLY && matches!(run(), Some(Seen::Apart { .. }));
+        let mut differ =
+            |stores| (options.reals || stores > EARLY) && matches!(run(), Some(Seen::Apart { .. }));
         let open = match congruence::compare(sides[0], sides[1], options, &mut differ)? {
             Some(Congruence::Refuted) => {
                 self.say(run(), findings);

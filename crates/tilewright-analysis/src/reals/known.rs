@@ -11,7 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{BinOp, Expr, ExprKind, Tensor};
+use tilewright_ir::index::Linear;
+use tilewright_ir::{Expr, Tensor};
 
 use super::polynomial::{Monomial, Poly, constant, plus};
 use super::{Atom, ROUNDING, Reals};
@@ -36,7 +37,7 @@ pub(super) enum Counted {
     Other(String),
 }
 
-/// A sum of multiples, and a number.
+/// An offset without names: a [`Linear`] form of axes by their numbers, and of other expressions by their texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Offset {
     steps: BTreeMap<Counted, i64>,
@@ -94,30 +95,16 @@ impl Reals {
 
     /// What an index counts.
     pub(super) fn offset(&self, side: usize, e: &Expr) -> Option<Offset> {
-        let mut all = Offset::default();
-        match e.kind() {
-            ExprKind::Int(_) => all.base = e.as_int()?,
-            ExprKind::Var(v) => {
-                let counted = match self.axes.get(&v.id()) {
-                    Some(axis) => Counted::Axis(*axis),
-                    None => Counted::Other(self.text(side, e)?),
-                };
-                all.steps.insert(counted, 1);
-            }
-            ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
-                all = self.offset(side, a)?;
-                let factor = if *op == BinOp::Add { 1 } else { -1 };
-                all.add(&self.offset(side, b)?, factor)?;
-            }
-            ExprKind::Binary(BinOp::Mul, a, b) if b.as_int().is_some() => {
-                all.add(&self.offset(side, a)?, b.as_int()?)?;
-            }
-            ExprKind::Binary(BinOp::Mul, a, b) if a.as_int().is_some() => {
-                all.add(&self.offset(side, b)?, a.as_int()?)?;
-            }
-            _ => {
-                all.steps.insert(Counted::Other(self.text(side, e)?), 1);
-            }
+        let sum = Linear::from_expr(e)?;
+        let mut all = Offset { base: i64::try_from(sum.constant).ok()?, ..Offset::default() };
+        for (atom, step) in &sum.terms {
+            let axis = atom.as_var().and_then(|v| self.axes.get(&v.id()));
+            let counted = match axis {
+                Some(axis) => Counted::Axis(*axis),
+                None => Counted::Other(self.text(side, atom)?),
+            };
+            let one = Offset { steps: BTreeMap::from([(counted, 1)]), base: 0 };
+            all.add(&one, i64::try_from(*step).ok()?)?;
         }
         Some(all)
     }

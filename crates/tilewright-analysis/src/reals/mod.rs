@@ -22,6 +22,7 @@ use tilewright_ir::{
 use crate::stage::Stage;
 
 mod clamp;
+mod conditions;
 mod inline;
 mod known;
 mod offsets;
@@ -96,6 +97,27 @@ pub fn equal_with_constants(
         worst = worst.max(reals.differences(&x.value, &y.value)?);
     }
     Some(worst)
+}
+
+/// The number that a function of one result makes of anything, in the reals: a softmax over one element gives 1. `None`
+/// where it makes others, or that is not seen.
+pub fn number_made(func: &TensorFunc) -> Option<f64> {
+    let result = func.buffers().last()?;
+    let stages = inlined(func)?;
+    let (last, before) = stages.split_last()?;
+    let is_whole = last.buffer == *result && last.init.is_none() && last.covers_buffer().is_some();
+    if !is_whole || before.iter().any(|stage| stage.buffer == *result) {
+        return None;
+    }
+    let mut reals = Reals::default();
+    let inputs = func.buffers().count().checked_sub(1)?;
+    for (number, buffer) in func.buffers().take(inputs).enumerate() {
+        reals.know(0, buffer, &Elements::Made(Made::plain(number)));
+    }
+    for (k, stage) in before.iter().enumerate() {
+        reals.know(0, &stage.buffer, &Elements::Made(Made::plain(inputs + k)));
+    }
+    number(&reals.stage(0, last)?.value)
 }
 
 /// What is not taken apart.
@@ -394,6 +416,9 @@ impl Reals {
 
     /// An expression as a polynomial; of integers and conditions as an atom.
     fn poly(&mut self, side: usize, e: &Expr) -> Option<Poly> {
+        if conditions::is_of_floats(e) {
+            return self.poly_of_condition(side, e);
+        }
         if !e.dtype().is_float() {
             return match self.whole(side, e) {
                 Some(whole) => Some(whole.value),
@@ -460,35 +485,6 @@ impl Reals {
                 made.steps.iter().try_fold(line, |x, step| self.after(step, x))
             }
         }
-    }
-
-    /// A condition: of integers as it is written, of floats by what it compares.
-    fn poly_of_condition(&mut self, side: usize, e: &Expr) -> Option<Poly> {
-        match e.kind() {
-            ExprKind::Binary(op, a, b) if op.is_compare() && a.dtype().is_float() => {
-                let parts = vec![self.poly(side, a)?, self.poly(side, b)?];
-                Some(self.of_atom(Atom::Of(format!("{op:?}"), parts)))
-            }
-            ExprKind::Binary(op, a, b) if op.is_logic() => {
-                let parts =
-                    vec![self.poly_of_condition(side, a)?, self.poly_of_condition(side, b)?];
-                Some(self.of_atom(Atom::Of(format!("{op:?}"), parts)))
-            }
-            ExprKind::Not(a) => {
-                let parts = vec![self.poly_of_condition(side, a)?];
-                Some(self.of_atom(Atom::Of("not".to_owned(), parts)))
-            }
-            _ => self.poly(side, e),
-        }
-    }
-
-    /// A choice: what the second side adds as a number, both do.
-    fn choice(&mut self, c: Poly, t: Poly, f: Poly) -> Poly {
-        let shift = f.get(&Vec::new()).copied().filter(|c| c.is_finite());
-        let shift = constant(shift.unwrap_or(0.0));
-        let (t, f) = (plus(t, &shift, -1.0), plus(f, &shift, -1.0));
-        let chosen = self.of_atom(Atom::Of("select".to_owned(), vec![c, t, f]));
-        plus(chosen, &shift, 1.0)
     }
 
     fn binary(&mut self, op: BinOp, a: Poly, b: Poly) -> Option<Poly> {

@@ -1,6 +1,6 @@
 //! Whether functions are equal in the reals.
 
-use tilewright_analysis::reals::{equal_in_reals, equal_with_constants};
+use tilewright_analysis::reals::{equal_in_reals, equal_with_constants, number_made};
 use tilewright_ir::{Source, Tensor, TensorFunc};
 use tilewright_tvmscript::parse_module;
 
@@ -42,6 +42,50 @@ fn sums_and_products_have_no_order_and_constants_are_rounded() {
     let [inside, outside] =
         ["T.max(X * T.float32(4.0), T.float32(0.0))", "T.float32(4.0) * T.max(X, T.float32(0.0))"];
     assert_eq!(rounding(inside, outside), Some(0.0));
+}
+
+/// A comparison is one of a difference with zero; what is chosen by it may be an end, and what both values have in common
+/// goes out.
+#[test]
+fn choices_by_comparisons_have_one_form() {
+    let select = |c: &str, t: &str, f: &str| format!("T.Select({c}, {t}, {f})");
+    let selu = "(T.exp(X) - T.float32(1.0)) * T.float32(1.5)";
+    let scaled = "T.float32(2.0) * (T.float32(1.5) * T.exp(X) - T.float32(1.5))";
+    let zero = "X < T.float32(0.0)";
+    for (a, b) in [
+        (select("X < Y", "X", "Y"), "T.min(X, Y)".to_owned()),
+        (select("X < Y", "Y", "X"), "T.max(X, Y)".to_owned()),
+        (select("X > Y", "X", "Y"), "T.max(Y, X)".to_owned()),
+        (
+            select("X <= Y", "X * T.float32(3.0)", "Y * T.float32(3.0)"),
+            "T.float32(3.0) * T.min(X, Y)".to_owned(),
+        ),
+        (select(zero, "X * T.float32(0.5)", "X"), "T.max(X * T.float32(0.5), X)".to_owned()),
+        (
+            format!("T.float32(2.0) * {}", select(zero, selu, "X")),
+            select(zero, scaled, "X * T.float32(2.0)"),
+        ),
+        (select("X < Y or X == Y", "X * Y", "X"), select("X <= Y", "X * Y", "X")),
+        (select("not (X < Y)", "X * Y", "X"), select("Y <= X", "X * Y", "X")),
+        (
+            select("X + T.float32(1.0) < Y", "X * Y", "X"),
+            select("Y * T.float32(4.0) > X * T.float32(4.0) + T.float32(4.0)", "X * Y", "X"),
+        ),
+    ] {
+        assert!(rounding(&a, &b).is_some(), "{a} and {b}");
+    }
+    for (a, b) in [
+        (select("X < Y", "X", "Y"), "T.max(X, Y)".to_owned()),
+        (select("X < Y", "X", "Y + T.float32(1.0)"), "T.min(X, Y)".to_owned()),
+        (select("X < Y", "X * Y", "X"), select("X <= Y", "X * Y", "X")),
+        (select("X < Y", "X * Y", "X"), select("Y < X", "X * Y", "X")),
+        (select("not (X < Y)", "X * Y", "X"), select("X <= Y", "X * Y", "X")),
+        (select("X < Y or X == X + Y", "X * Y", "X"), select("X <= Y", "X * Y", "X")),
+        (select("X == X", "X", "Y"), select("Y == Y", "X", "Y")),
+        (select(zero, selu, "X"), select(zero, selu, "X * T.float32(2.0)")),
+    ] {
+        assert_eq!(rounding(&a, &b), None, "{a} and {b}");
+    }
 }
 
 /// Minima and maxima with numbers have one form, whatever is multiplied or added between them, and rounding keeps order.
@@ -354,4 +398,81 @@ fn quantised_values_have_no_zero_point() {
     }
     let narrow = quantised("int8", 0, -128, "int16", 3);
     assert_eq!(equal_in_reals(&signed, &narrow), None);
+}
+
+/// A softmax over some elements.
+fn softmax(elements: usize) -> TensorFunc {
+    let text = format!(
+        "@T.prim_func
+def f(x: T.Buffer((7, {elements}), \"float32\"), z: T.Buffer((7, {elements}), \"float32\")):
+    m = T.alloc_buffer((7,), \"float32\")
+    s = T.alloc_buffer((7,), \"float32\")
+    for i, k in T.grid(7, {elements}):
+        with T.block(\"m\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                m[vi] = T.float32(\"-inf\")
+            m[vi] = T.max(m[vi], x[vi, vk])
+    for i, k in T.grid(7, {elements}):
+        with T.block(\"s\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                s[vi] = T.float32(0)
+            s[vi] = s[vi] + T.exp(x[vi, vk] - m[vi])
+    for i, k in T.grid(7, {elements}):
+        with T.block(\"z\"):
+            vi, vk = T.axis.remap(\"SS\", [i, k])
+            z[vi, vk] = T.exp(x[vi, vk] - m[vi]) / s[vi]
+"
+    );
+    let module =
+        parse_module(&Source::new("f.py", text)).unwrap_or_else(|e| panic!("{}", e.render()));
+    module.tensor("f").expect("the function").as_ref().clone()
+}
+
+#[test]
+fn a_softmax_over_one_element_is_one() {
+    assert_eq!(number_made(&softmax(1)), Some(1.0));
+    assert_eq!(number_made(&softmax(2)), None);
+}
+
+#[test]
+fn what_is_no_number_everywhere_is_none() {
+    assert_eq!(number_made(&elementwise("X / X * T.float32(3.0)")), Some(3.0));
+    assert_eq!(number_made(&elementwise("X / Y")), None);
+    let some = "    for i, j in T.grid(6, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = T.float32(3.0)";
+    assert_eq!(number_made(&func(some)), None);
+}
+
+/// What stages store in parts, one after the other, is one value where it is read.
+#[test]
+fn buffers_are_stored_in_parts() {
+    let joined = |second: &str, at: &str| {
+        func(&format!(
+            "    c = T.alloc_buffer((7, 10), \"float32\")
+    for i, j in T.grid(7, 5):
+        with T.block(\"a\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            c[vi, vj] = x[vi, vj] * T.float32(2.0)
+    for i, j in T.grid(7, 5):
+        with T.block(\"b\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            c[vi, vj + {second}] = y[vi, vj]
+    for i, j in T.grid(7, 5):
+        with T.block(\"z\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            z[vi, vj] = T.exp(c[vi, {at}])"
+        ))
+    };
+    let of = |value: &str| elementwise(&format!("T.exp({value})"));
+    let twice = "X * T.float32(2.0)";
+    assert_eq!(equal_in_reals(&joined("5", "vj"), &of(twice)), Some(0.0));
+    assert_eq!(equal_in_reals(&joined("5", "vj + 5"), &of("Y")), Some(0.0));
+    assert_eq!(equal_in_reals(&joined("5", "vj + 5"), &of("X")), None);
+    assert_eq!(equal_in_reals(&joined("5", "vj + 1"), &of(twice)), None);
+    // One that is stored twice, or not as a whole, is left.
+    assert_eq!(equal_in_reals(&joined("4", "vj"), &of(twice)), None);
 }
