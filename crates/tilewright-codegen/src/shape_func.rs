@@ -71,8 +71,6 @@ struct Body {
     sizes: Subst,
     /// What was checked: a size, and the least that it may be.
     checked: Vec<(Dim, usize)>,
-    /// The least that extents may be.
-    least: usize,
 }
 
 /// The elements of a place in memory; a size is itself.
@@ -98,8 +96,12 @@ fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
         .map(|r| &*r.why)
 }
 
-fn may_be_zero(d: Dim) -> bool {
-    d.known().is_none_or(|n| n == 0)
+/// Whether a size may be zero in a plan.
+fn may_be_zero(plan: &MemoryPlan, d: Dim) -> bool {
+    match d.known() {
+        Some(n) => n == 0,
+        None => plan.empty || !d.at_least(1),
+    }
 }
 
 impl ShapeFunc {
@@ -134,8 +136,8 @@ impl ShapeFunc {
         let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let idle = plan.steps.iter().map(|step| {
-            (plan.empty && step.args.iter().any(|place| size(plan, place).is_some_and(may_be_zero)))
-                .then(|| places.take(1))
+            let mut sizes = step.args.iter().filter_map(|place| size(plan, place));
+            sizes.any(|d| may_be_zero(plan, d)).then(|| places.take(1))
         });
         let idle: Vec<Option<usize>> = idle.collect();
         let count = places.0;
@@ -149,11 +151,10 @@ impl ShapeFunc {
             heap: heap.clone(),
             sizes: Subst::vars(loads),
             checked: Vec::new(),
-            least: usize::from(!plan.empty),
         };
         for (k, v) in vars.iter().enumerate() {
             let least = match v.range() {
-                SizeRange::ALL => body.least,
+                SizeRange::ALL => usize::from(!plan.empty),
                 range => range.least(),
             };
             let most = v.range().most();
@@ -173,7 +174,7 @@ impl ShapeFunc {
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
             for (port, at) in ports.iter().zip(at) {
                 for (axis, d) in port.shape.iter().enumerate() {
-                    let extent = body.size(*d, body.least);
+                    let extent = body.size(*d, 0);
                     body.set(at.extents + axis, extent);
                 }
                 let what = format!("`{}`", port.name);
@@ -297,7 +298,7 @@ impl Body {
             return;
         }
         for place in step.args.iter().filter(|place| !matches!(place, ArgSource::Output(_))) {
-            let Some(d) = size(plan, place).filter(|d| may_be_zero(*d)) else { continue };
+            let Some(d) = size(plan, place).filter(|d| may_be_zero(plan, *d)) else { continue };
             let text =
                 format!("the size `{d}` is zero, and `{}` needs at least one element", step.func);
             self.assert((!is_zero(d)).or(idle.clone()), text, Vec::new());
@@ -313,7 +314,7 @@ impl Body {
 
     /// A number of elements, checked to be what a tensor may have.
     fn cells(&mut self, cells: Dim, what: &str) -> Expr {
-        let value = self.size(cells, self.least);
+        let value = self.size(cells, 0);
         if cells.known().is_none() {
             let text = format!("{what} has more than 2^31 - 2^16 elements");
             self.assert(value.clone().less_equal(number(MAX_CELLS)), text, Vec::new());

@@ -515,9 +515,6 @@ impl<'a> Importer<'a> {
                 Err(e) => e,
             };
             let Some(var) = node.unknown() else {
-                if let Some(first) = first {
-                    return Err(first.into());
-                }
                 // Parameters that contradict each other are the model's fault here.
                 let e = match e {
                     Error::Input(d) => Error::Model(d),
@@ -533,6 +530,9 @@ impl<'a> Importer<'a> {
                     node = again;
                     equated += 1;
                     continue;
+                }
+                if let Some(first) = first {
+                    return Err(first.into());
                 }
                 // Open sizes that must be equal may become one.
                 let misfit = matches!(e, Error::Model(_))

@@ -390,6 +390,27 @@ fn equal_expressions_of_equal_data_select_equally_many() {
 }
 
 #[test]
+fn a_stretch_to_a_size_that_data_decide_keeps_an_extent_that_data_decide() {
+    // What a mask selects is stretched to the number of its true elements, and written where they are.
+    let m = model()
+        .typed_input("keep", DataType::Bool, ["N"])
+        .input("x", [D::S("N"), D::N(4)])
+        .node("NonZero", &["keep"], &["i"])
+        .node_with("Transpose", &["i"], &["i1"], [ints("perm", &[1, 0])])
+        .node("GatherND", &["x", "i1"], &["a"])
+        .node("Neg", &["a"], &["b"])
+        .node_with("Cast", &["keep"], &["ones"], [int("to", DataType::Int64 as i64)])
+        .ints("first", &[0])
+        .node("ReduceSum", &["ones", "first"], &["count"])
+        .ints("columns", &[4])
+        .node_with("Concat", &["count", "columns"], &["shape"], [int("axis", 0)])
+        .node("Expand", &["b", "shape"], &["c"])
+        .node("ScatterND", &["x", "i1", "c"], &["y"])
+        .output("y");
+    agrees(&m, &[], &[&[("N", 5)], &[("N", 9)]]);
+}
+
+#[test]
 fn what_is_known_of_a_shape_stays_known_beside_what_data_decide() {
     // The rows of a square, as many as a root says: the sizes around it are those of `x`.
     let square = |last: i64| {
