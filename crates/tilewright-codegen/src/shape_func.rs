@@ -493,6 +493,16 @@ mod tests {
         let message = heap(&ShapeFunc::new(&plan).expect("all sizes are said"), &[0, 3]);
         let message = message.expect_err("there is nothing to begin with");
         assert!(message.contains("is zero, and `shapes` needs at least one element"), "{message}");
+        // Where open sizes are at least 1, what is computed of them may be zero.
+        plan.empty = false;
+        let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
+        let [first, second, last] = [0, 1, 2].map(|step| shapes.idle(step));
+        assert!(first.is_none() && second.is_none(), "no size of theirs may be zero");
+        let last = last.expect("the result may be empty");
+        for (m, idle) in [(1, 1), (2, 0)] {
+            assert_eq!(heap(&shapes, &[3, m]).expect("it fits")[last], idle);
+            assert_eq!(plan.at(&[3, m as usize]).expect("it fits").steps[2].idle, idle == 1);
+        }
     }
 
     #[test]
@@ -505,7 +515,7 @@ mod tests {
                 [3, huge + 1],
                 "the size `m` must be at least 1 and at most 2^31 - 2^16, and is 2147418113",
             ),
-            ([3, 1], "the size `m - 1` must be at least 1, and is 0"),
+            ([3, 0], "the size `m` must be at least 1 and at most 2^31 - 2^16, and is 0"),
             ([1 << 16, 1 << 15], "`x` has more than 2^31 - 2^16 elements"),
             ([huge, huge], "`x` has more than 2^31 - 2^16 elements"),
             ([1 << 16, 2], "an intermediate result of `shapes` has more than 2^31 - 2^16 elements"),

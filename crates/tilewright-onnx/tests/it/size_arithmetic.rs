@@ -533,3 +533,27 @@ fn sizes_by_floats_are_what_exact_ones_say() {
     let said = refused(&open, &[&[1, 2, 7]]);
     assert!(said.contains('8') && said.contains('7'), "{said}");
 }
+
+#[test]
+fn a_stretch_to_a_size_that_must_be_a_number_is_checked() {
+    // `min(n + 3, m) - n` is 3 where the table is as long as what is padded, which no operand says.
+    let m = model()
+        .input("x", [D::S("N"), D::N(2)])
+        .input("y", [D::S("M"), D::N(2)])
+        .node_with("Shape", &["x"], &["n"], [int("end", 1)])
+        .node_with("Shape", &["y"], &["m"], [int("end", 1)])
+        .ints("three", &[3])
+        .node("Add", &["n", "three"], &["more"])
+        .node("Min", &["more", "m"], &["end"])
+        .node("Sub", &["end", "n"], &["rest"])
+        .ints("columns", &[2])
+        .node_with("Concat", &["rest", "columns"], &["shape"], [int("axis", 0)])
+        .ints("axis", &[0])
+        .ints("zero", &[0])
+        .node("Slice", &["y", "zero", "three", "axis"], &["first"])
+        .node("Expand", &["first", "shape"], &["z"])
+        .output("z");
+    let open = agrees(&m, &[("M", 3, 100)], &[&[("N", 5), ("M", 8)], &[("N", 2), ("M", 11)]]);
+    let message = refused(&open, &[&[5, 2], &[7, 2]]);
+    assert!(message.contains("(Expand"), "{message}");
+}
