@@ -193,6 +193,36 @@ fn two_names_of_one_size_become_one_in_any_operator() {
         assert!(said.contains(&format!("({op}, opset 15) needs")), "{op}: {said}");
         assert!(said.contains("s17") && said.contains("s75"), "{op}: {said}");
     }
+    // Operands that are no operands of a broadcast.
+    let image = model()
+        .opset(17)
+        .input("x", [D::S("s17"), D::N(3), D::N(4), D::N(5)])
+        .input("y", [D::S("s75"), D::N(2), D::N(2), D::N(2)])
+        .node("GridSample", &["x", "y"], &["z"])
+        .output("z");
+    let boxes = model()
+        .opset(17)
+        .input("x", [D::N(1), D::S("s17"), D::N(4)])
+        .input("y", [D::N(1), D::N(2), D::S("s75")])
+        .ints("most", &[3])
+        .node("NonMaxSuppression", &["x", "y", "most"], &["z"])
+        .output("z");
+    let picked = model()
+        .opset(17)
+        .input("x", [D::S("s17"), D::N(4)])
+        .input("y", [D::S("s75"), D::N(4)])
+        .node_with("ArgMax", &["y"], &["at"], [int("axis", 1)])
+        .node_with("GatherElements", &["x", "at"], &["z"], [int("axis", 1)])
+        .output("z");
+    for (m, [x, y]) in [
+        (picked, [&[2, 4][..], &[3, 4]]),
+        (image, [&[3, 3, 4, 5], &[2, 2, 2, 2]]),
+        (boxes, [&[1, 3, 4], &[1, 2, 2]]),
+    ] {
+        let open = agrees(&m, &[], cases);
+        let said = refused(&open, &[x, y]);
+        assert!(said.contains("s17") && said.contains("s75"), "{said}");
+    }
     // Ranges of both names meet.
     let m = two().node("Add", &["x", "y"], &["z"]).output("z");
     let open = agrees(&m, &[("s17", 1, 8), ("s75", 2, 20)], &[&[("s17", 3), ("s75", 3)]]);
@@ -538,6 +568,7 @@ fn sizes_by_floats_are_what_exact_ones_say() {
 fn a_stretch_to_a_size_that_must_be_a_number_is_checked() {
     // `min(n + 3, m) - n` is 3 where the table is as long as what is padded, which no operand says.
     let m = model()
+        .opset(17)
         .input("x", [D::S("N"), D::N(2)])
         .input("y", [D::S("M"), D::N(2)])
         .node_with("Shape", &["x"], &["n"], [int("end", 1)])
