@@ -21,7 +21,7 @@ mod parameters;
 pub use parameters::{Coordinates, Interpolation, Nearest, Resize, ratio};
 use parameters::{HALF_WIDTH, TABLE_LIMIT, Tables, tap_range};
 
-use crate::operand::{require_float, require_number, rounded};
+use crate::operand::{Operand, require_float, require_number, rounded};
 use crate::te::{self, Axis, Reducer, Tensor};
 
 /// One tap: an element and its weight.
