@@ -2,6 +2,7 @@
 //!
 //! * [`convolution`]: what the axes of a convolution's operands are.
 //! * [`cost`]: what computing a value takes and contains.
+//! * [`elements`]: whether an operand may be without elements where there is something to compute.
 //! * [`equivalence`]: whether two functions are the same up to equal expressions.
 //! * [`facts`]: the values that memory holds at a place.
 //! * [`footprint`]: the accesses of one buffer, and which cells they touch for certain.
@@ -14,6 +15,7 @@
 
 pub mod convolution;
 pub mod cost;
+pub mod elements;
 pub mod equivalence;
 pub mod facts;
 pub mod footprint;

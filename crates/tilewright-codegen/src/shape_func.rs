@@ -75,8 +75,8 @@ struct Body {
     counted: HashSet<Dim>,
     /// Where the heap holds sizes already.
     known: HashMap<Dim, usize>,
-    /// The least that extents may be.
-    least: usize,
+    /// Whether open sizes themselves may be zero.
+    empty: bool,
 }
 
 /// The elements of a place in memory; a size is itself.
@@ -102,8 +102,12 @@ fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
         .map(|r| &*r.why)
 }
 
-fn may_be_zero(d: Dim) -> bool {
-    d.known().is_none_or(|n| n == 0)
+/// Whether a size may be zero in a plan.
+fn may_be_zero(plan: &MemoryPlan, d: Dim) -> bool {
+    match d.known() {
+        Some(n) => n == 0,
+        None => plan.empty || !d.at_least(1),
+    }
 }
 
 impl ShapeFunc {
@@ -139,8 +143,8 @@ impl ShapeFunc {
         // How many bytes each value takes, and where it ends as soon as it has a place.
         let ends: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let idle = plan.steps.iter().map(|step| {
-            (plan.empty && step.args.iter().any(|place| size(plan, place).is_some_and(may_be_zero)))
-                .then(|| places.take(1))
+            let mut sizes = step.args.iter().filter_map(|place| size(plan, place));
+            sizes.any(|d| may_be_zero(plan, d)).then(|| places.take(1))
         });
         let idle: Vec<Option<usize>> = idle.collect();
         let count = places.0;
@@ -156,11 +160,11 @@ impl ShapeFunc {
             checked: Vec::new(),
             counted: HashSet::default(),
             known: HashMap::default(),
-            least: usize::from(!plan.empty),
+            empty: plan.empty,
         };
         for (k, v) in vars.iter().enumerate() {
             let least = match v.range() {
-                SizeRange::ALL => body.least,
+                SizeRange::ALL => usize::from(!plan.empty),
                 range => range.least(),
             };
             let most = v.range().most();
@@ -180,7 +184,7 @@ impl ShapeFunc {
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
             for (port, at) in ports.iter().zip(at) {
                 for (axis, d) in port.shape.iter().enumerate() {
-                    body.set_size(at.extents + axis, *d, body.least);
+                    body.set_size(at.extents + axis, *d);
                 }
                 let what = format!("`{}`", port.name);
                 let cells = body.cells(dim::product(port.shape.iter().copied()), &what);
@@ -188,7 +192,7 @@ impl ShapeFunc {
             }
         }
         for d in passed {
-            body.set_size(numbers[&d], d, 0);
+            body.set_size(numbers[&d], d);
         }
         let mut aligned: HashMap<(Dim, usize), usize> = HashMap::default();
         for (value, at) in plan.values.iter().zip(&ends) {
@@ -287,18 +291,16 @@ impl Body {
         self.heap.load([Expr::i32(at as i32)])
     }
 
-    /// Writes a size, checked to be at least so much.
-    fn set_size(&mut self, at: usize, d: Dim, least: usize) {
-        let value = self.size(d, least);
+    /// Writes a size that is checked.
+    fn set_size(&mut self, at: usize, d: Dim) {
+        let value = self.size(d);
         self.set(at, value);
         self.known.entry(d).or_insert(at);
     }
 
-    /// A size, checked to be at least so much.
-    fn size(&mut self, d: Dim, least: usize) -> Expr {
-        let mut demands = d.demands();
-        demands.push((d, least));
-        for (part, least) in demands {
+    /// A size, checked to be one: neither it nor what it is made of is negative, and no divisor is zero.
+    fn size(&mut self, d: Dim) -> Expr {
+        for (part, least) in d.demands() {
             if part.known().is_some()
                 || self.checked.iter().any(|(seen, at)| *seen == part && *at >= least)
             {
@@ -306,7 +308,7 @@ impl Body {
             }
             self.in_range(part, &format!("the size `{part}`"));
             // What follows for sizes of at least one element need not be checked.
-            if self.least > 0 && part.at_least(least) {
+            if !self.empty && part.at_least(least) {
                 self.checked.push((part, least));
                 continue;
             }
@@ -336,7 +338,7 @@ impl Body {
             return;
         }
         for place in step.args.iter().filter(|place| !matches!(place, ArgSource::Output(_))) {
-            let Some(d) = size(plan, place).filter(|d| may_be_zero(*d)) else { continue };
+            let Some(d) = size(plan, place).filter(|d| may_be_zero(plan, *d)) else { continue };
             let text =
                 format!("the size `{d}` is zero, and `{}` needs at least one element", step.func);
             self.assert((!is_zero(d)).or(idle.clone()), text, Vec::new());
@@ -356,7 +358,7 @@ impl Body {
 
     /// A number of elements, checked to be what a tensor may have.
     fn cells(&mut self, cells: Dim, what: &str) -> Expr {
-        let value = self.size(cells, self.least);
+        let value = self.size(cells);
         let is_new = cells.known().is_none() && self.counted.insert(cells);
         if is_new && cells.most() > MAX_CELLS as f64 {
             let text = format!("{what} has more than 2^31 - 2^16 elements");
@@ -542,6 +544,16 @@ mod tests {
         let message = heap(&ShapeFunc::new(&plan).expect("all sizes are said"), &[0, 3]);
         let message = message.expect_err("there is nothing to begin with");
         assert!(message.contains("is zero, and `shapes` needs at least one element"), "{message}");
+        // Where open sizes are at least 1, what is computed of them may be zero.
+        plan.empty = false;
+        let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
+        let [first, second, last] = [0, 1, 2].map(|step| shapes.idle(step));
+        assert!(first.is_none() && second.is_none(), "no size of theirs may be zero");
+        let last = last.expect("the result may be empty");
+        for (m, idle) in [(1, 1), (2, 0)] {
+            assert_eq!(heap(&shapes, &[3, m]).expect("it fits")[last], idle);
+            assert_eq!(plan.at(&[3, m as usize]).expect("it fits").steps[2].idle, idle == 1);
+        }
     }
 
     #[test]
@@ -554,7 +566,7 @@ mod tests {
                 [3, huge + 1],
                 "the size `m` must be at least 1 and at most 2^31 - 2^16, and is 2147418113",
             ),
-            ([3, 1], "the size `m - 1` must be at least 1, and is 0"),
+            ([3, 0], "the size `m` must be at least 1 and at most 2^31 - 2^16, and is 0"),
             ([1 << 16, 1 << 15], "`x` has more than 2^31 - 2^16 elements"),
             ([huge, huge], "`x` has more than 2^31 - 2^16 elements"),
             ([1 << 16, 2], "an intermediate result of `shapes` has more than 2^31 - 2^16 elements"),

@@ -283,7 +283,9 @@ fn transform_convolutions(state: &mut State<'_>) -> Result<Module> {
 fn legalize(state: &mut State<'_>) -> Result<Module> {
     let module = run_pass(&graph::legalize::PASS, state.module, &Config::new())?;
     // Functions have their last form but for loops.
-    Ok(if control::is_cut(&module) { control::mark_empty(&module) } else { module })
+    let is_cut = control::is_cut(&module);
+    let mark = if is_cut { control::mark_empty } else { control::mark_empty_operands };
+    Ok(mark(&module))
 }
 
 /// Products of 8-bit integers take a form that instructions multiply, and those with weights of a few

@@ -515,9 +515,6 @@ impl<'a> Importer<'a> {
                 Err(e) => e,
             };
             let Some(var) = node.unknown() else {
-                if let Some(first) = first {
-                    return Err(first.into());
-                }
                 // Parameters that contradict each other are the model's fault here.
                 let e = match e {
                     Error::Input(d) => Error::Model(d),
@@ -533,6 +530,9 @@ impl<'a> Importer<'a> {
                     node = again;
                     equated += 1;
                     continue;
+                }
+                if let Some(first) = first {
+                    return Err(first.into());
                 }
                 // Open sizes that must be equal may become one.
                 let misfit = matches!(e, Error::Model(_))
@@ -563,8 +563,9 @@ impl<'a> Importer<'a> {
         let [a_decided, b_decided] = [a, b].map(|d| self.builder.is_decided(d));
         let (first, second) = match (a.known(), b.known()) {
             (Some(_), Some(_)) => return Ok(None),
-            (Some(_), None) => ((b, a), None),
-            (None, Some(_)) => ((a, b), None),
+            // What is known of a size is better than what is computed, where an operand has that.
+            (Some(_), None) => ((b, a), Some((a, b))),
+            (None, Some(_)) => ((a, b), Some((b, a))),
             // Of one that data decide and another one, that one is taken.
             (None, None) if a_decided && !b_decided => ((a, b), Some((b, a))),
             (None, None) => ((b, a), Some((a, b))),
@@ -573,7 +574,9 @@ impl<'a> Importer<'a> {
             let mut again: Option<Node<'a>> = None;
             for at in 0..node.input_count() {
                 let Some(value @ Imported::Var { shape, .. }) = node.optional(at) else { continue };
-                if shape.contains(&from) {
+                // A number may be the size of several axes, of which one is meant.
+                let found = shape.iter().filter(|d| **d == from).count();
+                if found == 1 || found > 1 && from.known().is_none() {
                     let shape = shape.iter().map(|d| if *d == from { to } else { *d }).collect();
                     let value = self.builder.with_shape(value, shape, None);
                     again = Some(again.as_ref().unwrap_or(node).with_input(at, value)?);

@@ -8,7 +8,7 @@ use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc};
 
 use crate::loops::{cells, each, get, load, one_cell, set, store};
-use crate::operand::{Operand, Scalar, before, require_number, unsupported_type};
+use crate::operand::{Operand, Scalar, before, require_number, unequal, unsupported_type};
 
 fn zero() -> Expr {
     Expr::i32(0)
@@ -240,7 +240,8 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
         return Err(Error::input(format!("{name}: {} and {} do not fit", p.boxes, p.scores)));
     };
     if four != 4 || b != b2 || n != n2 {
-        return Err(Error::input(format!("{name}: {} and {} do not fit", p.boxes, p.scores)));
+        let error = Error::input(format!("{name}: {} and {} do not fit", p.boxes, p.scores));
+        return Err(unequal(error, [(b, b2), (n, n2)]));
     }
     let boxes = buffer("boxes", &p.boxes.shape, f);
     let scores = buffer("scores", &p.scores.shape, f);

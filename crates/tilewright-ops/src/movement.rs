@@ -421,12 +421,17 @@ pub fn gather_elements(data: &Operand, indices: &Operand, axis: i64) -> Result<T
     te::func([&t, &ix], [&out])
 }
 
-/// Indices must have the data's rank and stay inside of them along the other axes.
+/// Indices must have the data's rank and stay inside of them along the other axes. Where open sizes leave it
+/// undecided whether they do, both extents have to be equal.
 fn check_elements(op: &str, data: &Operand, indices: &Operand, axis: usize) -> Result<()> {
-    let inside = data.shape.iter().zip(&indices.shape).enumerate();
-    let inside = inside.into_iter().all(|(a, (d, i))| a == axis || d.at_least(*i));
-    if data.rank() != indices.rank() || !inside {
-        return Err(Error::input(format!("{op}: indices {indices} do not fit {data}")));
+    let error = || Error::input(format!("{op}: indices {indices} do not fit {data}"));
+    if data.rank() != indices.rank() {
+        return Err(error());
+    }
+    let pairs = data.shape.iter().copied().zip(indices.shape.iter().copied()).enumerate();
+    let mut outside = pairs.filter(|(a, (d, i))| *a != axis && !d.at_least(*i));
+    if let Some((_, pair)) = outside.next() {
+        return Err(unequal(error(), [pair]));
     }
     check_not_empty(op, data, &[axis], &indices.shape)
 }

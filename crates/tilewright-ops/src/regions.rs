@@ -6,7 +6,9 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
 use crate::loops::{Lets, buffers, cells, get, load, one_cell, set};
-use crate::operand::{Operand, call, float_size, int, require_float, unsupported_type, working};
+use crate::operand::{
+    Operand, call, float_size, int, require_float, unequal, unsupported_type, working,
+};
 use crate::te;
 
 /// Regions whose bins are sampled between the elements.
@@ -51,6 +53,9 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
     }
     let [n, c, h, w, r] = match (&p.x.shape[..], &p.regions.shape[..], &p.examples.shape[..]) {
         (&[n, c, h, w], &[r, corners], &[count]) if corners == 4 && count == r => [n, c, h, w, r],
+        (_, &[r, _], &[count]) => {
+            return Err(unequal(unfit(name, &p.x, &p.regions), [(r, count)]));
+        }
         _ => return Err(unfit(name, &p.x, &p.regions)),
     };
     if has_zero(&[n, h, w]) || p.bins.contains(&0) {

@@ -21,7 +21,7 @@ mod parameters;
 pub use parameters::{Coordinates, Interpolation, Nearest, Resize, ratio};
 use parameters::{HALF_WIDTH, TABLE_LIMIT, Tables, tap_range};
 
-use crate::operand::{Operand, require_float, rounded, working};
+use crate::operand::{Operand, require_float, require_number, rounded};
 use crate::te::{self, Axis, Reducer, Tensor};
 
 /// One tap: an element and its weight.
@@ -50,7 +50,8 @@ impl Along {
 /// See [`Resize`]. Parameters: `x`, the tables, the result. The tables are constants that come
 /// with the function; any other value of them is another function.
 ///
-/// Nearest neighbours take every type, the other modes floats.
+/// Nearest neighbours take every type, straight lines numbers, the other modes floats. Integers are interpolated as
+/// `float32`, and truncated.
 pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
     let name = "resize";
     let rank = p.x.rank();
@@ -63,13 +64,15 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
             p.x
         )));
     }
-    if !matches!(p.mode, Interpolation::Nearest(_)) {
-        require_float(name, p.x.dtype)?;
+    match p.mode {
+        Interpolation::Nearest(_) => {}
+        Interpolation::Linear if !p.antialias => require_number(name, p.x.dtype)?,
+        Interpolation::Linear | Interpolation::Cubic(_) => require_float(name, p.x.dtype)?,
     }
     let along: Vec<Along> = (0..rank).map(|a| p.along(a)).collect::<Result<_>>()?;
 
     let x = p.x.placeholder("x");
-    let work = working(p.x.dtype);
+    let work = p.work();
     let mut inputs = vec![x.clone()];
     let mut data = Vec::new();
     let mut table = |name: String, shape: &[usize], values: Data| {

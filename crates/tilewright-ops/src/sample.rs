@@ -9,7 +9,7 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
 use crate::operand::{
-    Operand, call, float_size, int, require_float, require_number, rounded, working,
+    Operand, call, float_size, int, require_float, require_number, rounded, unequal, working,
 };
 use crate::te::{self, Axis, Reducer, Tensor};
 
@@ -203,7 +203,7 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     };
     let r = extents.len();
     if gn != n || *columns != r || out.len() != r || r == 0 || extents.iter().any(|d| *d == 0) {
-        return Err(grid_misfit(name, p));
+        return Err(unequal(grid_misfit(name, p), [(*n, *gn)]));
     }
     let (x, grid) = (p.x.placeholder("x"), p.grid.placeholder("grid"));
     let place = working(p.grid.dtype);
@@ -311,7 +311,7 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
         || cells == 0
         || extents.iter().any(|d| *d == 0)
     {
-        return Err(offset_misfit(name, p));
+        return Err(unequal(offset_misfit(name, p), [(*n, *on)]));
     }
     let (x, w, offset) =
         (p.x.placeholder("x"), p.w.placeholder("w"), p.offset.placeholder("offset"));

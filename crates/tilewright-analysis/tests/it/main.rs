@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one binary.
 
 mod by_flow;
+mod elements;
 mod facts;
 mod footprint;
 mod magnitude;

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::elements::may_lack_operand;
 use tilewright_analysis::stage::{Stage, open_stages};
 use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::dim::SizeRange;
@@ -40,6 +41,23 @@ pub fn mark_empty(module: &Module) -> Module {
             *func = initialised(func, stages.iter().zip(&amounts));
         }
         func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
+    })
+}
+
+/// The module, whose open sizes are at least 1, with [`TAKES_EMPTY`] at the tensor functions in canonical form
+/// that may read something without elements where their results have some, as the join of what is there with no
+/// padding does. What reduces over such an extent is not marked.
+pub fn mark_empty_operands(module: &Module) -> Module {
+    each_tensor(module, |_, f| {
+        if f.attrs.contains_key(TAKES_EMPTY) || !may_lack_operand(f) {
+            return;
+        }
+        let Some(stages) = open_stages(f) else { return };
+        let dims = stages.iter().flat_map(Stage::dims);
+        let mut reduced = dims.filter(|(_, _, kind)| *kind == IterKind::Reduce);
+        if reduced.all(|(_, extent, _)| extent.at_least(1)) {
+            Arc::make_mut(f).attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
+        }
     })
 }
 

@@ -6,6 +6,7 @@ use tilewright_ir::{Error, Result};
 use tilewright_ops::check::Need;
 use tilewright_ops::movement;
 use tilewright_ops::te::Reducer;
+use tilewright_ops::unequal;
 
 use super::check::demand;
 use super::one;
@@ -88,7 +89,8 @@ fn demand_tuples(
     }
 }
 
-/// How a scatter combines: replacing until opset 15, more since.
+/// How a scatter combines: replacing until opset 15, more since. Files of opset 16 and 17 have minima and maxima,
+/// which the specification adds in opset 18, too.
 fn scatter_mode(node: &Node) -> Result<Option<Reducer>> {
     if node.opset < 16 {
         return Ok(None);
@@ -97,13 +99,9 @@ fn scatter_mode(node: &Node) -> Result<Option<Reducer>> {
         "none" => Ok(None),
         "add" => Ok(Some(Reducer::Sum)),
         "mul" => Ok(Some(Reducer::Prod)),
-        "min" if node.opset >= 18 => Ok(Some(Reducer::Min)),
-        "max" if node.opset >= 18 => Ok(Some(Reducer::Max)),
-        other => Err(node.unsupported_value(
-            "reduction",
-            other,
-            "none, add, mul, and min and max from opset 18 on",
-        )),
+        "min" => Ok(Some(Reducer::Min)),
+        "max" => Ok(Some(Reducer::Max)),
+        other => Err(node.unsupported_value("reduction", other, "none, add, mul, min, max")),
     }
 }
 
@@ -147,13 +145,17 @@ pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     let (of_indices, of_data) = (indices.shape(), x.shape());
     let outer = of_indices.split_last().map_or(&[][..], |(_, outer)| outer);
     let inner = of_data.get(depth..).unwrap_or_default();
-    if updates.shape() != [outer, inner].concat() {
-        return Err(Error::model(format!(
+    let needed = [outer, inner].concat();
+    if updates.shape() != needed {
+        let error = Error::model(format!(
             "updates of shape {:?} do not fit data of shape {:?} and indices of shape {:?}",
             updates.shape(),
             x.shape(),
             indices.shape()
-        )));
+        ));
+        let fits = updates.rank() == needed.len();
+        let pairs = updates.shape().into_iter().zip(needed).filter(|_| fits);
+        return Err(unequal(error, pairs));
     }
     let mode = scatter_mode(node)?;
     let indices = demand_tuples(node, b, x, indices, 0)?;

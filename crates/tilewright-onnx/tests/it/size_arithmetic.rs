@@ -193,6 +193,36 @@ fn two_names_of_one_size_become_one_in_any_operator() {
         assert!(said.contains(&format!("({op}, opset 15) needs")), "{op}: {said}");
         assert!(said.contains("s17") && said.contains("s75"), "{op}: {said}");
     }
+    // Operands that are no operands of a broadcast.
+    let image = model()
+        .opset(17)
+        .input("x", [D::S("s17"), D::N(3), D::N(4), D::N(5)])
+        .input("y", [D::S("s75"), D::N(2), D::N(2), D::N(2)])
+        .node("GridSample", &["x", "y"], &["z"])
+        .output("z");
+    let boxes = model()
+        .opset(17)
+        .input("x", [D::N(1), D::S("s17"), D::N(4)])
+        .input("y", [D::N(1), D::N(2), D::S("s75")])
+        .ints("most", &[3])
+        .node("NonMaxSuppression", &["x", "y", "most"], &["z"])
+        .output("z");
+    let picked = model()
+        .opset(17)
+        .input("x", [D::S("s17"), D::N(4)])
+        .input("y", [D::S("s75"), D::N(4)])
+        .node_with("ArgMax", &["y"], &["at"], [int("axis", 1)])
+        .node_with("GatherElements", &["x", "at"], &["z"], [int("axis", 1)])
+        .output("z");
+    for (m, [x, y]) in [
+        (picked, [&[2, 4][..], &[3, 4]]),
+        (image, [&[3, 3, 4, 5], &[2, 2, 2, 2]]),
+        (boxes, [&[1, 3, 4], &[1, 2, 2]]),
+    ] {
+        let open = agrees(&m, &[], cases);
+        let said = refused(&open, &[x, y]);
+        assert!(said.contains("s17") && said.contains("s75"), "{said}");
+    }
     // Ranges of both names meet.
     let m = two().node("Add", &["x", "y"], &["z"]).output("z");
     let open = agrees(&m, &[("s17", 1, 8), ("s75", 2, 20)], &[&[("s17", 3), ("s75", 3)]]);
@@ -390,6 +420,27 @@ fn equal_expressions_of_equal_data_select_equally_many() {
 }
 
 #[test]
+fn a_stretch_to_a_size_that_data_decide_keeps_an_extent_that_data_decide() {
+    // What a mask selects is stretched to the number of its true elements, and written where they are.
+    let m = model()
+        .typed_input("keep", DataType::Bool, ["N"])
+        .input("x", [D::S("N"), D::N(4)])
+        .node("NonZero", &["keep"], &["i"])
+        .node_with("Transpose", &["i"], &["i1"], [ints("perm", &[1, 0])])
+        .node("GatherND", &["x", "i1"], &["a"])
+        .node("Neg", &["a"], &["b"])
+        .node_with("Cast", &["keep"], &["ones"], [int("to", DataType::Int64 as i64)])
+        .ints("first", &[0])
+        .node("ReduceSum", &["ones", "first"], &["count"])
+        .ints("columns", &[4])
+        .node_with("Concat", &["count", "columns"], &["shape"], [int("axis", 0)])
+        .node("Expand", &["b", "shape"], &["c"])
+        .node("ScatterND", &["x", "i1", "c"], &["y"])
+        .output("y");
+    agrees(&m, &[], &[&[("N", 5)], &[("N", 9)]]);
+}
+
+#[test]
 fn what_is_known_of_a_shape_stays_known_beside_what_data_decide() {
     // The rows of a square, as many as a root says: the sizes around it are those of `x`.
     let square = |last: i64| {
@@ -511,4 +562,29 @@ fn sizes_by_floats_are_what_exact_ones_say() {
     let open = agrees(&m, &[], &[&[("B", 2), ("N", 8)]]);
     let said = refused(&open, &[&[1, 2, 7]]);
     assert!(said.contains('8') && said.contains('7'), "{said}");
+}
+
+#[test]
+fn a_stretch_to_a_size_that_must_be_a_number_is_checked() {
+    // `min(n + 3, m) - n` is 3 where the table is as long as what is padded, which no operand says.
+    let m = model()
+        .opset(17)
+        .input("x", [D::S("N"), D::N(2)])
+        .input("y", [D::S("M"), D::N(2)])
+        .node_with("Shape", &["x"], &["n"], [int("end", 1)])
+        .node_with("Shape", &["y"], &["m"], [int("end", 1)])
+        .ints("three", &[3])
+        .node("Add", &["n", "three"], &["more"])
+        .node("Min", &["more", "m"], &["end"])
+        .node("Sub", &["end", "n"], &["rest"])
+        .ints("columns", &[2])
+        .node_with("Concat", &["rest", "columns"], &["shape"], [int("axis", 0)])
+        .ints("axis", &[0])
+        .ints("zero", &[0])
+        .node("Slice", &["y", "zero", "three", "axis"], &["first"])
+        .node("Expand", &["first", "shape"], &["z"])
+        .output("z");
+    let open = agrees(&m, &[("M", 3, 100)], &[&[("N", 5), ("M", 8)], &[("N", 2), ("M", 11)]]);
+    let message = refused(&open, &[&[5, 2], &[7, 2]]);
+    assert!(message.contains("(Expand"), "{message}");
 }

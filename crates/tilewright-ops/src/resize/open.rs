@@ -5,7 +5,7 @@ use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result};
 use super::parameters::{
     Coordinates, HALF_WIDTH, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range,
 };
-use crate::operand::{call, float_size, working};
+use crate::operand::{call, float_size};
 use crate::te::{self, Reducer};
 
 fn number(v: f64) -> Expr {
@@ -40,7 +40,7 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         table_element(call(Intrin::Floor, coordinate(p, axis, &i[1])) + tap(&i[0], &first), &last)
     });
     let shares = p.antialias || p.exclude_outside;
-    let work = working(p.x.dtype);
+    let work = p.work();
     let (name, dtype) = if shares {
         (format!("share_{axis}"), DType::F64)
     } else {

@@ -1,8 +1,8 @@
 //! What a resize is told, and the tables of an axis.
 
-use tilewright_ir::Dim;
+use tilewright_ir::{DType, Dim};
 
-use crate::operand::Operand;
+use crate::operand::{Operand, working};
 use crate::te::{self, Tensor};
 
 /// How a cell's coordinate among the elements is found.
@@ -67,6 +67,11 @@ pub struct Resize {
 }
 
 impl Resize {
+    /// The type of weights and sums. Integers are interpolated as floats.
+    pub(super) fn work(&self) -> DType {
+        if self.x.dtype.is_float() { working(self.x.dtype) } else { DType::F32 }
+    }
+
     /// To the given extents, with scales that follow from them, to nearest neighbours (lower ones
     /// where equally close) of half-pixel coordinates.
     pub fn new<D: Into<Dim> + Copy>(x: Operand, sizes: &[D]) -> Self {

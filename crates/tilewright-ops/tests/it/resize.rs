@@ -168,6 +168,24 @@ fn every_mode_at_every_coordinate() {
 }
 
 #[test]
+fn integers_are_interpolated_as_floats_and_truncated() {
+    // By hand: 12.5, 17.5, 77.5 and 192.5 lie between.
+    for (dtype, from, to) in [
+        (DType::U8, &[10.0, 20.0, 250.0][..], &[10.0, 12.0, 17.0, 77.0, 192.0, 250.0][..]),
+        (DType::I8, &[-10.0, -20.0], &[-10.0, -12.0, -17.0, -20.0]),
+        (DType::I32, &[-10.0, -20.0], &[-10.0, -12.0, -17.0, -20.0]),
+    ] {
+        let p = Resize::new(Operand::new(&[from.len()], dtype), &[to.len()]);
+        let p = Resize { mode: Interpolation::Linear, ..p };
+        let (func, tables) = resize(&p).unwrap_or_else(|e| panic!("{}", e.render()));
+        let x = Nd::build(&[from.len()], |i| from[i[0]]).tensor(dtype);
+        let inputs: Vec<Tensor> = [x].into_iter().chain(tables).collect();
+        let expected = Nd::build(&[to.len()], |i| to[i[0]]);
+        check(Ok(func), &inputs, &[(&expected, dtype)]);
+    }
+}
+
+#[test]
 fn nearest_neighbours_are_found_in_float32() {
     // By hand: 0.6 is a little more in `float32`, and the quotient is rounded to what is meant.
     let picked = |extent: usize, scale: f64, mode: Nearest| {
@@ -261,7 +279,11 @@ fn what_does_not_fit_is_refused() {
             mode: Interpolation::Linear,
             ..p.clone()
         }),
-        of(Resize { x: Operand::new(&[4], DType::I32), mode: Interpolation::Linear, ..p.clone() }),
+        of(Resize {
+            x: Operand::new(&[4], DType::I32),
+            mode: Interpolation::Cubic(-0.75),
+            ..p.clone()
+        }),
     ];
     expect_test::expect![[r#"
         input: resize: 2 sizes and 1 scales for float32[4]

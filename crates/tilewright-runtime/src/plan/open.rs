@@ -130,7 +130,8 @@ pub struct MemoryPlan {
     pub given: Vec<Var>,
     /// Why extents of inputs must be what they are, where that is known.
     pub reasons: Vec<Reason>,
-    /// Whether sizes may be zero: those of a piece of a graph with control flow are decided by data.
+    /// Whether open sizes may be zero: those of a piece of a graph with control flow are decided by data. What
+    /// is computed of sizes may be zero in any plan.
     pub empty: bool,
 }
 
@@ -326,8 +327,8 @@ impl MemoryPlan {
     /// The plan for values of the open sizes, in the order of [`MemoryPlan::sizes`].
     ///
     /// # Errors
-    /// [`Error::Input`] where a tensor of open size has no elements, does not fit in memory, or has
-    /// more than 2^31 - 2^16 elements, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
+    /// [`Error::Input`] where a tensor of open size does not fit in memory, has more than 2^31 - 2^16 elements,
+    /// or has none and is read by what needs some, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
     pub fn at(&self, values: &[usize]) -> Result<SizedPlan> {
         let given = Given { plan: self, sizes: self.sizes(), values };
         let blocks: Vec<Block> =
@@ -407,8 +408,7 @@ impl Given<'_> {
         }
     }
 
-    /// A window that is larger than what it slides over leaves nothing, or less: what follows was
-    /// derived for tensors that have cells.
+    /// A size that a window, say, which is larger than what it slides over, makes what no tensor can have.
     fn unfit(&self, d: Dim, what: &str) -> Error {
         let mut error = Error::input(format!("the size `{d}` is {what}"));
         for v in d.vars() {
@@ -420,7 +420,6 @@ impl Given<'_> {
 
     fn number(&self, d: Dim) -> Result<usize> {
         match self.size(d) {
-            Some(0) if d.known().is_none() && !self.plan.empty => Err(self.unfit(d, "zero")),
             Some(n) => Ok(n),
             None => Err(self.unfit(d, "negative or too large")),
         }
@@ -524,11 +523,10 @@ impl Placed<'_> {
     fn step(&self, step: &OpenStep) -> Result<Step> {
         let (given, plan) = (&self.given, self.given.plan);
         let args = step.args.iter().map(|p| self.slot(&step.func, p)).collect::<Result<_>>()?;
-        let idle = plan.empty && plan.is_idle(step, &|v| given.value(v));
+        let idle = plan.is_idle(step, &|v| given.value(v));
         // What a step computes was derived for tensors that have cells.
         let mut sizes = step.args.iter().filter_map(|place| cell_count(place, plan));
-        if plan.empty
-            && !idle
+        if !idle
             && !step.takes_empty
             && let Some(d) = sizes.find(|d| given.size(*d) == Some(0))
         {
@@ -642,8 +640,17 @@ mod tests {
         assert!(e.contains("`n`, dimension 0 of `x`, is 0"), "{e}");
         let e = plan.solve(&[&[2, 4]]).expect_err("four columns").render();
         assert!(e.contains("has the shape [n, 3], and was given [2, 4]"), "{e}");
-        let e = plan.at(&[1]).expect_err("nothing is left").render();
+        // The step is left out where it computes nothing, and needs what it reads where it does.
+        let nothing = plan.at(&[1]).expect("an output without elements");
+        assert_eq!((&nothing.outputs[0].shape, nothing.steps[0].idle), (&vec![0], true));
+        assert!(!plan.at(&[2]).expect("it fits").steps[0].idle);
+        let mut all = plan.clone();
+        (all.values[0].cells, all.outputs[0].shape) = (n - 1, vec![n]);
+        let e = all.at(&[1]).expect_err("nothing is left").render();
         assert!(e.contains("the size `n - 1` is zero") && e.contains("`n` is 1"), "{e}");
+        assert!(e.contains("`f` needs at least one element"), "{e}");
+        all.steps[0].takes_empty = true;
+        assert!(all.at(&[1]).is_ok_and(|at| !at.steps[0].idle));
         let e = plan.at(&[1 << 30]).expect_err("2^31 elements").render();
         assert!(e.contains("an intermediate result of `f` does not fit in memory"), "{e}");
         let other = Dim::open(&Var::new("m", DType::I64));
