@@ -516,8 +516,8 @@ fn inputs_that_do_not_fit_each_other() {
             16,
             &[3],
             vec![i(&[0]), f(&[1])],
-            vec![text("reduction", "max")],
-            "attribute `reduction` = max is not supported",
+            vec![text("reduction", "mean")],
+            "attribute `reduction` = mean is not supported",
         ),
         (
             "ScatterND",
