@@ -105,7 +105,7 @@ fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
 /// Whether a size may be zero in a plan.
 fn may_be_zero(plan: &MemoryPlan, d: Dim) -> bool {
     match d.known() {
-        Some(n) => n == 0,
+        Some(n) => plan.empty && n == 0,
         None => plan.empty || !d.at_least(1),
     }
 }

@@ -524,8 +524,9 @@ impl Placed<'_> {
         let (given, plan) = (&self.given, self.given.plan);
         let args = step.args.iter().map(|p| self.slot(&step.func, p)).collect::<Result<_>>()?;
         let idle = plan.is_idle(step, &|v| given.value(v));
-        // What a step computes was derived for tensors that have cells.
-        let mut sizes = step.args.iter().filter_map(|place| cell_count(place, plan));
+        // What a step computes was derived for tensors that have cells, unless their number is known to be zero.
+        let sizes = step.args.iter().filter_map(|place| cell_count(place, plan));
+        let mut sizes = sizes.filter(|d| plan.empty || d.known().is_none());
         if !idle
             && !step.takes_empty
             && let Some(d) = sizes.find(|d| given.size(*d) == Some(0))
