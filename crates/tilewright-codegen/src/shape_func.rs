@@ -220,15 +220,11 @@ impl ShapeFunc {
             tops.reduce(Expr::max).unwrap_or_else(|| number(0))
         };
         for (value, below) in &stacked {
-            if !below.is_empty() {
-                let start = highest(&body, below);
-                body.set(offsets[*value], start);
-                body.set(ends[*value], body.get(offsets[*value]) + body.get(ends[*value]));
-            } else {
-                body.set(offsets[*value], number(0));
-            }
+            let start = highest(&body, below);
+            body.set(offsets[*value], start);
+            body.set(ends[*value], body.get(offsets[*value]) + body.get(ends[*value]));
         }
-        let covered: HashSet<usize> = stacked.iter().flat_map(|(_, below)| below.clone()).collect();
+        let covered: HashSet<&usize> = stacked.iter().flat_map(|(_, below)| below).collect();
         let tops = stacked.iter().map(|(value, _)| *value).filter(|v| !covered.contains(v));
         let top = highest(&body, &tops.collect::<Vec<usize>>());
         body.set(arena_bytes, top);

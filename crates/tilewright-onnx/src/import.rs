@@ -12,6 +12,7 @@
 //! what runs the module checks that the inputs have such shapes.
 
 mod apart;
+mod equal;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,10 +20,11 @@ use std::sync::Arc;
 use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::control::SIZE_REASONS;
-use tilewright_ir::dim::{self, Integer, SizeRange};
+use tilewright_ir::dim::{self, SizeRange};
 use tilewright_ir::signature::{ValueKind, ValueType};
-use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphVar, Module, Result, Tensor};
+use tilewright_ir::{Attr, Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 
+use self::equal::with_equal;
 use crate::build::{Budget, Builder, Plain, name_list};
 use crate::data;
 use crate::dims;
@@ -525,7 +527,7 @@ impl<'a> Importer<'a> {
                 if let Some(Unequal(a, b)) = e.cause()
                     && equated < MOST_EQUATED
                     && (nested || !self.builder.facts.can_take(*a, *b))
-                    && let Some(again) = self.with_equal(&node, *a, *b)?
+                    && let Some(again) = with_equal(&mut self.builder, &node, *a, *b)?
                 {
                     node = again;
                     equated += 1;
@@ -552,41 +554,6 @@ impl<'a> Importer<'a> {
                 stop => return Err(stop),
             }
         }
-    }
-
-    /// The node with operands of which two sizes are equal, which a run sees to; nothing where none has
-    /// such an extent.
-    fn with_equal(&mut self, node: &Node<'a>, a: Dim, b: Dim) -> Result<Option<Node<'a>>> {
-        if Integer::from(a).equals(b) == Some(false) {
-            return Ok(None);
-        }
-        let [a_decided, b_decided] = [a, b].map(|d| self.builder.is_decided(d));
-        let (first, second) = match (a.known(), b.known()) {
-            (Some(_), Some(_)) => return Ok(None),
-            // What is known of a size is better than what is computed, where an operand has that.
-            (Some(_), None) => ((b, a), Some((a, b))),
-            (None, Some(_)) => ((a, b), Some((b, a))),
-            // Of one that data decide and another one, that one is taken.
-            (None, None) if a_decided && !b_decided => ((a, b), Some((b, a))),
-            (None, None) => ((b, a), Some((a, b))),
-        };
-        for (from, to) in [first].into_iter().chain(second) {
-            let mut again: Option<Node<'a>> = None;
-            for at in 0..node.input_count() {
-                let Some(value @ Imported::Var { shape, .. }) = node.optional(at) else { continue };
-                // A number may be the size of several axes, of which one is meant.
-                let found = shape.iter().filter(|d| **d == from).count();
-                if found == 1 || found > 1 && from.known().is_none() {
-                    let shape = shape.iter().map(|d| if *d == from { to } else { *d }).collect();
-                    let value = self.builder.with_shape(value, shape, None);
-                    again = Some(again.as_ref().unwrap_or(node).with_input(at, value)?);
-                }
-            }
-            if again.is_some() {
-                return Ok(again);
-            }
-        }
-        Ok(None)
     }
 
     /// The node with sizes in the place of a list of integers that is computed when the model runs.

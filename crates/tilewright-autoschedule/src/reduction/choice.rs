@@ -117,7 +117,7 @@ impl Reduction<'_> {
             // table says which elements are read, others are read for all lanes alike.
             let apart = self.steps(k).zip(&self.loads);
             let apart = apart.filter(|(s, l)| is_gather(s) && !self.is_picked(k, l));
-            let may_be_one = self.axes[k].extent.known().is_none() && apart.count() > 0;
+            let may_be_one = self.is_open(k) && apart.count() > 0;
             if extent < lanes.min(4) || decides || may_be_one {
                 continue;
             }
@@ -167,8 +167,7 @@ impl Reduction<'_> {
     /// The spatial axis along which a tile has rows that share no vector, but values that are the same in all lanes:
     /// where a result takes many steps, each of which waits for the one before, several results run at a time.
     fn waiting_axis(&self, v: usize) -> Option<usize> {
-        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
-        let waits = known && self.count(self.reduce()) > WHOLE_WINDOW;
+        let waits = self.known_steps().is_some_and(|n| n > WHOLE_WINDOW);
         self.sharing_axis(v, false).filter(|_| waits)
     }
 
@@ -191,8 +190,7 @@ impl Reduction<'_> {
     /// by less than a window reaches. Where nothing stays along an axis, and all steps are known. Maxima wait for
     /// arithmetic and not for loads: they share where rows have most in common.
     fn overlap(&self, v: usize) -> Option<Overlap> {
-        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
-        if !known || self.row_axis(v).is_some() {
+        if self.known_steps().is_none() || self.row_axis(v).is_some() {
             return None;
         }
         let rows: Vec<usize> = self
@@ -218,8 +216,7 @@ impl Reduction<'_> {
             rows,
             window,
             by: by / step,
-            rolled: self.axes[rows].extent.known().is_none()
-                && self.count(self.reduce()) > WHOLE_WINDOW,
+            rolled: self.is_open(rows) && self.count(self.reduce()) > WHOLE_WINDOW,
         })
     }
 
@@ -290,13 +287,13 @@ impl Reduction<'_> {
         let lanes = self.lanes();
         let overlap = self.overlap(v);
         let u = overlap.as_ref().map(|o| o.rows).or_else(|| self.row_axis(v));
-        let waiting = if u.is_none() { self.waiting_axis(v) } else { None };
+        let waiting = u.is_none().then(|| self.waiting_axis(v)).flatten();
         let u = u.or(waiting);
         let vectors = (self.len(v) as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
         let budget = self.target.vectors.registers as i64 * 3 / 4;
 
-        let open = self.axes[v].extent.known().is_none();
+        let open = self.is_open(v);
         let per_row = match (u, &overlap) {
             // A vector that is not full costs what a full one does, where others begin while it is computed: then
             // one loop is enough, and none of its work is for nothing.
@@ -318,26 +315,26 @@ impl Reduction<'_> {
             Some(overlap) if overlap.rolled => self.len(overlap.window),
             _ => self.count(self.reduce()),
         };
-        let rows = match u {
-            Some(u) if overlap.is_some() => {
+        let rows = match (u, &overlap) {
+            (Some(u), Some(overlap)) => {
                 let steps = steps.saturating_mul(per_row);
                 // What is read, weights and masks need some as well.
                 let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
                 // Of an open number of rows any may be left over, for smaller tiles: much code where a window is
                 // statements as a whole.
-                if self.axes[u].extent.known().is_none() {
-                    most.min(if overlap.as_ref().is_some_and(|o| o.rolled) { 8 } else { 4 })
-                } else {
-                    balanced(self.len(u), most)
+                match self.is_open(u) {
+                    true if overlap.rolled => most,
+                    true => most.min(4),
+                    false => balanced(self.len(u), most),
                 }
             }
             // Tiles of what an open number of rows leaves over are much code.
-            Some(u) if waiting.is_some() && self.axes[u].extent.known().is_none() => {
+            (Some(u), None) if waiting.is_some() && self.is_open(u) => {
                 (budget / per_row).clamp(1, 4)
             }
-            Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
-            None => 1,
+            (Some(u), None) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
+            (None, _) => 1,
         };
         let width = match self.axes[v].extent.number() {
             Some(n) => (per_row * lanes).min(n),

@@ -115,6 +115,17 @@ impl<'a> Reduction<'a> {
         axes.map(|k| self.len(k)).fold(1, i64::saturating_mul)
     }
 
+    /// Whether the extent of an axis is open.
+    pub(super) fn is_open(&self, axis: usize) -> bool {
+        self.axes[axis].extent.known().is_none()
+    }
+
+    /// The steps of a result; `None` where their number is open.
+    pub(super) fn known_steps(&self) -> Option<i64> {
+        let known = self.reduce().all(|k| !self.is_open(k));
+        known.then(|| self.count(self.reduce()))
+    }
+
     /// The axis that a variable is part of.
     pub(super) fn axis_of(&self, v: &Var) -> Option<usize> {
         self.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v))

@@ -143,8 +143,7 @@ impl Reduction<'_> {
 
     /// Whether a result takes so few steps that others begin while it is computed.
     pub(super) fn is_short(&self) -> bool {
-        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
-        known && self.count(self.reduce()) <= UNROLLED
+        self.known_steps().is_some_and(|n| n <= UNROLLED)
     }
 
     /// Makes tiles inside of some loops.
@@ -252,7 +251,7 @@ impl Reduction<'_> {
             sch.remove_overcompute_through_branching(&update)?;
         }
         let wide = inner.len() - usize::from(rows.is_some());
-        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
+        let known = self.known_steps().is_some();
         let vectors = (one.width as u64).div_ceil(tiling.lanes as u64) as i64;
         let updates = self.count(self.reduce()).saturating_mul(one.rows * vectors);
         let most = if tiling.overlap.is_some() { UNROLLED_ROW } else { UNROLLED };

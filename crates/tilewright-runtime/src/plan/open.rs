@@ -652,6 +652,10 @@ mod tests {
         assert!(e.contains("`f` needs at least one element"), "{e}");
         all.steps[0].takes_empty = true;
         assert!(all.at(&[1]).is_ok_and(|at| !at.steps[0].idle));
+        // What was derived for an operand without elements needs none.
+        all.steps[0].takes_empty = false;
+        all.values[0].cells = Dim::from(0);
+        assert!(all.at(&[1]).is_ok_and(|at| !at.steps[0].idle));
         let e = plan.at(&[1 << 30]).expect_err("2^31 elements").render();
         assert!(e.contains("an intermediate result of `f` does not fit in memory"), "{e}");
         let other = Dim::open(&Var::new("m", DType::I64));
