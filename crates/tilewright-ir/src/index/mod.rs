@@ -20,10 +20,12 @@
 //! and lowering need no sets. Other passes ask the exact ones.
 
 mod affine;
+mod bind;
 mod expand;
 mod guard;
 mod interval;
 mod linear;
+mod values;
 mod wide;
 
 use crate::equal::same_expr;
