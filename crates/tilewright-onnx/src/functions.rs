@@ -20,23 +20,18 @@ type Key = (String, String, String);
 
 struct Inliner {
     functions: HashMap<Key, FunctionProto>,
-    opset: i64,
     calls: usize,
     /// How many nodes there are, those of inner graphs included.
     count: usize,
 }
 
-/// A graph without calls of the model's own functions.
+/// A graph without calls of the model's own functions. Nodes of a function keep the version of operators that it is
+/// written in.
 ///
 /// # Errors
 /// [`Error::Model`] where a function is defined twice, calls itself, or is called with more operands
-/// than it has; [`Error::Unsupported`] where it is written in another version of ONNX's operators
-/// than the graph.
-pub(crate) fn inline(
-    mut graph: GraphProto,
-    functions: Vec<FunctionProto>,
-    opset: i64,
-) -> Result<GraphProto> {
+/// than it has.
+pub(crate) fn inline(mut graph: GraphProto, functions: Vec<FunctionProto>) -> Result<GraphProto> {
     if functions.is_empty() {
         return Ok(graph);
     }
@@ -48,7 +43,7 @@ pub(crate) fn inline(
             return Err(Error::model(format!("the function `{name}` is defined twice")));
         }
     }
-    let mut inliner = Inliner { functions: all, opset, calls: 0, count: 0 };
+    let mut inliner = Inliner { functions: all, calls: 0, count: 0 };
     inliner.graph(&mut graph, 0)?;
     Ok(graph)
 }
@@ -95,16 +90,6 @@ impl Inliner {
         depth: usize,
         out: &mut Vec<NodeProto>,
     ) -> Result<()> {
-        let standard = function.opset_import.iter().rfind(|o| matches!(&*o.domain, "" | "ai.onnx"));
-        if let Some(own) = standard
-            && own.version != self.opset
-        {
-            return Err(Error::unsupported(format!(
-                "it uses the operators of opset {}, the graph those of opset {}",
-                own.version, self.opset
-            ))
-            .help("inline the model's functions, for example with `onnx.inliner`"));
-        }
         for (what, have, most) in [
             ("inputs", node.input.len(), function.input.len()),
             ("outputs", node.output.len(), function.output.len()),
@@ -183,6 +168,7 @@ fn in_call(
         input: inner.input.iter().map(renamed).collect(),
         output: inner.output.iter().map(renamed).collect(),
         attribute,
+        written_in: function.opset_import.clone(),
         ..inner.clone()
     }
 }

@@ -438,7 +438,7 @@ impl<'a> Importer<'a> {
     }
 
     fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
-        let opset = opset_of(self.model, &node.domain);
+        let opset = opset_of(self.model, node);
         if opset == 0 && registry::has_domain(&node.domain) {
             let whose = match registry::versions_of(&node.domain) {
                 "" => "ONNX's operators".to_owned(),
@@ -675,7 +675,7 @@ impl<'a> Importer<'a> {
             inputs.push(Some(value));
         }
         let label = label(proto, at, self.model);
-        let opset = opset_of(self.model, &proto.domain);
+        let opset = opset_of(self.model, proto);
         Node::new(proto, label, opset, inputs, self.model.folder.as_ref())
     }
 

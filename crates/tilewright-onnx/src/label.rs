@@ -1,20 +1,26 @@
 //! How messages name nodes and operators.
 
-use crate::model::Model;
+use crate::model::{Model, is_standard};
 use crate::proto::NodeProto;
 use crate::registry;
 
-/// The version that operators of a domain are written in; 0 where the file does not say it.
-pub(crate) fn opset_of(model: &Model, domain: &str) -> i64 {
-    match registry::versions_of(domain) {
-        "" => model.opset(),
-        other => model.opsets.get(other).copied().unwrap_or(0),
+/// The version of its domain's operators that a node is written in; 0 where the file does not say it.
+pub(crate) fn opset_of(model: &Model, node: &NodeProto) -> i64 {
+    let whose = registry::versions_of(&node.domain);
+    let own = node.written_in.iter().rfind(|o| match whose {
+        "" => is_standard(&o.domain),
+        other => o.domain == other,
+    });
+    match (own, whose) {
+        (Some(own), _) => own.version,
+        (None, "") => model.opset(),
+        (None, other) => model.opsets.get(other).copied().unwrap_or(0),
     }
 }
 
 /// How messages name a node with its operator.
 pub(crate) fn label(node: &NodeProto, at: usize, model: &Model) -> String {
-    let opset = opset_of(model, &node.domain);
+    let opset = opset_of(model, node);
     let operator = operator_name(&node.domain, &node.op_type);
     format!("{} ({operator}, opset {opset})", node_name(node, at))
 }

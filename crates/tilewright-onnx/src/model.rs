@@ -161,7 +161,7 @@ impl Model {
         }
         let others = model.opset_import.iter().filter(|o| !is_standard(&o.domain));
         let opsets = others.map(|o| (o.domain.clone(), o.version)).collect();
-        let graph = functions::inline(graph, model.functions, opset)?;
+        let graph = functions::inline(graph, model.functions)?;
         Ok(Model { name: name.to_owned(), folder, opset, opsets, graph })
     }
 

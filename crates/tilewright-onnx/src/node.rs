@@ -293,8 +293,13 @@ impl<'a> Node<'a> {
 
     /// A text with a default.
     pub(crate) fn text_or(&self, name: &'static str, default: &'static str) -> Result<&'a str> {
-        let Some(a) = self.attribute(name, AttributeType::String)? else { return Ok(default) };
+        Ok(self.text(name)?.unwrap_or(default))
+    }
+
+    pub(crate) fn text(&self, name: &'static str) -> Result<Option<&'a str>> {
+        let Some(a) = self.attribute(name, AttributeType::String)? else { return Ok(None) };
         std::str::from_utf8(&a.s)
+            .map(Some)
             .map_err(|_| Error::model(format!("attribute `{name}` is not valid UTF-8")))
     }
 

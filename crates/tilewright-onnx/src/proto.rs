@@ -108,6 +108,10 @@ pub struct NodeProto {
     /// Attributes.
     #[prost(message, repeated, tag = "5")]
     pub attribute: Vec<AttributeProto>,
+    /// The versions of operators that a function says which the node came from; those of the model count for other
+    /// domains. No file has this field.
+    #[prost(message, repeated, tag = "536870911")]
+    pub written_in: Vec<OperatorSetId>,
 }
 
 /// A named attribute of a node.

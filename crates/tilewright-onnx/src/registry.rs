@@ -11,7 +11,7 @@ use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, experts, features, grouped, indexed,
     linear, list, loss, maps, microsoft, ml, movement, narrow, nchwc, nested, norm, packed, pool,
     qlinear, quantize, quantized, quantized_recurrent, random, recurrent, reduce, resize, sample,
-    signal, text, trees,
+    signal, text, tokenizer, trees,
 };
 
 /// The operators of each domain; the domains are sorted by name.
@@ -59,6 +59,7 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
             packed::OPERATORS,
             qlinear::OPERATORS,
             quantized_recurrent::OPERATORS,
+            tokenizer::OPERATORS,
         ],
     ),
     ("com.microsoft.nchwc", &[nchwc::OPERATORS]),

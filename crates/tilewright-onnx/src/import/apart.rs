@@ -29,7 +29,7 @@ impl<'a> Importer<'a> {
             return Err(Stop::Error(Error::unsupported(error)));
         }
         let proto = &graph.node[rest.branches];
-        let (named, opset) = (label(proto, rest.branches, self.model), opset_of(self.model, ""));
+        let (named, opset) = (label(proto, rest.branches, self.model), opset_of(self.model, proto));
         let inputs = vec![Some(cond.clone())];
         let node = Node::new(proto, named, opset, inputs, self.model.folder.as_ref())?;
         self.apart += 1;

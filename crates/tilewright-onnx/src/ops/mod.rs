@@ -39,6 +39,7 @@ pub(crate) mod sample;
 pub(crate) mod scores;
 pub(crate) mod signal;
 pub(crate) mod text;
+pub(crate) mod tokenizer;
 pub(crate) mod trees;
 pub(crate) mod value;
 pub(crate) mod window;

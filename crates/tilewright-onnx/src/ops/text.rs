@@ -26,14 +26,14 @@ pub(crate) static OPERATORS: &[Operator] = &[
 ];
 
 /// Most memory of a compiled regular expression, in bytes.
-const PATTERN_BYTES: usize = 8 << 20;
+pub(crate) const PATTERN_BYTES: usize = 8 << 20;
 
 /// Most strings that an operator makes, and most bytes of them: a small model could ask for any number.
 const MAX_TEXTS: usize = 1 << 24;
 const MAX_BYTES: usize = 1 << 30;
 
 /// Refuses more strings than are made.
-fn limited(count: Option<usize>, bytes: usize) -> Result<usize> {
+pub(crate) fn limited(count: Option<usize>, bytes: usize) -> Result<usize> {
     count.filter(|count| *count <= MAX_TEXTS && bytes <= MAX_BYTES).ok_or_else(|| {
         Error::unsupported(format!(
             "more than {MAX_TEXTS} strings, or than {MAX_BYTES} bytes of them, at import"

@@ -5,8 +5,8 @@ use prost::Message;
 use tilewright_interp::run_module;
 use tilewright_ir::{Attr, DType, Tensor, well_formed};
 use tilewright_onnx::proto::{
-    DataType, ElementTypeProto, ModelProto, TensorProto, TensorTypeProto, TypeProto, TypeValue,
-    ValueInfoProto,
+    DataType, ElementTypeProto, ModelProto, OperatorSetId, TensorProto, TensorTypeProto, TypeProto,
+    TypeValue, ValueInfoProto,
 };
 use tilewright_onnx::{ImportOptions, import_bytes};
 
@@ -202,6 +202,58 @@ fn stop_words_go() {
 }
 
 #[test]
+fn texts_are_taken_apart_into_tokens() {
+    // What ONNX Runtime says of the same strings; `|` stands between tokens.
+    let tokens = |attribute, given: &[&str], mark, least| {
+        let attributes =
+            [attribute, int("mark", mark), int("mincharnum", least), text("pad_value", "#")];
+        let m = of_texts([given.len() as i64])
+            .node_with("Tokenizer", &["x"], &["y"], attributes)
+            .output("y");
+        let m = foreign("com.microsoft", &m, &[("", 17), ("com.microsoft", 1)]);
+        let x = bytes(&[given.len()], given);
+        let module = import_bytes("m", m, &options(&[("x", x)]))?;
+        let y = run_module(&module, "main", &[]).expect("it runs").remove(0);
+        let width = *y.shape().last().expect("an axis of bytes");
+        let tokens: Vec<String> = y
+            .bytes()
+            .chunks(width)
+            .map(|t| String::from_utf8_lossy(t).trim_end_matches('\0').to_owned())
+            .collect();
+        Ok::<_, tilewright_ir::Error>(tokens.join("|"))
+    };
+    let of = |attribute, given: &[&str], mark, least| {
+        tokens(attribute, given, mark, least).unwrap_or_else(|e| panic!("{}", e.render()))
+    };
+    let by = |patterns: &[&str]| texts("separators", patterns);
+    let like = |pattern: &str| text("tokenexp", pattern);
+    assert_eq!(of(by(&[" ", ","]), &["a b,c", "d"], 0, 1), "a|b|c|d|#|#");
+    assert_eq!(of(by(&[" "]), &["", "a b"], 1, 1), "\u{2}|\u{3}|#|#|\u{2}|a|b|\u{3}");
+    assert_eq!(of(by(&[" "]), &[" ", ""], 1, 1), "", "no token, and no mark");
+    assert_eq!(of(by(&["X|XY"]), &["aXYbXc"], 0, 1), "a|b|c");
+    assert_eq!(of(by(&[""]), &["a\u{e9} c", ""], 0, 1), "a|\u{e9}| |c|#|#|#|#");
+    // The longest match, whatever comes first; classes of ASCII.
+    assert_eq!(of(like("a|ab"), &["abab ab"], 0, 1), "ab|ab|ab");
+    assert_eq!(of(like(r"\w+"), &["h\u{e9}llo w"], 0, 2), "llo");
+    assert_eq!(of(like(r"\b\w\w+\b"), &["ab  cd e"], 0, 1), "ab|cd");
+    assert_eq!(of(like("[[a]"), &["a[b"], 0, 1), "a|[");
+    assert_eq!(of(like("[^]a ]+"), &["a]bc d"], 0, 1), "bc|d");
+    assert_eq!(of(like("b*a?"), &["aab"], 0, 1), "a|a|b");
+    assert_eq!(of(like("."), &["a\nb"], 0, 1), "a|\n|b");
+    for (attribute, least, expected) in [
+        (by(&[]), 1, "neither attribute `separators` nor `tokenexp`"),
+        (by(&["("]), 1, "`separators` is not a regular expression: ("),
+        (by(&["a", "x*"]), 1, "`x*`, which separates by nothing"),
+        (by(&[" "]), 0, "`mincharnum` is 0, and at least 1 is needed"),
+        (by(&[""]), 2, "where each character is a token"),
+        (like(""), 1, "`tokenexp` is empty"),
+    ] {
+        let said = tokens(attribute, &["a"], 0, least).expect_err("it is refused").render();
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn operators_of_other_domains_have_versions_of_their_own() {
     let m = model().input("x", [3]).node_with(
         "LabelEncoder",
@@ -391,6 +443,48 @@ fn functions_of_the_model_may_have_branches() {
         let y = run_module(&module, "main", &[floats(&[1.0, 2.0]), c]).expect("it runs");
         assert_eq!(y[0].as_slice(), Some(&expected[..]));
     }
+}
+
+#[test]
+fn a_function_uses_the_operators_of_its_own_version() {
+    use tilewright_onnx::proto::{FunctionProto, NodeProto};
+    let node = |op: &str, domain: &str, input: &str, output: &str| NodeProto {
+        op_type: op.into(),
+        domain: domain.into(),
+        input: vec![input.into()],
+        output: vec![output.into()],
+        ..Default::default()
+    };
+    let function = |name: &str, version: Option<i64>, inner: NodeProto| FunctionProto {
+        domain: "own".into(),
+        name: name.into(),
+        input: inner.input.clone(),
+        output: inner.output.clone(),
+        opset_import: version
+            .map(|version| OperatorSetId { domain: String::new(), version })
+            .into_iter()
+            .collect(),
+        node: vec![inner],
+        ..Default::default()
+    };
+    // Before opset 13, `Softmax` takes all axes from the second on as one, later the last one alone.
+    let sums = |version, inner| {
+        let m = model().input("x", [1, 2, 2]).node("Outer", &["x"], &["y"]).output("y");
+        let mut proto = ModelProto::decode(m.bytes().as_slice()).expect("a model");
+        proto.graph.as_mut().expect("a graph").node[0].domain = "own".into();
+        proto.functions = vec![
+            function("Outer", version, node("Inner", "own", "a", "b")),
+            function("Inner", inner, node("Softmax", "", "a", "b")),
+        ];
+        let module = import_bytes("m", proto.encode_to_vec(), &ImportOptions::default());
+        let module = module.unwrap_or_else(|e| panic!("{}", e.render()));
+        let x = Tensor::from_slice(&[1, 2, 2], &[0.0f32; 4]).expect("a tensor");
+        run_module(&module, "main", &[x]).expect("it runs")[0].get_f64(0)
+    };
+    assert_eq!(sums(None, None), 0.5, "the model is of opset 13");
+    assert_eq!(sums(None, Some(12)), 0.25);
+    assert_eq!(sums(Some(12), Some(17)), 0.5);
+    assert_eq!(sums(Some(17), Some(11)), 0.25);
 }
 
 #[test]
