@@ -31,7 +31,7 @@ enum Rule {
     /// What is between matches, of one pattern after the other.
     Separators(Vec<Pattern>),
     /// The matches.
-    Tokens(Pattern),
+    Tokens(Box<Pattern>),
 }
 
 /// A pattern, and what its search needs.
