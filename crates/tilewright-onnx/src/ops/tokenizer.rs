@@ -113,7 +113,7 @@ impl Rule {
             // Any character, the end of a line too.
             return match pattern {
                 "." => Ok(Rule::Characters),
-                _ => Pattern::new(pattern, "tokenexp").map(Rule::Tokens),
+                _ => Ok(Rule::Tokens(Box::new(Pattern::new(pattern, "tokenexp")?))),
             };
         }
         let separators = separators.filter(|all| !all.is_empty()).ok_or_else(|| {
