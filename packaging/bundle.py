@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Adds to a wheel what it needs to run alone: libLLVM of the Rust toolchain, and everybody's licences.
+"""Adds to a wheel what it needs to run alone: libLLVM, and everybody's licences.
+
+The libLLVM is that of the Rust toolchain; on Windows, where LLVM is inside of rustc, that of LLVM's own installer.
 
     packaging/bundle.py WHEEL --target TRIPLE --output FOLDER
 """
@@ -10,6 +12,7 @@ import argparse
 import base64
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -30,6 +33,9 @@ RUST_LICENCES = ["Apache-2.0.txt", "MIT.txt"]
 #: How the files are called that say what others may do with a crate.
 LICENCE_FILES = ("license", "licence", "copying", "copyright", "notice", "unlicense")
 
+#: Where LLVM's installer for Windows puts the library with the interface in C.
+LLVM_OF_WINDOWS = "LLVM/bin/LLVM-C.dll"
+
 #: The first bytes of shared libraries: ELF, Mach-O.
 MAGIC = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
@@ -43,13 +49,19 @@ def said(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
 
 
-def libllvm(sysroot: Path) -> Path:
-    """The libLLVM of a toolchain; linker scripts have names like it."""
+def libllvm(sysroot: Path, target: str) -> tuple[Path, str]:
+    """A libLLVM, and whose build it is; linker scripts of toolchains have names like it."""
+    if "windows" in target:
+        file = Path(os.environ.get("ProgramFiles", "C:/Program Files")) / LLVM_OF_WINDOWS
+        if not file.is_file():
+            die(f"{file} is missing; install LLVM (https://llvm.org)")
+        return file, "its own installer has it"
     folder = sysroot / "lib"
     for file in sorted(folder.glob("libLLVM*")):
         with file.open("rb") as opened:
             if opened.read(4) in MAGIC:
-                return file
+                rust = said("rustc", "--version").strip()
+                return file, f"the Rust project builds it for {rust}"
     die(f"there is no shared libLLVM in {folder}; some platforms' toolchains have LLVM inside of rustc")
 
 
@@ -100,10 +112,10 @@ def added(dist_info: str, target: str) -> list[tuple[str, bytes]]:
     """What goes into the wheel, by its path there."""
     sysroot = Path(said("rustc", "--print", "sysroot").strip())
     licences = sysroot / "share/doc/rust/licenses"
-    library = libllvm(sysroot)
+    library, origin = libllvm(sysroot, target)
     rust = said("rustc", "--version").strip()
     llvm = (
-        f"{library.name} is LLVM (https://llvm.org) as the Rust project builds it for {rust}, unchanged.\n"
+        f"{library.name} is LLVM (https://llvm.org) as {origin}, unchanged.\n"
         "LLVM is under the Apache License 2.0 with LLVM exceptions; parts of it are under the licence of\n"
         "the University of Illinois (NCSA). The texts follow.\n\n"
     )

@@ -5,7 +5,8 @@
 #
 # Needs a Rust toolchain, Python with venv, and a package index for maturin. On Linux, code is linked
 # against the C library of manylinux2014 (glibc 2.17), by the linker of PyPI's `ziglang`; elsewhere by that
-# of the system. The LLVM is that of the Rust toolchain: `bundle.py` adds it with the licences.
+# of the system. The LLVM is that of the Rust toolchain, or on Windows that of LLVM's installer: `bundle.py` adds
+# it with the licences.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,8 +21,10 @@ rustc --version >/dev/null 2>&1 || die "'rustc --version' does not run; install 
 python3 -c 'import venv' 2>/dev/null || die "install Python with venv"
 
 venv=target/wheel-venv
-[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-PATH="$PWD/$venv/bin:$PATH"
+[ -e "$venv/pyvenv.cfg" ] || python3 -m venv "$venv"
+programs="$venv/bin"
+[ -d "$programs" ] || programs="$venv/Scripts"
+PATH="$PWD/$programs:$PATH"
 python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 
 host="$(rustc -vV | sed -n 's/^host: //p')"

@@ -49,7 +49,8 @@ pub struct Arguments {
     /// Bytes of an element.
     #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = clap::value_parser!(i64).range(1..=64))]
     element: i64,
-    /// Lanes that access memory together.
+    /// Lanes that access memory together: neighbours along an axis; where it ends, they go on at its start,
+    /// one step along the last of the other axes.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(1..=1024))]
     lanes: i64,
     /// Banks of memory, each of words of four bytes.

@@ -116,6 +116,11 @@ impl Search {
         for dir in tilewright_dylib::system("llvm") {
             places.push(SearchPath::Directory("system libraries", dir));
         }
+        // Windows.
+        if let Some(programs) = var("ProgramFiles").filter(|value| !value.is_empty()) {
+            let bin = Path::new(&programs).join("LLVM").join("bin");
+            places.push(SearchPath::Directory("installed LLVM", bin));
+        }
         Search { places }
     }
 
@@ -211,12 +216,17 @@ fn look_in(origin: &'static str, dir: PathBuf) -> Looked {
     Looked { origin, place: dir, found }
 }
 
+/// How LLVM's own installer for Windows calls it.
+const LLVM_OF_WINDOWS: &str = "LLVM-C.dll";
+
 /// Is this the name of LLVM itself, and not of one of its components (`libLLVMCore.so`) or of a
 /// library on top of it (`libLLVMSPIRVLib.so.16`)?
 fn is_libllvm_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    let Some(rest) = name.strip_prefix("libLLVM") else { return false };
-    rest.starts_with(['.', '-']) && (rest.contains(".so") || rest.ends_with(".dylib"))
+    let Some(rest) = name.strip_prefix("libLLVM") else { return name == LLVM_OF_WINDOWS };
+    let is_library =
+        rest.contains(".so") || [".dylib", ".dll"].iter().any(|end| rest.ends_with(end));
+    rest.starts_with(['.', '-']) && is_library
 }
 
 /// The major version that a libLLVM's file name claims: 22 for
@@ -234,12 +244,14 @@ fn is_shared_object(path: &Path) -> bool {
     const ELF: [u8; 4] = *b"\x7fELF";
     const MACH_O_64: [u8; 4] = [0xcf, 0xfa, 0xed, 0xfe];
     const MACH_O_FAT: [u8; 4] = [0xca, 0xfe, 0xba, 0xbe];
+    /// Libraries of Windows begin as programs of DOS do.
+    const DOS: [u8; 2] = *b"MZ";
     let mut magic = [0; 4];
     if tilewright_dylib::check_plain(path).is_err() {
         return false;
     }
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && [ELF, MACH_O_64, MACH_O_FAT].contains(&magic)
+    read.is_ok() && ([ELF, MACH_O_64, MACH_O_FAT].contains(&magic) || magic.starts_with(&DOS))
 }
 
 fn sysroot_of(rustc: &Path) -> Option<PathBuf> {
@@ -370,6 +382,20 @@ mod tests {
         )
         .expect("a temporary file can be written");
         assert_eq!(look_in("test", dir.into()).found, [new, middle, old, plain]);
+    }
+
+    #[test]
+    fn libraries_of_windows_are_found_where_programs_are_installed() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let programs = dir.path().to_str().expect("the folder has a name in letters");
+        let bin = dir.path().join("LLVM").join("bin");
+        std::fs::create_dir_all(&bin).expect("a folder can be made");
+        for name in ["LLVM-C.dll", "libclang.dll", "LTO.dll"] {
+            std::fs::write(bin.join(name), b"MZ and no more").expect("a file can be written");
+        }
+        let search = search(&[("ProgramFiles", programs), ("RUSTC", "/nowhere/rustc")], None);
+        let looked = search.walk().last().expect("places are looked at");
+        assert_eq!((looked.place, looked.found), (bin.clone(), vec![bin.join("LLVM-C.dll")]));
     }
 
     #[test]

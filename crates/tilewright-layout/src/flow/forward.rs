@@ -1,6 +1,7 @@
 //! Each call in the layout that moves the fewest bytes: from the parameters of a graph function to
 //! its results.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::{
@@ -11,7 +12,7 @@ use tilewright_runtime::Stored;
 use tilewright_runtime::plan::stored;
 
 use super::versions::{Need, moved_bytes, typed};
-use super::{Choice, Ends, Flow, TiledLayout, Version, storage};
+use super::{Choice, Ends, Flow, Padding, TiledLayout, Version, storage};
 use crate::known::Region;
 use tilewright_graph::normal::{map_results, one_block};
 use tilewright_graph::rewrite::{GraphFold, fold_children};
@@ -59,7 +60,7 @@ impl Flow<'_, '_> {
             && let Some(stored) = storage(&layout, zero.as_ref())
         {
             let param = GraphVar::tensor(p.name().clone(), ty);
-            let pad = zero.filter(|_| layout.is_padded());
+            let pad = Padding::Known(zero.filter(|_| layout.is_padded()));
             let version = Version { layout, expr: param.expr(), pad, own: false };
             self.versions.entry(p.id()).or_default().push(version);
             return (param, Some(stored));
@@ -76,8 +77,7 @@ impl Flow<'_, '_> {
         if let Some((from, layout)) = self.crops.get(&id).cloned() {
             let expr =
                 self.as_is(&from.expr(), &need(&b.var, "changes the layout itself", b.span))?;
-            let pad = self.known_padding(&expr, &layout);
-            let version = Version { layout, expr, pad, own: false };
+            let version = Version { layout, expr, pad: Padding::Asked(Rc::default()), own: false };
             self.versions.entry(id).or_default().push(version);
             return Ok(());
         }
@@ -108,12 +108,20 @@ impl Flow<'_, '_> {
         self.bindings.push(binding);
     }
 
-    /// What the padding of a physical value holds, as its maker or an assumption tells.
-    fn known_padding(&self, e: &GraphExpr, layout: &TiledLayout) -> Option<Expr> {
-        let cells = layout.cells();
-        let data = layout.is_data(&layout.join(&cells));
-        let region = Region { cells, shape: layout.physical(), cond: Expr::not_node(data) };
-        self.values.constant(e, &region).ok().filter(|_| layout.is_padded())
+    /// What the padding of a version holds, where that is known.
+    pub(super) fn padding(&self, version: &Version) -> Option<Expr> {
+        let Version { layout, expr, pad, .. } = version;
+        let answer = match pad {
+            Padding::Known(pad) => return pad.clone(),
+            Padding::Asked(answer) => answer,
+        };
+        let ask = || {
+            let cells = layout.cells();
+            let data = layout.is_data(&layout.join(&cells));
+            let region = Region { cells, shape: layout.physical(), cond: Expr::not_node(data) };
+            self.values.constant(expr, &region).ok()
+        };
+        answer.get_or_init(|| layout.is_padded().then(ask).flatten()).clone()
     }
 
     /// A call in the layout that moves the fewest bytes.
@@ -156,7 +164,7 @@ impl Flow<'_, '_> {
             let mut pads: Vec<Option<Expr>> = Vec::new();
             for (k, (arg, layout)) in args.iter().zip(&choice.layouts).enumerate() {
                 let there = self.version(arg, layout).filter(|_| !zeros);
-                pads.push(there.map_or_else(|| zero_of(k, func), |v| v.pad));
+                pads.push(there.map_or_else(|| zero_of(k, func), |v| self.padding(&v)));
             }
             pads.resize(choice.layouts.len(), None);
             let propagated = match propagation.build(&pads) {
@@ -218,7 +226,7 @@ impl Flow<'_, '_> {
                 self.bind(Binding { var: item.clone(), value, span: b.span });
                 expr = item.expr();
             }
-            let version = Version { layout, expr, pad, own: true };
+            let version = Version { layout, expr, pad: Padding::Known(pad), own: true };
             self.versions.entry(out.id()).or_default().push(version);
         }
         Ok(())
@@ -273,12 +281,12 @@ impl Flow<'_, '_> {
                     Ends::Free => self.versions.get(&v.id()).and_then(|l| l.first()).cloned(),
                     Ends::Chosen(of) => of(v).and_then(|layout| self.version(e, &layout)),
                 };
-                if let Some(Version { layout, expr, pad, .. }) = version
-                    && !layout.is_identity()
-                    && let Some(stored) = storage(&layout, pad.as_ref())
+                if let Some(version) = version
+                    && !version.layout.is_identity()
+                    && let Some(stored) = storage(&version.layout, self.padding(&version).as_ref())
                 {
                     self.results.push(Some(stored));
-                    return Ok(expr);
+                    return Ok(version.expr);
                 }
                 self.results.push(None);
                 let reason = "it is a result of the graph, which keeps its layout".to_owned();

@@ -43,6 +43,7 @@ pub use plan::{PlanOptions, Planned, Reordered, Went, plan_layout};
 pub use surroundings::{Costs, Moved, Priced, Surrounding, Surroundings};
 pub use versions::conversion;
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -533,8 +534,16 @@ fn storage(layout: &TiledLayout, pad: Option<&Expr>) -> Option<Stored> {
 struct Version {
     layout: TiledLayout,
     expr: GraphExpr,
-    /// What the padding holds, where that is known.
-    pad: Option<Expr>,
+    pad: Padding,
     /// The call that made it was written here, so that no other code reads its padding.
     own: bool,
+}
+
+/// What the padding of a version holds, where that is known.
+#[derive(Clone)]
+enum Padding {
+    Known(Option<Expr>),
+    /// What its maker or an assumption tells, when it is first asked: that takes many questions, and most readers
+    /// take any padding.
+    Asked(Rc<OnceCell<Option<Expr>>>),
 }

@@ -7,7 +7,7 @@ use tilewright_ir::{Binding, GraphExpr, GraphVar, Result};
 
 use super::forward::need;
 use super::versions::{Need, typed};
-use super::{Anchor, Flow, Regrouped, TiledLayout, Version, extents};
+use super::{Anchor, Flow, Padding, Regrouped, TiledLayout, Version, extents};
 use crate::regroup::Regrouping;
 
 impl Flow<'_, '_> {
@@ -33,7 +33,7 @@ impl Flow<'_, '_> {
             return self.bind_as_is(b, &why);
         }
         let expr = self.obtain(&of.expr(), &from, None, &why)?;
-        let pad = self.version(&of.expr(), &from).and_then(|v| v.pad);
+        let pad = self.version(&of.expr(), &from).and_then(|v| self.padding(&v));
         let (before, after) = (from.physical(), to.physical());
         let view = Regrouping::of_shapes(&before, &after).filter(|_| before != after);
         let expr = match (view, typed(&b.var, &to)) {
@@ -47,7 +47,7 @@ impl Flow<'_, '_> {
             _ if pad.is_some() => self.relied_on(expr),
             _ => expr,
         };
-        let version = Version { layout: to, expr, pad, own: false };
+        let version = Version { layout: to, expr, pad: Padding::Known(pad), own: false };
         self.versions.entry(b.var.id()).or_default().push(version);
         Ok(())
     }

@@ -6,7 +6,7 @@ use tilewright_ir::{
     DType, Dim, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType, dim,
 };
 
-use super::{Flow, Left, TiledLayout, Version, extents};
+use super::{Flow, Left, Padding, TiledLayout, Version, extents};
 use crate::constant::same_value;
 use crate::conversion::{Conversion, Pad};
 use tilewright_graph::call_sizes::outside;
@@ -24,8 +24,12 @@ impl Flow<'_, '_> {
     /// A value in logical layout is there.
     pub(super) fn arrive(&mut self, v: &GraphVar, expr: GraphExpr) {
         if let Some(shape) = extents(v) {
-            let version =
-                Version { layout: TiledLayout::identity(&shape), expr, pad: None, own: false };
+            let version = Version {
+                layout: TiledLayout::identity(&shape),
+                expr,
+                pad: Padding::Known(None),
+                own: false,
+            };
             self.versions.entry(v.id()).or_default().push(version);
         }
     }
@@ -85,7 +89,7 @@ impl Flow<'_, '_> {
         let logical = TiledLayout::identity(&layout.logical);
         if let Some(found) = self.version(e, layout) {
             match pad {
-                Some(pad) if !found.pad.as_ref().is_some_and(|f| same_value(f, pad)) => {
+                Some(pad) if !self.padding(&found).is_some_and(|f| same_value(&f, pad)) => {
                     // A conversion of a conversion would be one too many.
                     if found.own || self.version(e, &logical).is_none() {
                         return self.pad_anew(e, found, pad, why);
@@ -108,14 +112,19 @@ impl Flow<'_, '_> {
             return Err(Error::internal("a layout of what is no tensor"));
         };
         let from = self.version(e, &logical).or_else(|| self.cheapest(var(e)?, layout).cloned());
-        let own = Version { layout: logical.clone(), expr: e.clone(), pad: None, own: false };
+        let own = Version {
+            layout: logical.clone(),
+            expr: e.clone(),
+            pad: Padding::Known(None),
+            own: false,
+        };
         let mut from = from.unwrap_or(own);
         let found = conversion(dtype, &from.layout, layout, pad);
         let (func, base) = match found {
             // What does not compose goes through the logical layout.
             Err(_) if !from.layout.is_identity() && !layout.is_identity() => {
                 let expr = self.obtain(e, &logical, None, why)?;
-                from = Version { layout: logical, expr, pad: None, own: false };
+                from = Version { layout: logical, expr, pad: Padding::Known(None), own: false };
                 conversion(dtype, &from.layout, layout, pad)?
             }
             found => found?,
@@ -143,7 +152,7 @@ impl Flow<'_, '_> {
                     reason: why.reason.clone() + &origin,
                 });
             }
-            let (layout, expr, pad) = (layout.clone(), new.expr(), pad.cloned());
+            let (layout, expr, pad) = (layout.clone(), new.expr(), Padding::Known(pad.cloned()));
             let version = Version { layout, expr, pad, own: false };
             self.versions.entry(v.id()).or_default().insert(0, version);
         }
@@ -184,7 +193,8 @@ impl Flow<'_, '_> {
         };
         let versions = self.versions.entry(root.id()).or_default();
         let (own, layout) = (found.own && replaced, found.layout);
-        let version = Version { layout, expr: expr.clone(), pad: Some(pad.clone()), own };
+        let pad = Padding::Known(Some(pad.clone()));
+        let version = Version { layout, expr: expr.clone(), pad, own };
         match versions.iter_mut().find(|v| replaced && v.layout == version.layout) {
             Some(old) => *old = version,
             None => versions.insert(0, version),
@@ -208,6 +218,7 @@ impl Flow<'_, '_> {
         for b in &self.bindings {
             needed(&b.value, &mut |v| read |= v == at);
         }
+        let is_free = !read || self.padding(found).is_none();
         let Some(maker) = self.bindings.iter_mut().find(|b| b.var == *at) else { return false };
         let GraphExpr::CallTir { func, args, outs, scalars } = &mut maker.value else {
             return false;
@@ -215,7 +226,7 @@ impl Flow<'_, '_> {
         let Some(f) = self.functions.get(func).cloned() else { return false };
         let fits = outs.len() == 1
             && found.own
-            && (found.pad.is_none() || !read)
+            && is_free
             && tilewright_analysis::open_stages(&f).is_some()
             && Conversion::recognise(&f).is_none();
         if !fits {

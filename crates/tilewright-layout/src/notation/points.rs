@@ -9,6 +9,9 @@ use super::{Spec, dtype, refused};
 /// Most points of a shape that are looked at one by one.
 pub const MOST_POINTS: i64 = 1 << 22;
 
+/// Physical indices are below this.
+const MOST_INDEX: i64 = 1 << 40;
+
 /// The offsets in memory of all points of a shape.
 pub struct Grid {
     shape: Vec<i64>,
@@ -38,9 +41,14 @@ impl Grid {
         for at in (Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count }) {
             let mut cell = Vec::with_capacity(programs.len());
             for (program, extent) in programs.iter().zip(&mut physical) {
-                let value = program.execute(&at, &mut stack);
-                let value = value.filter(|v| (0..1 << 40).contains(v)).ok_or_else(|| {
-                    refused(format!("at {at:?} an index is negative or too large"))
+                let value = program.execute(&at, &mut stack).and_then(|v| match v {
+                    ..0 => Err("is negative"),
+                    v if v >= MOST_INDEX => Err("is too large"),
+                    v => Ok(v),
+                });
+                let value = value.map_err(|why| {
+                    let text = program.text();
+                    refused(format!("at {at:?} the index `{text}` {why}"))
                 })?;
                 *extent = (*extent).max(value + 1);
                 cell.push(value);
@@ -154,7 +162,10 @@ impl Iterator for Points {
 }
 
 /// An index as instructions on a stack.
-struct Program(Vec<Instruction>);
+struct Program {
+    index: Expr,
+    steps: Vec<Instruction>,
+}
 
 enum Instruction {
     Number(i64),
@@ -210,45 +221,59 @@ impl Program {
                 }
             }
         }
-        Ok(Program(steps))
+        Ok(Program { index: e.clone(), steps })
     }
 
-    /// The value at a point; `None` where a step overflows or divides by zero.
-    fn execute(&self, at: &[i64], stack: &mut Vec<i64>) -> Option<i64> {
+    fn text(&self) -> String {
+        super::text_of(&self.index)
+    }
+
+    /// The value at a point, or why there is none.
+    fn execute(&self, at: &[i64], stack: &mut Vec<i64>) -> std::result::Result<i64, &'static str> {
+        /// A program that was compiled takes no more from the stack than lies there.
+        const UNBALANCED: &str = "is no arithmetic";
+        const OVERFLOWS: &str = "overflows";
         stack.clear();
-        for step in &self.0 {
+        for step in &self.steps {
             let value = match step {
                 Instruction::Number(v) => *v,
-                Instruction::Param(k) => *at.get(*k)?,
+                Instruction::Param(k) => *at.get(*k).ok_or(UNBALANCED)?,
                 Instruction::Binary(op) => {
-                    let (b, a) = (stack.pop()?, stack.pop()?);
-                    match op {
-                        BinOp::Add => a.checked_add(b)?,
-                        BinOp::Sub => a.checked_sub(b)?,
-                        BinOp::Mul => a.checked_mul(b)?,
-                        BinOp::FloorDiv if b > 0 => a.div_euclid(b),
-                        BinOp::FloorMod if b > 0 => a.rem_euclid(b),
-                        BinOp::TruncDiv => a.checked_div(b)?,
-                        BinOp::TruncMod => a.checked_rem(b)?,
-                        BinOp::Min => a.min(b),
-                        BinOp::Max => a.max(b),
-                        _ => return None,
-                    }
+                    let (b, a) = (stack.pop().ok_or(UNBALANCED)?, stack.pop().ok_or(UNBALANCED)?);
+                    let value = match op {
+                        BinOp::Add => a.checked_add(b),
+                        BinOp::Sub => a.checked_sub(b),
+                        BinOp::Mul => a.checked_mul(b),
+                        BinOp::Min => Some(a.min(b)),
+                        BinOp::Max => Some(a.max(b)),
+                        _ if b == 0 => return Err("divides by zero"),
+                        BinOp::TruncDiv => a.checked_div(b),
+                        BinOp::TruncMod => a.checked_rem(b),
+                        _ if b < 0 => return Err("divides by a negative number"),
+                        BinOp::FloorDiv => Some(a.div_euclid(b)),
+                        BinOp::FloorMod => Some(a.rem_euclid(b)),
+                        _ => return Err(UNBALANCED),
+                    };
+                    value.ok_or(OVERFLOWS)?
                 }
                 Instruction::Bits(op) => {
-                    let (b, a) = (stack.pop()?, stack.pop()?);
+                    let (b, a) = (stack.pop().ok_or(UNBALANCED)?, stack.pop().ok_or(UNBALANCED)?);
+                    let bits = || {
+                        let bits = u32::try_from(b).ok().filter(|bits| *bits < i64::BITS);
+                        bits.ok_or("shifts by less than 0 or more than 63 bits")
+                    };
                     match op {
                         Intrin::BitAnd => a & b,
                         Intrin::BitOr => a | b,
                         Intrin::BitXor => a ^ b,
-                        Intrin::Shl => a.checked_mul(1i64.checked_shl(u32::try_from(b).ok()?)?)?,
-                        _ => a >> u32::try_from(b).ok().filter(|b| *b < 64)?,
+                        Intrin::Shl => a.checked_mul(1 << bits()?).ok_or(OVERFLOWS)?,
+                        _ => a >> bits()?,
                     }
                 }
             };
             stack.push(value);
         }
-        stack.pop()
+        stack.pop().ok_or(UNBALANCED)
     }
 }
 
