@@ -471,11 +471,17 @@ impl Session {
             }
         };
         let files = entry.and_then(|entry| entry.data_files(draft));
-        let values = if request.inputs.has_values() {
-            request.inputs.values(&draft.inputs()?)?
-        } else {
-            BTreeMap::new()
-        };
+        let mut values = BTreeMap::new();
+        if request.inputs.has_values() {
+            let inputs = draft.inputs()?;
+            values = request.inputs.values(&inputs)?;
+            let text = inputs.iter().find(|i| i.kind == ValueKind::Text);
+            if let Some(input) = text.filter(|_| request.open == OpenSizes::Stay) {
+                return Err(Error::input(format!("input `{}` holds strings", input.name))
+                    .note("strings are compiled in, and a program that runs at every size has no values")
+                    .help("leave no sizes open: run it without --open"));
+            }
+        }
         let mut sizes = request.inputs.sizes(&values)?;
         let mut notes = Vec::new();
         if request.open == OpenSizes::Stay {

@@ -463,6 +463,13 @@ fn conditions_and_bounds_of_wrong_types() {
 
 #[test]
 fn deep_nesting_is_an_error_and_not_the_end_of_the_stack() {
+    // Code is made on threads with much stack; frames of code that is not optimised are large.
+    let thread = std::thread::Builder::new().stack_size(32 << 20);
+    let done = thread.spawn(deep_nesting_is_an_error).expect("a thread").join();
+    assert!(done.is_ok());
+}
+
+fn deep_nesting_is_an_error() {
     let b = a();
     let deep = (0..6_000).fold(x(), |e, _| Expr::binary(BinOp::Add, e, x()));
     let text = error(&func(&[&b], store(&b, deep.clone())));
