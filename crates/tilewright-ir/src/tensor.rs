@@ -190,8 +190,9 @@ impl Tensor {
     }
 
     /// A tensor that is bytes of a file, which is read where something asks for them and written never: writing
-    /// copies them first. `None` where they are not as many as it has, at an address that is no multiple of the size
-    /// of an element, or booleans, of which a file may say more than 0 and 1.
+    /// copies them first, and so does reading elements that lie at no multiple of their size
+    /// ([`Tensor::unaligned_bytes`] does not). `None` where they are not as many as it has, or booleans, of which a
+    /// file may say more than 0 and 1.
     ///
     /// Where `stays` is false, the file may change later: what is kept of it has to be [copied](Tensor::copied_from_file).
     pub fn from_mapped(
@@ -203,9 +204,9 @@ impl Tensor {
     ) -> Option<Self> {
         let part = map.get(range.clone())?;
         let fits = byte_count(dtype, shape) == Some(part.len()) && !dtype.is_bool();
-        let aligned = part.as_ptr().addr().is_multiple_of(dtype.bytes().max(1));
-        let memory = Memory::Mapped(Mapped { map: map.clone(), range, stays });
-        (fits && aligned).then(|| Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
+        let is_aligned = part.as_ptr().addr().is_multiple_of(dtype.bytes().max(1));
+        let memory = Memory::Mapped(Mapped::new(map.clone(), range, stays, is_aligned));
+        fits.then(|| Tensor { dtype, shape: shape.to_vec(), memory: Arc::new(memory) })
     }
 
     /// A tensor whose bytes are made where something first asks for them: constants that several conversions move one
@@ -240,7 +241,7 @@ impl Tensor {
     pub fn memory_address(&self) -> *const u8 {
         match &*self.memory {
             Memory::Late(late) => std::ptr::from_ref(late).cast(),
-            memory => memory.bytes().as_ptr(),
+            memory => memory.unaligned_bytes().as_ptr(),
         }
     }
 
@@ -256,14 +257,26 @@ impl Tensor {
         }
     }
 
-    /// The tensor, in memory of its own where it is bytes of a file that may change; their pages are let go of.
+    /// The tensor, in memory of its own where it is bytes of a file that may change, which is made where something
+    /// first asks for it ([`Tensor::origin`]).
     pub fn copied_from_file(&self) -> Self {
-        if !matches!(&*self.memory, Memory::Mapped(mapped) if !mapped.stays) {
-            return self.clone();
+        /// What is copied.
+        struct InFile(Tensor);
+        impl Origin for InFile {
+            fn make(&self) -> Tensor {
+                let Tensor { dtype, shape, memory } = &self.0;
+                let memory = Arc::new((**memory).clone());
+                self.0.release();
+                Tensor { dtype: *dtype, shape: shape.clone(), memory }
+            }
         }
-        let copy = Tensor { memory: Arc::new((*self.memory).clone()), ..self.clone() };
-        self.release();
-        copy
+        match &*self.memory {
+            Memory::Mapped(mapped) if !mapped.stays => {
+                let late = Tensor::late(self.dtype, &self.shape, Arc::new(InFile(self.clone())));
+                late.unwrap_or_else(|_| self.clone())
+            }
+            _ => self.clone(),
+        }
     }
 
     /// A `bool` tensor; one byte an element.
@@ -295,6 +308,12 @@ impl Tensor {
     /// The bytes, row-major, little-endian.
     pub fn bytes(&self) -> &[u8] {
         &self.memory.bytes()[..self.byte_len()]
+    }
+
+    /// The same bytes at any address: those of a file stay there, where [`Tensor::bytes`] copies elements that lie at
+    /// no multiple of their size.
+    pub fn unaligned_bytes(&self) -> &[u8] {
+        &self.memory.unaligned_bytes()[..self.byte_len()]
     }
 
     /// The bytes for writing; copies them first if they are shared.
@@ -363,8 +382,8 @@ impl Tensor {
         let bytes = byte_count(self.dtype, shape)?;
         let start = first.checked_mul(self.dtype.bytes())?;
         let range = start..start.checked_add(bytes)?;
-        let elements = self.bytes().get(range.clone())?;
-        if let Memory::Mapped(Mapped { map, range: own, stays }) = &*self.memory {
+        let elements = self.unaligned_bytes().get(range.clone())?;
+        if let Memory::Mapped(Mapped { map, range: own, stays, .. }) = &*self.memory {
             let range = own.start + range.start..own.start + range.end;
             if let Some(part) = Tensor::from_mapped(self.dtype, shape, map, range, *stays) {
                 return Some(part);
@@ -377,7 +396,8 @@ impl Tensor {
     pub fn same(&self, other: &Tensor) -> bool {
         self.dtype == other.dtype
             && self.shape == other.shape
-            && (Arc::ptr_eq(&self.memory, &other.memory) || self.bytes() == other.bytes())
+            && (Arc::ptr_eq(&self.memory, &other.memory)
+                || self.unaligned_bytes() == other.unaligned_bytes())
     }
 }
 
@@ -507,8 +527,18 @@ mod tests {
         let copied = own.part(2_500, &[2, 50]).expect("a part");
         assert!(copied.same(&part) && !inside(&copied));
         assert!(t.part(9_950, &[51]).is_none() && t.part(usize::MAX, &[1]).is_none());
-        // Not aligned, too few, behind the end, booleans.
-        assert!(of(DType::U32, 10_000, 5..40_005).is_none());
+        // Not aligned: elements are read from a copy.
+        let t = of(DType::U32, 10_000, 5..40_005).expect("a part");
+        let in_file = |bytes: &[u8]| map.as_ptr_range().contains(&bytes.as_ptr());
+        assert!(in_file(t.unaligned_bytes()) && t.unaligned_bytes() == &content[5..40_005]);
+        let part = t.part(2_500, &[50]).expect("a part");
+        assert!(in_file(part.unaligned_bytes()) && !inside(&part));
+        assert_eq!(part.get_i128(0), t.get_i128(2_500));
+        assert_eq!(t.get_i128(0), (1 >> 8) + (2 << 24));
+        assert!(!inside(&t) && t.bytes() == &content[5..40_005]);
+        let copy = t.copied_from_file();
+        assert!(copy.origin().is_some() && copy.same(&t) && copy.origin().is_none());
+        // Too few, behind the end, booleans.
         assert!(of(DType::U32, 9_999, 4..40_004).is_none());
         assert!(of(DType::U8, 8, 79_996..80_004).is_none());
         assert!(of(DType::BOOL, 8, 0..8).is_none());

@@ -131,7 +131,7 @@ impl Gather {
     /// A tensor of the cells; `None` where there is no memory for it.
     pub fn tensor(&self, dtype: DType, from: &Tensor) -> Option<Tensor> {
         let mut out = Tensor::zeros(dtype, &self.extents).ok()?;
-        let (from, to, pad) = (from.bytes(), out.bytes_mut(), self.pad.to_le_bytes());
+        let (from, to, pad) = (from.unaligned_bytes(), out.bytes_mut(), self.pad.to_le_bytes());
         match dtype.bytes() {
             1 => self.run::<1>(from, to, &pad)?,
             2 => self.run::<2>(from, to, &pad)?,

@@ -479,7 +479,7 @@ fn all_finite(t: &Tensor) -> bool {
 /// The one value of a constant tensor.
 fn uniform(t: &Tensor) -> Answer {
     let size = t.dtype().bytes();
-    let mut elements = t.bytes().chunks(size.max(1));
+    let mut elements = t.unaligned_bytes().chunks(size.max(1));
     let first = elements.next().ok_or("the constant is empty")?;
     if elements.any(|e| e != first) {
         return Err("the constant holds several values".into());

@@ -164,8 +164,7 @@ fn stored(
 /// Bytes from which a tensor stays in a model file that is mapped.
 const LARGE: usize = 1 << 12;
 
-/// A tensor whose elements are bytes of the model: there, where the file is mapped and they lie at a multiple of
-/// their size.
+/// A tensor whose elements are bytes of the model: there, where the file is mapped.
 fn inline(
     raw: &Bytes,
     folder: Option<&Folder>,
@@ -390,7 +389,7 @@ pub(crate) fn merged(mut parts: Vec<Range<u64>>) -> Vec<Range<u64>> {
     all
 }
 
-/// A tensor whose elements are in another file: there, where they lie at a multiple of their size.
+/// A tensor whose elements are in another file, and stay there.
 fn external(
     proto: &TensorProto,
     folder: Option<&Folder>,

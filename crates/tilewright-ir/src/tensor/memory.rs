@@ -76,9 +76,41 @@ pub(super) struct Mapped {
     pub(super) range: Range<usize>,
     /// Whether they may stay there for good.
     pub(super) stays: bool,
+    /// Where elements do not lie at multiples of their size in the file: a copy where they do, made where something
+    /// first asks for it.
+    aligned: Option<OnceLock<Box<Memory>>>,
 }
 
 impl Mapped {
+    pub(super) fn new(
+        map: Arc<Mmap>,
+        range: Range<usize>,
+        stays: bool,
+        is_aligned: bool,
+    ) -> Mapped {
+        Mapped { map, range, stays, aligned: (!is_aligned).then(OnceLock::new) }
+    }
+
+    /// Whether the elements are read where they are.
+    pub(super) fn is_aligned(&self) -> bool {
+        self.aligned.is_none()
+    }
+
+    fn in_file(&self) -> &[u8] {
+        &self.map[self.range.clone()]
+    }
+
+    fn bytes(&self) -> &[u8] {
+        let Some(copy) = &self.aligned else { return self.in_file() };
+        let copy = copy.get_or_init(|| {
+            let copy = Memory::copy_of(self.in_file());
+            self.release();
+            Box::new(copy)
+        });
+        // A copy has whole lines.
+        &copy.bytes()[..self.range.len()]
+    }
+
     /// Lets go of their pages: what is read again comes from the file.
     pub(super) fn release(&self) {
         #[cfg(target_os = "linux")]
@@ -165,8 +197,28 @@ impl Memory {
             Memory::Small(lines) => bytemuck::cast_slice(lines),
             Memory::Large(map) => map,
             Memory::Foreign(foreign) => foreign.bytes(),
-            Memory::Mapped(Mapped { map, range, .. }) => &map[range.clone()],
+            Memory::Mapped(mapped) => mapped.bytes(),
             Memory::Late(late) => late.bytes(),
+        }
+    }
+
+    /// The bytes at any address: those of a file stay there.
+    pub fn unaligned_bytes(&self) -> &[u8] {
+        match self {
+            Memory::Mapped(mapped) => mapped.in_file(),
+            memory => memory.bytes(),
+        }
+    }
+
+    /// The same bytes in memory of one's own.
+    fn copy_of(bytes: &[u8]) -> Memory {
+        match Memory::zeros(bytes.len()) {
+            Some(mut copy) => {
+                copy.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+                copy
+            }
+            // A `Vec` would end the process in the same way.
+            None => std::alloc::handle_alloc_error(std::alloc::Layout::new::<Line>()),
         }
     }
 
@@ -196,19 +248,9 @@ impl Memory {
 
 impl Clone for Memory {
     fn clone(&self) -> Memory {
-        let copy = match self {
-            Memory::Small(lines) => return Memory::Small(lines.clone()),
-            Memory::Large(_) | Memory::Foreign(_) | Memory::Mapped(_) | Memory::Late(_) => {
-                Memory::zeros(self.bytes().len())
-            }
-        };
-        match copy {
-            Some(mut copy) => {
-                copy.bytes_mut()[..self.bytes().len()].copy_from_slice(self.bytes());
-                copy
-            }
-            // A `Vec` would end the process in the same way.
-            None => std::alloc::handle_alloc_error(std::alloc::Layout::new::<Line>()),
+        match self {
+            Memory::Small(lines) => Memory::Small(lines.clone()),
+            memory => Memory::copy_of(memory.unaligned_bytes()),
         }
     }
 }
