@@ -174,7 +174,7 @@ impl Builder {
             let args: Vec<Imported> = args.into_iter().cloned().collect();
             let func = self.function(base, key, args.len(), Box::new(make))?;
             let origin = Origin { made: t.clone(), func, args };
-            self.origins.0.insert((t.bytes().as_ptr(), t.shape().to_vec()), origin);
+            self.origins.0.insert((t.memory_address(), t.shape().to_vec()), origin);
         }
         Ok(())
     }
@@ -536,7 +536,7 @@ impl Same {
             Imported::Var { var, .. } => Some(Same::Var(var.id())),
             // Tensors without elements share their memory.
             Imported::Const(t) if !t.is_empty() => {
-                Some(Same::Const(t.bytes().as_ptr(), t.shape().to_vec(), t.dtype()))
+                Some(Same::Const(t.memory_address(), t.shape().to_vec(), t.dtype()))
             }
             _ => None,
         }

@@ -89,10 +89,10 @@ pub(crate) fn materialize(t: &Tensor, view: &View) -> Result<Tensor> {
     }
     let mut out = Tensor::zeros(t.dtype(), &view.shape)?;
     match t.dtype().bytes() {
-        1 => copy::<1>(t.bytes(), out.bytes_mut(), view),
-        2 => copy::<2>(t.bytes(), out.bytes_mut(), view),
-        4 => copy::<4>(t.bytes(), out.bytes_mut(), view),
-        _ => copy::<8>(t.bytes(), out.bytes_mut(), view),
+        1 => copy::<1>(t.unaligned_bytes(), out.bytes_mut(), view),
+        2 => copy::<2>(t.unaligned_bytes(), out.bytes_mut(), view),
+        4 => copy::<4>(t.unaligned_bytes(), out.bytes_mut(), view),
+        _ => copy::<8>(t.unaligned_bytes(), out.bytes_mut(), view),
     }
     Ok(out)
 }
@@ -161,7 +161,7 @@ pub(crate) fn concat(parts: &[Tensor], axis: usize) -> Result<Tensor> {
         let own = part.shape()[axis] * inner;
         for row in 0..rows {
             out.bytes_mut()[row * width + at..][..own]
-                .copy_from_slice(&part.bytes()[row * own..][..own]);
+                .copy_from_slice(&part.unaligned_bytes()[row * own..][..own]);
         }
         at += own;
     }

@@ -44,7 +44,7 @@ pub(super) struct Origin {
 
 impl Origins {
     pub(super) fn find(&self, t: &Tensor) -> Option<&Origin> {
-        self.0.get(&(t.bytes().as_ptr(), t.shape().to_vec()))
+        self.0.get(&(t.memory_address(), t.shape().to_vec()))
     }
 }
 
@@ -137,7 +137,7 @@ impl<'b> Emit<'b> {
         let Some(origin) = value.constant().and_then(|t| origins.find(t)) else {
             return expr(value);
         };
-        let key = (origin.made.bytes().as_ptr(), origin.made.shape().to_vec());
+        let key = (origin.made.memory_address(), origin.made.shape().to_vec());
         if let Some(var) = self.called.get(&key) {
             return Ok(var.expr());
         }
