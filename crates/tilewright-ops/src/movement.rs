@@ -6,7 +6,9 @@
 
 use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::dim::Integer;
-use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, TensorFunc, dim};
+use tilewright_ir::{
+    Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, StmtKind, TensorFunc, dim,
+};
 
 use crate::creation::diagonal;
 use crate::operand::{
@@ -553,11 +555,20 @@ fn scattered(
     vec![Stage::new(out, all, each.clone(), data.at(each)), Stage::new(out, axes, at, value)]
 }
 
-/// Without updates, a scatter is a copy. That its indices are in range needs elements along these extents.
+/// Without updates, a scatter is a copy. That its indices are in range needs elements along these extents: updates
+/// are looked at where there are some.
 fn takes_no_updates(mut func: TensorFunc, extents: &[Dim]) -> TensorFunc {
-    if extents.iter().all(|extent| extent.at_least(1)) {
-        func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
+    let maybe_none = extents.iter().filter(|extent| !extent.at_least(1));
+    let some = maybe_none.map(|extent| extent.expr().greater_equal(1)).reduce(Expr::and);
+    if let Some(some) = some {
+        let (allocs, body) = func.root_parts();
+        let StmtKind::Seq(parts) = body.kind() else { return func };
+        let [copy, updates @ ..] = &parts[..] else { return func };
+        let updates = updates.iter().map(|s| Stmt::guard(some.clone(), s.clone()));
+        let body = Stmt::seq(std::iter::once(copy.clone()).chain(updates).collect::<Vec<_>>());
+        func = func.with_root(allocs.to_vec(), body);
     }
+    func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
     func
 }
 

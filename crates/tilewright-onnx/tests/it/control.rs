@@ -417,6 +417,32 @@ fn scatters_of_what_a_mask_selects_may_have_no_updates() {
 }
 
 #[test]
+fn scatters_into_what_a_mask_selects_may_have_neither_data_nor_updates() {
+    let m = model()
+        .opset(18)
+        .input("x", ["N"])
+        .floats("zero", &[], &[0.0])
+        .floats("one", &[], &[1.0])
+        .ints("flat", &[-1])
+        .node("Greater", &["x", "zero"], &["mask"])
+        .node("Compress", &["x", "mask"], &["some"])
+        .node("Greater", &["some", "one"], &["large"])
+        .node("NonZero", &["large"], &["at"])
+        .node("Reshape", &["at", "flat"], &["to"])
+        .node("Compress", &["some", "large"], &["values"])
+        .node("Neg", &["values"], &["less"])
+        .node("ScatterElements", &["some", "to", "less"], &["y"])
+        .output("y");
+    for (x, y) in [
+        (&[0.5f32, -2.0, 3.0][..], &[0.5f32, -3.0][..]),
+        (&[0.5, -2.0, 0.25], &[0.5, 0.25]),
+        (&[-1.0, -2.0], &[]),
+    ] {
+        assert_eq!(run(&m, &[floats(x)])[0].as_slice(), Some(y), "{x:?}");
+    }
+}
+
+#[test]
 fn sequences_and_optionals_inside_of_a_model() {
     let square = model().input("e", ["K"]).node("Mul", &["e", "e"], &["e2"]).output("e2");
     let m = model()
