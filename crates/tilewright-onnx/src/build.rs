@@ -103,6 +103,8 @@ pub(crate) struct Builder {
     calls: HashMap<(usize, Vec<Same>), Called>,
     /// Convolutions whose scale may still change, by the identity of their result.
     pub(crate) convolutions: HashMap<u64, Convolution>,
+    /// The elements of lists of which it is known at import which ones they hold, by their variables.
+    pub(crate) elements_of: HashMap<u64, Vec<Imported>>,
     /// Values that are integers in blocks, by their variables, which no step defines.
     blocked: HashMap<u64, Blocked>,
     /// Of values with channels of zeros at their end, by their variables, what is before these.
@@ -141,6 +143,7 @@ impl Builder {
             expected_of: HashMap::default(),
             calls: HashMap::default(),
             convolutions: HashMap::default(),
+            elements_of: HashMap::default(),
             blocked: HashMap::default(),
             filled: HashMap::default(),
             products: 0,

@@ -91,11 +91,6 @@ impl Mapped {
         Mapped { map, range, stays, aligned: (!is_aligned).then(OnceLock::new) }
     }
 
-    /// Whether the elements are read where they are.
-    pub(super) fn is_aligned(&self) -> bool {
-        self.aligned.is_none()
-    }
-
     fn in_file(&self) -> &[u8] {
         &self.map[self.range.clone()]
     }

@@ -1,6 +1,9 @@
 //! Sequences and optionals.
+//!
+//! Which values a sequence holds is often known at import: what is taken from it at a known position is that value
+//! then, and no sequence is left when the model runs.
 
-use tilewright_ir::list::ListOp;
+use tilewright_ir::list::{ListOp, integer};
 use tilewright_ir::signature::ValueKind;
 use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 
@@ -11,6 +14,7 @@ use crate::imported::{Element, Imported, Kind, Like};
 use crate::model::described;
 use crate::node::{Node, axis, required};
 use crate::operator::{MANY, Operator, lists, maps, op, texts};
+use crate::ops::compose::Compose;
 use crate::ops::value::numbers;
 
 /// The operators that are imported here.
@@ -56,6 +60,32 @@ fn tensor(node: &Node, at: usize) -> Result<Imported> {
     }
 }
 
+/// Most parts of a tensor that are known one by one.
+const MOST_PARTS: usize = 64;
+
+/// The elements of a list, where they are known.
+fn elements<'b>(b: &'b Builder, list: &Imported) -> Option<&'b Vec<Imported>> {
+    match list {
+        Imported::Item { var, .. } => b.elements_of.get(&var.id()),
+        _ => None,
+    }
+}
+
+/// A list whose elements are known, or are not.
+fn holding(b: &mut Builder, list: Imported, elements: Option<Vec<Imported>>) -> Vec<Imported> {
+    if let (Imported::Item { var, .. }, Some(elements)) = (&list, elements) {
+        b.elements_of.insert(var.id(), elements);
+    }
+    vec![list]
+}
+
+/// Where a known position lies in so many elements; negative ones are counted from the end.
+fn known_place(position: &Imported, count: usize) -> Option<usize> {
+    let at = integer(position.constant()?).ok()?;
+    let at = if at < 0 { at.checked_add(i64::try_from(count).ok()?)? } else { at };
+    usize::try_from(at).ok()
+}
+
 pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     match node.input(0)? {
         value @ (Imported::Item { .. }
@@ -70,18 +100,25 @@ pub(crate) fn construct(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let values = (0..node.input_count()).map(|at| tensor(node, at)).collect::<Result<Vec<_>>>()?;
     let element =
         values.iter().try_fold(Element::default(), |e, v| e.join(&Element::from_value(v)))?;
-    one(b.list(ListOp::Of, &values, Attrs::new(), Kind::List, element)?)
+    let list = b.list(ListOp::Of, &values, Attrs::new(), Kind::List, element)?;
+    Ok(holding(b, list, Some(values)))
 }
 
 pub(crate) fn empty(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let dtype = node.element("dtype", data::element_type)?.unwrap_or(DType::F32);
     let element = Element { dtype: Some(dtype), ..Element::default() };
-    one(b.list(ListOp::Of, &[], Attrs::new(), Kind::List, element)?)
+    let list = b.list(ListOp::Of, &[], Attrs::new(), Kind::List, element)?;
+    Ok(holding(b, list, Some(Vec::new())))
 }
 
 pub(crate) fn at(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
     let at = required(position(node, 1)?, "input 1")?;
+    if let Some(all) = elements(b, &value)
+        && let Some(element) = known_place(&at, all.len()).and_then(|k| all.get(k))
+    {
+        return one(element.clone());
+    }
     one(b.out_of_list(ListOp::At, &[value, at], Attrs::new(), &element)?)
 }
 
@@ -89,18 +126,43 @@ pub(crate) fn insert(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
     let new = tensor(node, 1)?;
     let element = element.join(&Element::from_value(&new))?;
-    let args: Vec<Imported> = [value, new].into_iter().chain(position(node, 2)?).collect();
-    one(b.list(ListOp::Insert, &args, Attrs::new(), Kind::List, element)?)
+    let place = position(node, 2)?;
+    let known = elements(b, &value).cloned().and_then(|mut all| {
+        let at = match &place {
+            Some(place) => known_place(place, all.len()).filter(|at| *at <= all.len())?,
+            None => all.len(),
+        };
+        all.insert(at, new.clone());
+        Some(all)
+    });
+    let args: Vec<Imported> = [value, new].into_iter().chain(place).collect();
+    let list = b.list(ListOp::Insert, &args, Attrs::new(), Kind::List, element)?;
+    Ok(holding(b, list, known))
 }
 
 pub(crate) fn erase(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
-    let args: Vec<Imported> = [value].into_iter().chain(position(node, 1)?).collect();
-    one(b.list(ListOp::Erase, &args, Attrs::new(), Kind::List, element)?)
+    let place = position(node, 1)?;
+    let known = elements(b, &value).cloned().and_then(|mut all| {
+        let at = match &place {
+            Some(place) => known_place(place, all.len()),
+            None => all.len().checked_sub(1),
+        };
+        let at = at.filter(|at| *at < all.len())?;
+        all.remove(at);
+        Some(all)
+    });
+    let args: Vec<Imported> = [value].into_iter().chain(place).collect();
+    let list = b.list(ListOp::Erase, &args, Attrs::new(), Kind::List, element)?;
+    Ok(holding(b, list, known))
 }
 
 pub(crate) fn length(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, _) = list(node, 0)?;
+    if let Some(all) = elements(b, &value) {
+        let count = i64::try_from(all.len()).unwrap_or(i64::MAX);
+        return one(Imported::Const(Tensor::from_slice(&[], &[count])?));
+    }
     one(b.out_of_list(ListOp::Length, &[value], Attrs::new(), &Element::scalar(DType::I64))?)
 }
 
@@ -120,8 +182,61 @@ pub(crate) fn split_to(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let element = Element { dtype: Some(x.dtype()), shape: Some(shape), ..Element::default() };
     let attrs = numbers(&[("axis", along as i64), ("keepdims", i64::from(keep))]);
+    let known = known_parts(node, b, &x, along, lengths.as_ref(), keep)?;
     let args: Vec<Imported> = [x].into_iter().chain(lengths).collect();
-    one(b.list(ListOp::Split, &args, attrs, Kind::List, element)?)
+    let list = b.list(ListOp::Split, &args, attrs, Kind::List, element)?;
+    Ok(holding(b, list, known))
+}
+
+/// The parts of a tensor along an axis, where their lengths are known.
+fn known_parts(
+    node: &Node,
+    b: &mut Builder,
+    x: &Imported,
+    along: usize,
+    lengths: Option<&Imported>,
+    keep: bool,
+) -> Result<Option<Vec<Imported>>> {
+    let Some(parts) = lengths_of_parts(x.shape()[along], lengths) else { return Ok(None) };
+    let mut c = Compose::new(node, b);
+    let (mut all, mut from) = (Vec::with_capacity(parts.len()), Dim::from(0));
+    for length in parts {
+        let to = from + length;
+        let mut part = c.slice(x, along, from, to)?;
+        if lengths.is_none() && !keep {
+            let mut shape = part.shape();
+            shape.remove(along);
+            part = c.reshape(&part, &shape)?;
+        }
+        all.push(part);
+        from = to;
+    }
+    Ok(Some(all))
+}
+
+/// The lengths of the parts of an axis, where they are known and make up all of it.
+fn lengths_of_parts(extent: Dim, lengths: Option<&Imported>) -> Option<Vec<Dim>> {
+    let count = |n: i64| usize::try_from(n).ok().filter(|n| *n > 0);
+    let each = match lengths {
+        None => 1,
+        Some(Imported::Const(t)) if t.shape().is_empty() => count(integer(t).ok()?)?,
+        Some(Imported::Const(t)) => {
+            let lengths = (0..t.len()).map(|k| i64::try_from(t.get_i128(k)).ok().and_then(count));
+            let lengths: Vec<Dim> = lengths.map(|n| n.map(Dim::from)).collect::<Option<_>>()?;
+            let total = lengths.iter().fold(Dim::from(0), |sum, n| sum + *n);
+            return (total == extent && lengths.len() <= MOST_PARTS).then_some(lengths);
+        }
+        Some(Imported::Sizes(s)) if s.shape.len() == 1 => {
+            let lengths = s.values.iter().map(|v| v.dim().filter(|d| d.at_least(1)));
+            let lengths: Vec<Dim> = lengths.collect::<Option<_>>()?;
+            let total = lengths.iter().fold(Dim::from(0), |sum, n| sum + *n);
+            return (total == extent && lengths.len() <= MOST_PARTS).then_some(lengths);
+        }
+        Some(_) => return None,
+    };
+    let extent = extent.known().filter(|n| n.div_ceil(each) <= MOST_PARTS)?;
+    let lengths = (0..extent).step_by(each).map(|from| Dim::from(each.min(extent - from)));
+    Some(lengths.collect())
 }
 
 pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -134,6 +249,9 @@ pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
         ));
     };
     let along = axis(along, shape.len() + usize::from(new))?;
+    if let Some(joined) = joined(node, b, &value, along, new)? {
+        return one(joined);
+    }
     if new {
         shape.insert(along, None)
     } else {
@@ -142,6 +260,41 @@ pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
     let attrs = numbers(&[("axis", along as i64), ("new_axis", i64::from(new))]);
     let element = Element { shape: Some(shape), ..element };
     one(b.out_of_list(ListOp::Join, &[value], attrs, &element)?)
+}
+
+/// The elements of a list along an axis, where they are known, and as large as one another along the others.
+fn joined(
+    node: &Node,
+    b: &mut Builder,
+    list: &Imported,
+    along: usize,
+    new: bool,
+) -> Result<Option<Imported>> {
+    let Some(all) = elements(b, list).cloned().filter(|all| !all.is_empty()) else {
+        return Ok(None);
+    };
+    let others = |value: &Imported| {
+        let mut shape = value.shape();
+        if !new && along < shape.len() {
+            shape.remove(along);
+        }
+        (value.dtype(), shape)
+    };
+    let first = others(&all[0]);
+    if all.iter().any(|value| others(value) != first) {
+        return Ok(None);
+    }
+    let mut c = Compose::new(node, b);
+    let parts = all.iter().map(|value| {
+        if !new {
+            return Ok(value.clone());
+        }
+        let mut shape = value.shape();
+        shape.insert(along, 1.into());
+        c.reshape(value, &shape)
+    });
+    let parts: Vec<Imported> = parts.collect::<Result<_>>()?;
+    c.concat(&parts.iter().collect::<Vec<_>>(), along).map(Some)
 }
 
 pub(crate) fn optional(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -321,6 +321,9 @@ fn repeat<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Impo
     }
     let depth = importer.builder().depth();
     let given = Repeat { trip, cond, carried };
+    if let Some(results) = unrolled(importer, graph, &given)? {
+        return Ok(results);
+    }
     let again = given.clone();
     match looped(importer, given, |importer, at, carried| iterate(importer, graph, at, carried)) {
         Err(Stop::Error(e)) if e.cause::<RanksDiffer>().is_some() => {
@@ -329,6 +332,38 @@ fn repeat<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Impo
         }
         results => results,
     }
+}
+
+/// Most iterations of a loop that are imported one after the other.
+const MOST_UNROLLED: i64 = 16;
+
+/// A `Loop` of a few iterations that carries sequences, and stacks nothing: its iterations one after the other, so
+/// that what the sequences hold is known after it. `None` for others.
+fn unrolled<'a>(
+    importer: &mut dyn Graphs<'a>,
+    graph: &'a GraphProto,
+    given: &Repeat,
+) -> Result<Option<Vec<Imported>>, Stop> {
+    let is_list =
+        |v: &Imported| matches!(v, Imported::Item { what: Like { kind: Kind::List, .. }, .. });
+    let trip = given.trip.as_ref().map(known).transpose()?.flatten();
+    let Some(count) = trip.filter(|n| *n <= MOST_UNROLLED) else { return Ok(None) };
+    let starts = given.cond.as_ref().is_none_or(|c| matches!(known(c), Ok(Some(1))));
+    let stacks = graph.output.len() > given.carried.len() + 1;
+    if !starts || stacks || !given.carried.iter().any(is_list) {
+        return Ok(None);
+    }
+    let mut carried = given.carried.clone();
+    for at in 0..count {
+        let at = Imported::Const(Tensor::from_slice(&[], &[at])?);
+        let (go, next, _) = iterate(importer, graph, &at, &carried)?;
+        let go = scalar(importer, &go, DType::BOOL, "condition")?;
+        if known(&go)? != Some(1) {
+            return Ok(None);
+        }
+        carried = next;
+    }
+    Ok(Some(carried))
 }
 
 /// An input that says that a `Loop` has no iteration, and is not known yet: what is stacked has another shape

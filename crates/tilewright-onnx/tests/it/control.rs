@@ -3,6 +3,7 @@
 
 use tilewright_interp::run_module;
 use tilewright_ir::Tensor;
+use tilewright_ir::list::ListOp;
 use tilewright_onnx::ImportOptions;
 use tilewright_onnx::proto::DataType;
 
@@ -440,6 +441,101 @@ fn scatters_into_what_a_mask_selects_may_have_neither_data_nor_updates() {
     ] {
         assert_eq!(run(&m, &[floats(x)])[0].as_slice(), Some(y), "{x:?}");
     }
+}
+
+/// The list operators in the module of a model.
+fn list_operators(m: &M) -> Vec<&'static str> {
+    let text = format!("{:?}", m.import().unwrap_or_else(|e| panic!("{}", e.render())));
+    let all = [ListOp::Of, ListOp::At, ListOp::Insert, ListOp::Erase, ListOp::Length, ListOp::Join];
+    let names = all.iter().chain(&[ListOp::Split]).map(|op| op.name());
+    names.filter(|name| text.contains(&format!("{name:?}"))).collect()
+}
+
+#[test]
+fn what_is_known_of_sequences_needs_none_at_run_time() {
+    let m = model()
+        .opset(17)
+        .input("x", [D::S("N"), D::N(5)])
+        .ints("lengths", &[2, 3])
+        .ints("one", &[1])
+        .ints("first", &[-2])
+        .node_with("SplitToSequence", &["x", "lengths"], &["s"], [int("axis", 1)])
+        .node("SequenceAt", &["s", "one"], &["b"])
+        .node("SequenceAt", &["s", "first"], &["a"])
+        .node("SequenceInsert", &["s", "a", "one"], &["t"])
+        .node("SequenceErase", &["t"], &["u"])
+        .node_with("ConcatFromSequence", &["u"], &["y"], [int("axis", 1)])
+        .node_with("ConcatFromSequence", &["u"], &["z"], [int("axis", 0), int("new_axis", 1)])
+        .node("SequenceLength", &["t"], &["n"])
+        .output("b")
+        .output("y")
+        .output("z")
+        .output("n");
+    assert_eq!(list_operators(&m), [""; 0]);
+    let x = Tensor::from_slice(&[2, 5], &std::array::from_fn::<f32, 10, _>(|k| k as f32));
+    let out = run(&m, &[x.expect("a tensor")]);
+    assert_eq!(out[0].as_slice(), Some(&[2.0f32, 3.0, 4.0, 7.0, 8.0, 9.0][..]));
+    assert_eq!(out[1].as_slice(), Some(&[0.0f32, 1.0, 0.0, 1.0, 5.0, 6.0, 5.0, 6.0][..]));
+    assert_eq!((out[2].shape(), out[2].get_f64(5)), (&[2, 2, 2][..], 1.0));
+    assert_eq!(out[3].as_slice(), Some(&[3i64][..]));
+    // Equal parts, of which the last one is smaller, and single ones without their axis.
+    let parts = |lengths: &[&str]| {
+        model()
+            .opset(17)
+            .input("x", [D::N(5)])
+            .ints("last", &[-1])
+            .constant(tilewright_onnx::proto::TensorProto {
+                name: "two".into(),
+                data_type: DataType::Int64 as i32,
+                int64_data: vec![2],
+                ..Default::default()
+            })
+            .node_with("SplitToSequence", &[&["x"], lengths].concat(), &["s"], [int("keepdims", 0)])
+            .node("SequenceAt", &["s", "last"], &["y"])
+            .output("y")
+    };
+    for (lengths, shape) in [(&["two"][..], &[1usize][..]), (&[], &[])] {
+        let m = parts(lengths);
+        assert_eq!(list_operators(&m), [""; 0]);
+        let out = run(&m, &[floats(&[1.0, 2.0, 3.0, 4.0, 5.0])]);
+        assert_eq!((out[0].shape(), out[0].get_f64(0)), (shape, 5.0));
+    }
+}
+
+#[test]
+fn short_loops_that_collect_values_are_unrolled() {
+    // Each iteration adds the value that is carried beside the list, which doubles.
+    let body = model()
+        .typed_input("i", DataType::Int64, [0i64; 0])
+        .typed_input("go", DataType::Bool, [0i64; 0])
+        .input("l", ["L"])
+        .input("v", ["V"])
+        .node("SequenceInsert", &["l", "v"], &["l2"])
+        .node_with("Concat", &["v", "v"], &["v2"], [int("axis", 0)])
+        .node("Identity", &["go"], &["go2"])
+        .output("go2")
+        .output("l2")
+        .output("v2");
+    let m = model()
+        .opset(17)
+        .input("x", ["N"])
+        .ints("trip", &[3])
+        .node("SequenceEmpty", &[], &["none"])
+        .node_with("Loop", &["trip", "", "none", "x"], &["all", "last"], [graph("body", body)])
+        .node_with("ConcatFromSequence", &["all"], &["y"], [int("axis", 0)])
+        .output("y")
+        .output("last");
+    assert_eq!(list_operators(&m), [""; 0]);
+    let out = run(&m, &[floats(&[1.0, 2.0])]);
+    assert_eq!((out[0].shape(), out[1].shape()), (&[14][..], &[16][..]));
+    assert_eq!((out[0].get_f64(0), out[0].get_f64(13)), (1.0, 2.0));
+    let at = model().opset(17).input("x", ["N"]).typed_input("at", DataType::Int64, [0i64; 0]);
+    let m = at
+        .ints("lengths", &[1])
+        .node("SplitToSequence", &["x", "lengths"], &["s"])
+        .node("SequenceAt", &["s", "at"], &["y"])
+        .output("y");
+    assert_eq!(list_operators(&m), [ListOp::At.name(), ListOp::Split.name()]);
 }
 
 #[test]
