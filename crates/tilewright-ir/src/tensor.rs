@@ -260,23 +260,22 @@ impl Tensor {
     /// The tensor, in memory of its own where it is bytes of a file that may change, which is made where something
     /// first asks for it ([`Tensor::origin`]).
     pub fn copied_from_file(&self) -> Self {
-        /// What is copied.
-        struct InFile(Tensor);
-        impl Origin for InFile {
-            fn make(&self) -> Tensor {
-                let Tensor { dtype, shape, memory } = &self.0;
-                let memory = Arc::new((**memory).clone());
-                self.0.release();
-                Tensor { dtype: *dtype, shape: shape.clone(), memory }
-            }
-        }
-        match &*self.memory {
-            Memory::Mapped(mapped) if !mapped.stays => {
-                let late = Tensor::late(self.dtype, &self.shape, Arc::new(InFile(self.clone())));
-                late.unwrap_or_else(|_| self.clone())
-            }
-            _ => self.clone(),
-        }
+        let memory = match &*self.memory {
+            Memory::Mapped(mapped) if !mapped.stays => match mapped.copy() {
+                Some(copy) => copy,
+                None => {
+                    let from = self.clone();
+                    let make = move || {
+                        let copy = Arc::new((*from.memory).clone());
+                        from.release();
+                        copy
+                    };
+                    Arc::new(Memory::Late(Late::new(Arc::new(()), Box::new(make))))
+                }
+            },
+            _ => self.memory.clone(),
+        };
+        Tensor { dtype: self.dtype, shape: self.shape.clone(), memory }
     }
 
     /// A `bool` tensor; one byte an element.
@@ -536,7 +535,9 @@ mod tests {
         assert_eq!(part.get_i128(0), t.get_i128(2_500));
         assert_eq!(t.get_i128(0), 2 << 24);
         assert!(!inside(&t) && t.bytes() == &content[5..40_005]);
-        let copy = t.copied_from_file();
+        // A copy that is there serves; else it is made late.
+        assert_eq!(t.copied_from_file().bytes().as_ptr(), t.bytes().as_ptr());
+        let copy = of(DType::U32, 10_000, 5..40_005).expect("a part").copied_from_file();
         assert!(copy.origin().is_some() && copy.same(&t) && copy.origin().is_none());
         // Too few, behind the end, booleans.
         assert!(of(DType::U32, 9_999, 4..40_004).is_none());

@@ -78,7 +78,7 @@ pub(super) struct Mapped {
     pub(super) stays: bool,
     /// Where elements do not lie at multiples of their size in the file: a copy where they do, made where something
     /// first asks for it.
-    aligned: Option<OnceLock<Box<Memory>>>,
+    aligned: Option<OnceLock<Arc<Memory>>>,
 }
 
 impl Mapped {
@@ -91,6 +91,11 @@ impl Mapped {
         Mapped { map, range, stays, aligned: (!is_aligned).then(OnceLock::new) }
     }
 
+    /// The copy with elements at multiples of their size, where it was made.
+    pub(super) fn copy(&self) -> Option<Arc<Memory>> {
+        self.aligned.as_ref()?.get().cloned()
+    }
+
     fn in_file(&self) -> &[u8] {
         &self.map[self.range.clone()]
     }
@@ -100,7 +105,7 @@ impl Mapped {
         let copy = copy.get_or_init(|| {
             let copy = Memory::copy_of(self.in_file());
             self.release();
-            Box::new(copy)
+            Arc::new(copy)
         });
         // A copy has whole lines.
         &copy.bytes()[..self.range.len()]

@@ -217,21 +217,24 @@ fn known_parts(
 /// The lengths of the parts of an axis, where they are known and make up all of it.
 fn lengths_of_parts(extent: Dim, lengths: Option<&Imported>) -> Option<Vec<Dim>> {
     let count = |n: i64| usize::try_from(n).ok().filter(|n| *n > 0);
-    let each = match lengths {
-        None => 1,
-        Some(Imported::Const(t)) if t.shape().is_empty() => count(integer(t).ok()?)?,
-        Some(Imported::Const(t)) => {
+    let listed: Vec<Dim> = match lengths {
+        Some(Imported::Const(t)) if t.shape().len() == 1 => {
             let lengths = (0..t.len()).map(|k| i64::try_from(t.get_i128(k)).ok().and_then(count));
-            let lengths: Vec<Dim> = lengths.map(|n| n.map(Dim::from)).collect::<Option<_>>()?;
-            let total = lengths.iter().fold(Dim::from(0), |sum, n| sum + *n);
-            return (total == extent && lengths.len() <= MOST_PARTS).then_some(lengths);
+            lengths.map(|n| n.map(Dim::from)).collect::<Option<_>>()?
         }
         Some(Imported::Sizes(s)) if s.shape.len() == 1 => {
             let lengths = s.values.iter().map(|v| v.dim().filter(|d| d.at_least(1)));
-            let lengths: Vec<Dim> = lengths.collect::<Option<_>>()?;
-            let total = lengths.iter().fold(Dim::from(0), |sum, n| sum + *n);
-            return (total == extent && lengths.len() <= MOST_PARTS).then_some(lengths);
+            lengths.collect::<Option<_>>()?
         }
+        _ => Vec::new(),
+    };
+    if !listed.is_empty() {
+        let total = listed.iter().fold(Dim::from(0), |sum, n| sum + *n);
+        return (total == extent && listed.len() <= MOST_PARTS).then_some(listed);
+    }
+    let each = match lengths {
+        None => 1,
+        Some(Imported::Const(t)) if t.shape().is_empty() => count(integer(t).ok()?)?,
         Some(_) => return None,
     };
     let extent = extent.known().filter(|n| n.div_ceil(each) <= MOST_PARTS)?;

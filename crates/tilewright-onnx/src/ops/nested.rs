@@ -353,15 +353,34 @@ fn unrolled<'a>(
     if !starts || stacks || !given.carried.iter().any(is_list) {
         return Ok(None);
     }
+    // What a trial adds is dropped: where some condition is not known, no check of an iteration may stay.
+    let depth = importer.builder().depth();
+    importer.builder().open_body();
+    let trial = iterated(importer, graph, given, count);
+    importer.builder().drop_bodies(depth);
+    if !matches!(trial, Ok(Some(_))) {
+        return Ok(None);
+    }
+    iterated(importer, graph, given, count)
+}
+
+/// What is carried after at most so many iterations; `None` where it is not known whether one goes on.
+fn iterated<'a>(
+    importer: &mut dyn Graphs<'a>,
+    graph: &'a GraphProto,
+    given: &Repeat,
+    count: i64,
+) -> Result<Option<Vec<Imported>>, Stop> {
     let mut carried = given.carried.clone();
     for at in 0..count {
         let at = Imported::Const(Tensor::from_slice(&[], &[at])?);
         let (go, next, _) = iterate(importer, graph, &at, &carried)?;
-        let go = scalar(importer, &go, DType::BOOL, "condition")?;
-        if known(&go)? != Some(1) {
-            return Ok(None);
-        }
         carried = next;
+        match known(&scalar(importer, &go, DType::BOOL, "condition")?)? {
+            None => return Ok(None),
+            Some(0) => break,
+            Some(_) => {}
+        }
     }
     Ok(Some(carried))
 }

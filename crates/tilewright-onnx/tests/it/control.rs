@@ -32,6 +32,15 @@ fn with_condition() -> M {
         .node("Greater", &["sum", "zero"], &["c"])
 }
 
+/// The body of a loop, with the number of the iteration and the condition.
+fn loop_body() -> M {
+    model().typed_input("i", DataType::Int64, [0i64; 0]).typed_input(
+        "go",
+        DataType::Bool,
+        [0i64; 0],
+    )
+}
+
 fn doubled() -> M {
     model().floats("two", &[], &[2.0]).node("Mul", &["x", "two"], &["d"]).output("d")
 }
@@ -172,9 +181,7 @@ fn a_condition_that_is_known_is_decided_at_import() {
 
 #[test]
 fn a_loop_carries_what_grows_and_stacks_the_rest() {
-    let body = model()
-        .typed_input("i", DataType::Int64, [0i64; 0])
-        .typed_input("go", DataType::Bool, [0i64; 0])
+    let body = loop_body()
         .input("h", ["L"])
         .node_with("Concat", &["h", "x"], &["h2"], [int("axis", 0)])
         .node("Identity", &["go"], &["go2"])
@@ -197,9 +204,7 @@ fn a_loop_carries_what_grows_and_stacks_the_rest() {
 
 #[test]
 fn the_first_iteration_may_change_the_number_of_dimensions() {
-    let body = model()
-        .typed_input("i", DataType::Int64, [0i64; 0])
-        .typed_input("go", DataType::Bool, [0i64; 0])
+    let body = loop_body()
         .input("h", [0i64; 0])
         .ints("to", &[1, 1])
         .node("Reshape", &["h", "to"], &["r"])
@@ -505,9 +510,7 @@ fn what_is_known_of_sequences_needs_none_at_run_time() {
 #[test]
 fn short_loops_that_collect_values_are_unrolled() {
     // Each iteration adds the value that is carried beside the list, which doubles.
-    let body = model()
-        .typed_input("i", DataType::Int64, [0i64; 0])
-        .typed_input("go", DataType::Bool, [0i64; 0])
+    let body = loop_body()
         .input("l", ["L"])
         .input("v", ["V"])
         .node("SequenceInsert", &["l", "v"], &["l2"])
@@ -529,6 +532,34 @@ fn short_loops_that_collect_values_are_unrolled() {
     let out = run(&m, &[floats(&[1.0, 2.0])]);
     assert_eq!((out[0].shape(), out[1].shape()), (&[14][..], &[16][..]));
     assert_eq!((out[0].get_f64(0), out[0].get_f64(13)), (1.0, 2.0));
+    // A condition that ends it after two iterations, and one that data decide.
+    let ended = |by: &str| {
+        let body = loop_body()
+            .input("l", ["L"])
+            .node("SequenceInsert", &["l", "x"], &["l2"])
+            .node("Less", &[by, "one"], &["go2"])
+            .output("go2")
+            .output("l2");
+        model()
+            .opset(17)
+            .input("x", ["N"])
+            .typed_input("data", DataType::Int64, [0i64; 0])
+            .ints("trip", &[5])
+            .ints("one", &[1])
+            .node("SequenceEmpty", &[], &["none"])
+            .node_with("Loop", &["trip", "", "none"], &["all"], [graph("body", body)])
+            .node("SequenceLength", &["all"], &["n"])
+            .output("n")
+    };
+    let m = ended("i");
+    assert_eq!(list_operators(&m), [""; 0]);
+    assert_eq!(run(&m, &[floats(&[1.0]), longs(&[], &[0])])[0].as_slice(), Some(&[2i64][..]));
+    let m = ended("data");
+    assert!(!list_operators(&m).is_empty());
+    for (data, count) in [(0, 5i64), (1, 1)] {
+        let out = run(&m, &[floats(&[1.0]), longs(&[], &[data])]);
+        assert_eq!(out[0].as_slice(), Some(&[count][..]));
+    }
     let at = model().opset(17).input("x", ["N"]).typed_input("at", DataType::Int64, [0i64; 0]);
     let m = at
         .ints("lengths", &[1])
@@ -588,10 +619,7 @@ fn models_that_contradict_themselves() {
     says(&m, "the attribute `else_branch` is missing");
     let m = with_condition().node_with("Loop", &["", "", "x"], &["y"], []).output("y");
     says(&m, "the attribute `body` is missing");
-    let few = model()
-        .typed_input("i", DataType::Int64, [0i64; 0])
-        .typed_input("go", DataType::Bool, [0i64; 0])
-        .output("go");
+    let few = loop_body().output("go");
     let m = with_condition()
         .node_with("Loop", &["", "c", "x"], &["y"], [graph("body", few)])
         .output("y");
