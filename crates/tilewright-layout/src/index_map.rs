@@ -42,13 +42,12 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::extent;
 use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{
-    BinOp, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, IterVar, Range, Result, Var,
-};
-use tilewright_polyhedral::bits::BitMap;
+use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, IterVar, Range, Result, Var};
 use tilewright_polyhedral::{Domain, Engine, Reason, Relation, Unknown, Witness};
 
 use tilewright_ir::lambda::{Lambda, LambdaItem};
+
+use crate::digits::{MOST_POINTS, bit_map, box_of, digits_back, has_bits, numbers};
 
 /// A function from logical indices to physical ones.
 #[derive(Clone, Debug)]
@@ -243,7 +242,7 @@ impl IndexMap {
             Ok((shape, known)) => return Ok(self.physical_layout(shape, Ok(known), &cells)),
             Err(why) => why,
         };
-        if !assume_injective && let Some([first, second]) = self.digits_meet(shape) {
+        if !assume_injective && let Some([first, second]) = self.digits_meet(&domain, shape) {
             return Err(Error::refused("the index map is not injective").note(format!(
                 "the logical indices {first:?} and {second:?} have one physical index"
             )));
@@ -335,15 +334,17 @@ impl IndexMap {
         let mixed = self.indices.iter().zip(cells).zip(&axes).filter(|(_, axis)| axis.is_none());
         let (indices, mixed_cells): (Vec<Expr>, Vec<Var>) =
             mixed.map(|((e, c), _)| (e.clone(), c.clone())).unzip();
-        let relation = engine.domain_of(&rest_ranges, &self.defined()).map(&indices)?;
+        let defined = self.defined();
+        let relation = engine.domain_of(&rest_ranges, &defined).map(&indices)?;
         let (extents, padding, found) = match self.by_digits(&relation, &rest_ranges, &mixed_cells)
         {
             Some(found) => found?,
             None => {
                 // An inverse proves that the map is injective.
                 let found = relation.inverse(&mixed_cells)?;
-                let image = relation.image(&mixed_cells)?;
-                (image.shape, image.padding, found)
+                let (extents, padding) =
+                    beside(&relation, &rest_ranges, &defined, &mixed_cells, &found)?;
+                (extents, padding, found)
             }
         };
         let (mut extents, mut found) = (extents.into_iter(), found.into_iter());
@@ -362,7 +363,8 @@ impl IndexMap {
         Ok((physical, LayoutFacts { padding, inverse, ordered: false }))
     }
 
-    /// Box, padding and inverse of a map with bit operations that is linear in digits; `None` for others.
+    /// Box, padding and inverse of a map with bit operations that is linear in the digits of the parameters, or of
+    /// numbers that other arithmetic makes of these; `None` for others.
     fn by_digits(
         &self,
         relation: &Relation,
@@ -372,37 +374,49 @@ impl IndexMap {
         if !relation.exprs().iter().any(has_bits) {
             return None;
         }
-        let (map, widths) = bit_map(ranges, relation.exprs())?;
-        let inverse = map.inverse(cells)?;
-        let extents: Option<Vec<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
-        let tried = (0..cells.len()).map(|k| {
-            let greatest = map.greatest(k, extents.as_ref()?, MOST_POINTS)?;
-            Some(Expr::int(greatest.checked_add(1)?, cells[k].dtype()))
-        });
-        let tried: Option<Vec<Expr>> = tried.collect();
-        let physical = match tried.map_or_else(|| relation.physical_shape(), Ok) {
-            Ok(physical) => physical,
+        let engine = relation.domain().engine();
+        if let Some((map, widths)) = bit_map(relation.domain(), ranges, relation.exprs()) {
+            let extents: Option<Vec<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
+            let tried = (0..cells.len()).map(|k| {
+                let greatest = map.greatest(k, extents.as_ref()?, MOST_POINTS)?;
+                Some(Expr::int(greatest.checked_add(1)?, cells[k].dtype()))
+            });
+            let tried: Option<Vec<Expr>> = tried.collect();
+            let physical = match tried.map_or_else(|| relation.physical_shape(), Ok) {
+                Ok(physical) => physical,
+                Err(why) => return Some(Err(why)),
+            };
+            let domain = engine.domain_of(&in_box(cells, &physical), &[]);
+            let (values, outside) = digits_back(&domain, &map, &widths, ranges, cells)?;
+            return Some(Ok((physical, either(&domain, outside), values)));
+        }
+        let (numbers, of_numbers) = numbers(relation.exprs(), cells)?;
+        let physical = box_of(ranges, relation.exprs(), cells)?;
+        let domain = engine.domain_of(&in_box(cells, &physical), &[]);
+        let defined = self.defined();
+        let below = match engine.domain_of(ranges, &defined).map(&numbers) {
+            Ok(below) => below,
             Err(why) => return Some(Err(why)),
         };
-        let in_box = cells.iter().zip(&physical);
-        let in_box = in_box.map(|(c, e)| (c.clone(), Range::upto(e.clone().cast(c.dtype()))));
-        let in_box: Vec<(Var, Range)> = in_box.collect();
-        let domain = relation.domain().engine().domain_of(&in_box, &[]);
-        // A cell is reached where what the inverse gives is an index, and leads back to it.
-        let beyond = inverse.values.iter().zip(ranges).zip(widths);
-        let beyond = beyond.filter_map(|((value, (_, r)), width)| {
-            let full = r.extent.as_int().is_some_and(|n| 1i64.checked_shl(width) == Some(n));
-            (!full).then(|| value.clone().greater_equal(r.extent.clone()))
+        let back = below.inverse(cells).and_then(|back| {
+            let (extents, padding) = beside(&below, ranges, &defined, cells, &back)?;
+            Ok((extents, padding, back))
         });
-        let outside = beyond.chain(inverse.outside.iter().cloned()).map(|e| domain.simplify(&e));
-        let padding = outside.filter(|e| !e.is_false()).reduce(Expr::or);
-        let padding = padding.map_or_else(|| Expr::bool(false), |p| domain.simplify(&p));
-        let values = inverse.values.iter().map(|e| domain.simplify(e)).collect();
-        Some(Ok((physical, padding, values)))
+        let (extents, padding, back) = match back {
+            Ok(back) => back,
+            Err(why) => return Some(Err(why)),
+        };
+        let ranges = in_box(cells, &extents);
+        let (map, widths) = bit_map(relation.domain(), &ranges, &of_numbers)?;
+        let (values, outside) = digits_back(&domain, &map, &widths, &ranges, cells)?;
+        let mut at = Subst::vars(cells.iter().cloned().zip(values));
+        let padding = domain.simplify(&at.expr(&padding));
+        let inverse = back.iter().map(|e| domain.simplify(&at.expr(e))).collect();
+        Some(Ok((physical, either(&domain, outside.into_iter().chain([padding])), inverse)))
     }
 
     /// Two logical indices with one image that the digits of a map show.
-    fn digits_meet(&self, shape: &[Expr]) -> Option<[Vec<i64>; 2]> {
+    fn digits_meet(&self, domain: &Domain, shape: &[Expr]) -> Option<[Vec<i64>; 2]> {
         if !self.indices.iter().any(has_bits) {
             return None;
         }
@@ -412,7 +426,7 @@ impl IndexMap {
             .zip(shape)
             .map(|(p, e)| (p.clone(), Range::upto(e.clone())))
             .collect();
-        let (map, _) = bit_map(&ranges, &self.indices)?;
+        let (map, _) = bit_map(domain, &ranges, &self.indices)?;
         let extents: Vec<Option<i64>> = shape.iter().map(Expr::as_int).collect();
         // Where a size is open, it has to be large enough.
         let other = map.collision(&extents).filter(|_| extents.iter().all(Option::is_some))?;
@@ -537,34 +551,55 @@ impl PhysicalLayout {
     }
 }
 
-/// Most points at which an index is computed to find its greatest value.
-const MOST_POINTS: u64 = 1 << 20;
-
-/// Whether an index has an operation on bits.
-fn has_bits(e: &Expr) -> bool {
-    e.any(|part| match part.kind() {
-        ExprKind::Call(CallTarget::Intrin(op), _) => matches!(
-            op,
-            Intrin::BitXor | Intrin::BitAnd | Intrin::BitOr | Intrin::Shl | Intrin::Shr
-        ),
-        _ => false,
-    })
+/// Cells with the range that a box gives each.
+fn in_box(cells: &[Var], physical: &[Expr]) -> Vec<(Var, Range)> {
+    let ranges = cells.iter().zip(physical);
+    ranges.map(|(c, e)| (c.clone(), Range::upto(e.clone().cast(c.dtype())))).collect()
 }
 
-/// The map that expressions are of the digits of variables, and how many digits each variable has.
-fn bit_map(ranges: &[(Var, Range)], indices: &[Expr]) -> Option<(BitMap, Vec<u32>)> {
-    let widths: Vec<u32> = ranges
-        .iter()
-        .map(|(v, r)| match (r.min.as_int(), r.extent.as_int()) {
-            (Some(0), Some(n @ 1..)) => Some(64 - (n - 1).leading_zeros()),
-            // An index of an open axis is any that its type holds.
-            (Some(0), None) => Some(u32::from(v.dtype().bits).saturating_sub(1)),
-            _ => None,
-        })
-        .collect::<Option<_>>()?;
-    let params: Vec<(Var, u32)> =
-        ranges.iter().zip(&widths).map(|((v, _), w)| (v.clone(), *w)).collect();
-    Some((BitMap::from_indices(&params, indices)?, widths))
+/// Whether one of some conditions holds.
+fn either(domain: &Domain, conditions: impl IntoIterator<Item = Expr>) -> Expr {
+    let some = conditions.into_iter().filter(|e| !e.is_false()).reduce(Expr::or);
+    some.map_or_else(|| Expr::bool(false), |e| domain.simplify(&e))
+}
+
+/// Nodes of a condition for padding above which another one is looked for.
+const LONG: u32 = 24;
+/// Operations that may be spent on an image, since there is another way to say what is padding.
+const BRIEF: u64 = 400_000;
+
+/// The box of a map with an inverse, and where in it there is padding: what the image leaves of the box, or, where
+/// that has no short form, where what the inverse gives is no index or does not lead back to the cell.
+fn beside(
+    relation: &Relation,
+    ranges: &[(Var, Range)],
+    defined: &[Expr],
+    cells: &[Var],
+    inverse: &[Expr],
+) -> Result<(Vec<Expr>, Expr), Unknown> {
+    let brief = relation.domain().engine().with_quota(BRIEF);
+    let image = brief.domain_of(ranges, defined).map(relation.exprs()).and_then(|r| r.image(cells));
+    let why = match image {
+        Ok(image) if image.padding.size() <= LONG => return Ok((image.shape, image.padding)),
+        other => other,
+    };
+    let Ok(physical) =
+        why.as_ref().map_or_else(|_| relation.physical_shape(), |i| Ok(i.shape.clone()))
+    else {
+        return why.map(|image| (image.shape, image.padding));
+    };
+    let domain = relation.domain().engine().domain_of(&in_box(cells, &physical), &[]);
+    let mut back = Subst::vars(ranges.iter().map(|(v, _)| v.clone()).zip(inverse.iter().cloned()));
+    let beyond = inverse.iter().zip(ranges).flat_map(|(value, (_, r))| {
+        [value.clone().less(r.min.clone()), value.clone().greater_equal(r.min.clone() + &r.extent)]
+    });
+    let elsewhere =
+        relation.exprs().iter().zip(cells).map(|(e, c)| back.expr(e).not_equal(c.expr()));
+    let padding = either(&domain, beyond.chain(elsewhere).map(|e| domain.simplify(&e)));
+    match why {
+        Ok(image) if image.padding.size() <= padding.size() => Ok((image.shape, image.padding)),
+        _ => Ok((physical, padding)),
+    }
 }
 
 /// `p // n` of a variable by a symbolic factor.

@@ -237,13 +237,13 @@ pub(crate) fn positions(shape: &[Dim], axes: &[usize]) -> Dim {
     dim::product(axes.iter().map(|&a| shape[a]))
 }
 
-/// A float divided by a number of elements.
+/// A float divided by a number of elements: a product with the reciprocal, which is one division for all of them.
 pub(crate) fn shared(sum: Expr, count: Dim) -> Expr {
     match count.known() {
         Some(count) => sum * (1.0 / count as f64),
         None => {
             let work = sum.dtype();
-            sum / count.expr().cast(work)
+            sum * (Expr::float(1.0, work) / count.expr().cast(work))
         }
     }
 }

@@ -1,10 +1,9 @@
 //! An index map at every point of a constant shape: what is asked point by point, is answered exactly.
-//!
-//! Indices are compiled to a few instructions on a stack, since a map may have a million points.
 
-use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, Result, Var};
+use tilewright_ir::{Expr, Result};
 
-use super::{Spec, dtype, refused};
+use super::{Spec, dtype, refused, text_of};
+use crate::program::{Points, Program};
 
 /// Most points of a shape that are looked at one by one.
 pub const MOST_POINTS: i64 = 1 << 22;
@@ -33,21 +32,25 @@ impl Grid {
         let count = count.filter(|n| *n <= MOST_POINTS).ok_or_else(|| {
             refused(format!("more than {MOST_POINTS} points are not looked at one by one"))
         })?;
-        let programs = map.indices.iter().map(|e| Program::compile(&map.params, e));
+        let programs = map.indices.iter().map(|e| {
+            Program::compile(&map.params, e).map_err(|part| {
+                refused(format!("`{}` is no arithmetic of indices", text_of(&part)))
+            })
+        });
         let programs: Vec<Program> = programs.collect::<Result<_>>()?;
         let mut indices: Vec<Vec<i64>> = Vec::with_capacity(count as usize);
         let mut physical = vec![0; programs.len()];
         let mut stack = Vec::new();
-        for at in (Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count }) {
+        for at in Points::new(shape, count) {
             let mut cell = Vec::with_capacity(programs.len());
-            for (program, extent) in programs.iter().zip(&mut physical) {
+            for ((program, index), extent) in programs.iter().zip(&map.indices).zip(&mut physical) {
                 let value = program.execute(&at, &mut stack).and_then(|v| match v {
                     ..0 => Err("is negative"),
                     v if v >= MOST_INDEX => Err("is too large"),
                     v => Ok(v),
                 });
                 let value = value.map_err(|why| {
-                    let text = program.text();
+                    let text = text_of(index);
                     refused(format!("at {at:?} the index `{text}` {why}"))
                 })?;
                 *extent = (*extent).max(value + 1);
@@ -96,8 +99,7 @@ impl Grid {
 
     /// All points, the last index fastest.
     pub fn points(&self) -> impl Iterator<Item = Vec<i64>> + use<> {
-        let left = self.offsets.len() as i64;
-        Points { at: vec![0; self.shape.len()], shape: self.shape.clone(), left }
+        Points::new(&self.shape, self.offsets.len() as i64)
     }
 
     /// The offset of a point of the shape.
@@ -132,151 +134,4 @@ impl Grid {
         }
         cells
     }
-}
-
-/// The points of a box.
-struct Points {
-    at: Vec<i64>,
-    shape: Vec<i64>,
-    left: i64,
-}
-
-impl Iterator for Points {
-    type Item = Vec<i64>;
-
-    fn next(&mut self) -> Option<Vec<i64>> {
-        if self.left == 0 {
-            return None;
-        }
-        self.left -= 1;
-        let now = self.at.clone();
-        for (i, n) in self.at.iter_mut().zip(&self.shape).rev() {
-            *i += 1;
-            if *i < *n {
-                break;
-            }
-            *i = 0;
-        }
-        Some(now)
-    }
-}
-
-/// An index as instructions on a stack.
-struct Program {
-    index: Expr,
-    steps: Vec<Instruction>,
-}
-
-enum Instruction {
-    Number(i64),
-    Param(usize),
-    Binary(BinOp),
-    Bits(Intrin),
-}
-
-/// What is left to do, last first: an expression, or the step of one whose parts are done.
-enum Todo<'e> {
-    Value(&'e Expr),
-    Instruction(Instruction),
-}
-
-impl Program {
-    fn compile(params: &[Var], e: &Expr) -> Result<Program> {
-        let mut steps = Vec::new();
-        let mut todo = vec![Todo::Value(e)];
-        while let Some(next) = todo.pop() {
-            let e = match next {
-                Todo::Instruction(step) => {
-                    steps.push(step);
-                    continue;
-                }
-                Todo::Value(e) => e,
-            };
-            let param = e.as_var().and_then(|v| params.iter().position(|p| p == v));
-            if let Some(at) = param {
-                steps.push(Instruction::Param(at));
-                continue;
-            }
-            match e.kind() {
-                ExprKind::Int(v) => steps.push(Instruction::Number(*v)),
-                ExprKind::Cast(a) if e.dtype().is_int() && a.dtype().is_int() => {
-                    todo.push(Todo::Value(a));
-                }
-                ExprKind::Binary(op, a, b) if e.dtype().is_int() => {
-                    todo.extend([
-                        Todo::Instruction(Instruction::Binary(*op)),
-                        Todo::Value(b),
-                        Todo::Value(a),
-                    ]);
-                }
-                ExprKind::Call(CallTarget::Intrin(op), args)
-                    if args.len() == 2 && is_of_bits(*op) =>
-                {
-                    todo.push(Todo::Instruction(Instruction::Bits(*op)));
-                    todo.extend([Todo::Value(&args[1]), Todo::Value(&args[0])]);
-                }
-                _ => {
-                    let text = super::text_of(e);
-                    return Err(refused(format!("`{text}` is no arithmetic of indices")));
-                }
-            }
-        }
-        Ok(Program { index: e.clone(), steps })
-    }
-
-    fn text(&self) -> String {
-        super::text_of(&self.index)
-    }
-
-    /// The value at a point, or why there is none.
-    fn execute(&self, at: &[i64], stack: &mut Vec<i64>) -> std::result::Result<i64, &'static str> {
-        /// A program that was compiled takes no more from the stack than lies there.
-        const UNBALANCED: &str = "is no arithmetic";
-        const OVERFLOWS: &str = "overflows";
-        stack.clear();
-        for step in &self.steps {
-            let value = match step {
-                Instruction::Number(v) => *v,
-                Instruction::Param(k) => *at.get(*k).ok_or(UNBALANCED)?,
-                Instruction::Binary(op) => {
-                    let (b, a) = (stack.pop().ok_or(UNBALANCED)?, stack.pop().ok_or(UNBALANCED)?);
-                    let value = match op {
-                        BinOp::Add => a.checked_add(b),
-                        BinOp::Sub => a.checked_sub(b),
-                        BinOp::Mul => a.checked_mul(b),
-                        BinOp::Min => Some(a.min(b)),
-                        BinOp::Max => Some(a.max(b)),
-                        _ if b == 0 => return Err("divides by zero"),
-                        BinOp::TruncDiv => a.checked_div(b),
-                        BinOp::TruncMod => a.checked_rem(b),
-                        _ if b < 0 => return Err("divides by a negative number"),
-                        BinOp::FloorDiv => Some(a.div_euclid(b)),
-                        BinOp::FloorMod => Some(a.rem_euclid(b)),
-                        _ => return Err(UNBALANCED),
-                    };
-                    value.ok_or(OVERFLOWS)?
-                }
-                Instruction::Bits(op) => {
-                    let (b, a) = (stack.pop().ok_or(UNBALANCED)?, stack.pop().ok_or(UNBALANCED)?);
-                    let bits = || {
-                        let bits = u32::try_from(b).ok().filter(|bits| *bits < i64::BITS);
-                        bits.ok_or("shifts by less than 0 or more than 63 bits")
-                    };
-                    match op {
-                        Intrin::BitAnd => a & b,
-                        Intrin::BitOr => a | b,
-                        Intrin::BitXor => a ^ b,
-                        Intrin::Shl => a.checked_mul(1 << bits()?).ok_or(OVERFLOWS)?,
-                        _ => a >> bits()?,
-                    }
-                }
-            };
-            stack.push(value);
-        }
-        stack.pop().ok_or(UNBALANCED)
-    }
-}
-
-fn is_of_bits(op: Intrin) -> bool {
-    matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor | Intrin::Shl | Intrin::Shr)
 }

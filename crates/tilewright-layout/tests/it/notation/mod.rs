@@ -2,12 +2,13 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use tilewright_ir::DType;
-use tilewright_ir::Expr;
+use tilewright_ir::visit::{Fold, Subst};
+use tilewright_ir::{DType, Expr};
 use tilewright_layout::notation::equal::{Equality, equal};
 use tilewright_layout::notation::facts::{Banks, collision, conflict, padding, vector};
 use tilewright_layout::notation::points::Grid;
 use tilewright_layout::notation::{Notation, Spec, read, text_of, write};
+use tilewright_polyhedral::Engine;
 
 /// A line of the corpus: notation, shape and text.
 fn corpus() -> Vec<(Notation, Vec<i64>, &'static str)> {
@@ -446,5 +447,54 @@ proptest! {
         let back: Vec<String> = known.inverse.iter().map(text_of).collect();
         let again = write(&spec, Notation::Linear, None).unwrap();
         prop_assert!(is_equal(&spec, &read(&again, None, &[]).unwrap()), "{:?}", back);
+    }
+
+    /// Random injective layouts of digits with gaps between them, and swizzles of these: the inverse at each element,
+    /// and the padding at each cell.
+    #[test]
+    fn random_digits(
+        digits in prop::collection::vec((1i64..7, 0i64..5), 2..5),
+        turn in 0usize..5,
+        nested in any::<bool>(),
+        swizzle in prop::option::of((1u32..4, 0u32..4, 3u32..5)),
+    ) {
+        // From the smallest stride on, each is above what the digits before it reach.
+        let mut strides = vec![(0, 0); digits.len()];
+        let mut reach = 0;
+        for k in 0..digits.len() {
+            let at = (k + turn) % digits.len();
+            strides[at] = (digits[at].0, reach + 1 + digits[at].1);
+            reach += (digits[at].0 - 1) * strides[at].1;
+        }
+        let list = |f: &dyn Fn(&(i64, i64)) -> i64| {
+            let all: Vec<String> = strides.iter().map(|d| f(d).to_string()).collect();
+            match nested {
+                true => format!("(({}),{})", all[..all.len() - 1].join(","), all[all.len() - 1]),
+                false => format!("({})", all.join(",")),
+            }
+        };
+        let plain = format!("{}:{}", list(&|d| d.0), list(&|d| d.1));
+        let text = swizzle.map_or(plain.clone(), |(b, m, s)| format!("Sw<{b},{m},{s}> o 0 o {plain}"));
+        let spec = read(&text, None, &[]).unwrap();
+        let shape = spec.shape.clone().unwrap();
+        let grid = Grid::new(&spec, &shape).unwrap();
+        prop_assume!(grid.cells() < 2000);
+        let extents: Vec<Expr> = shape.iter().map(|n| Expr::int(*n, DType::I64)).collect();
+        let layout = spec.map.on(&extents, false).unwrap();
+        let known = layout.known.unwrap();
+        let physical: Vec<Option<i64>> = layout.physical.iter().map(Expr::as_int).collect();
+        prop_assert_eq!(physical, grid.physical().iter().map(|n| Some(*n)).collect::<Vec<_>>(), "{}", text);
+        let domain = Engine::new().domain();
+        for (cell, content) in grid.contents().iter().enumerate() {
+            let mut at = Subst::vars([(layout.cells[0].clone(), Expr::int(cell as i64, DType::I64))]);
+            let padding = domain.simplify(&at.expr(&known.padding));
+            prop_assert_eq!(padding.as_int(), Some(content.is_none().into()), "{} at {}: {}", text, cell, padding);
+            if let Some(number) = content {
+                let back: Vec<Option<i64>> =
+                    known.inverse.iter().map(|e| domain.simplify(&at.expr(e)).as_int()).collect();
+                let point: Vec<Option<i64>> = grid.point(*number).into_iter().map(Some).collect();
+                prop_assert_eq!(back, point, "{} at {}", text, cell);
+            }
+        }
     }
 }
