@@ -236,7 +236,7 @@ impl Cancel<'_, '_> {
         let wider = c.with_data(in_range);
         let once = matches!(wider.relation().and_then(|r| r.collision()), Ok(None));
         let region = Region::touched(&more, &c.source, &c.from);
-        let Some(region) = region.filter(|_| once && !more.is_empty().is_yes()) else {
+        let Some(region) = region.filter(|_| once && !more.is_void()) else {
             return as_it_is;
         };
         match self.holds(way, &region, value) {

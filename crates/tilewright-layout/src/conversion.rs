@@ -166,7 +166,7 @@ impl Conversion {
                 Leaf::Pad(_) => undef = undef.union(&region)?,
             }
         }
-        let pad = match (rest.is_empty().is_yes(), undef.is_empty().is_yes(), values.is_empty()) {
+        let pad = match (rest.is_void(), undef.is_void(), values.is_empty()) {
             (_, true, true) => Pad::None,
             (true, false, true) => Pad::Undef,
             (true, true, false) => Pad::Value(by_region(&all, values)?),
@@ -181,7 +181,7 @@ impl Conversion {
         let new = new.of_region(&data)?;
         let fits = new.source.iter().zip(&new.from).all(|(e, n)| {
             let in_range = within(e, *n);
-            inside.prove(&in_range).is_yes()
+            inside.proves(&in_range)
         });
         if fits && new.relation()?.collision()?.is_none() {
             Ok(new)
@@ -212,7 +212,7 @@ impl Conversion {
 
     /// Whether every cell of the result takes one of the argument's: there is no padding.
     pub fn is_total(&self) -> bool {
-        self.data.is_true() || self.padding().is_empty().is_yes()
+        self.data.is_true() || self.padding().is_void()
     }
 
     /// Whether every cell of the argument is taken: nothing is cropped.
@@ -276,7 +276,7 @@ impl Conversion {
             },
         )];
         regions.push((region_under(Expr::not_node(next.data.clone()), next)?, next.pad.clone()));
-        regions.retain(|(r, _)| !r.is_empty().is_yes());
+        regions.retain(|(r, _)| !r.is_void());
         let values: Vec<(Set, Expr)> = regions
             .iter()
             .filter_map(|(r, pad)| match pad {
@@ -460,7 +460,7 @@ fn is_same(domain: &Domain, a: &[Expr], b: &[Expr]) -> Known<bool> {
 
 /// Whether two values are equal everywhere: the same text, or equal integers.
 pub(crate) fn same_value(domain: &Domain, a: &Expr, b: &Expr) -> bool {
-    same_expr(a, b) || (a.dtype() == b.dtype() && a.dtype().is_int() && domain.equal(a, b).is_yes())
+    same_expr(a, b) || (a.dtype() == b.dtype() && a.dtype().is_int() && domain.is_equal(a, b))
 }
 
 /// One expression for values of regions; the last region is what the others leave.
@@ -495,7 +495,7 @@ fn pieces(engine: &Engine, stores: &[Write], cells: &[Var], sizes: &[Var]) -> Kn
         let mut own: Vec<(Set, &Write)> = Vec::new();
         for (guards, leaf) in leaves(&w.value) {
             let domain = guards.iter().fold(w.place.domain(engine), |d, g| d.with_guard(g));
-            if domain.is_empty().is_yes() {
+            if domain.is_void() {
                 continue;
             }
             let relation = domain.map(&w.indices)?;
@@ -530,7 +530,7 @@ fn pieces(engine: &Engine, stores: &[Write], cells: &[Var], sizes: &[Var]) -> Kn
                 }
                 region = region.subtract(r)?;
             }
-            if !region.is_empty().is_yes() {
+            if !region.is_void() {
                 pieces.push(Piece { region, leaf });
             }
         }

@@ -518,7 +518,7 @@ impl IndexMap {
             digits.push((k, digit.cast(p.dtype())));
             factor = extent::times(&factor, &extent).ok().filter(|f| f.dtype() == dtype)?;
         }
-        if !domain.equal(&sum, index).is_yes() {
+        if !domain.is_equal(&sum, index) {
             return None;
         }
         seen.extend(&axes);

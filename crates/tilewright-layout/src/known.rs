@@ -154,7 +154,7 @@ impl Values {
     fn of_var(&self, v: &GraphVar, region: &Region, depth: usize) -> Answer {
         for (cells, constant) in self.assumed.get(&v.id()).into_iter().flatten() {
             let names: Vec<Expr> = region.cells.iter().map(Var::expr).collect();
-            if region.domain(&self.engine).prove(&cells.at(&names)).is_yes() {
+            if region.domain(&self.engine).proves(&cells.at(&names)) {
                 return Ok(constant.clone());
             }
         }
@@ -184,12 +184,12 @@ impl Values {
         let here = region.at(&own);
         let padding = c.padding().with_guard(&here);
         let inside = c.inside().with_guard(&here);
-        let pad = match (&c.pad, padding.is_empty().is_yes()) {
+        let pad = match (&c.pad, padding.is_void()) {
             (_, true) => None,
             (Pad::Value(e), _) => Some(constant_on(&padding, e)?),
             _ => return Err("the padding holds any value".into()),
         };
-        if inside.is_empty().is_yes() {
+        if inside.is_void() {
             return pad.ok_or_else(|| "there are no such cells".into());
         }
         let touched = Region::touched(&inside, &c.source, &c.from);
@@ -206,7 +206,7 @@ impl Values {
         match var(value).and_then(|v| self.made.get(&v.id())) {
             Some(Definition::Conversion(c, _)) if matches!(c.pad, Pad::None) => {
                 let own: Vec<Expr> = c.cells.iter().map(Var::expr).collect();
-                if c.padding().with_guard(&region.at(&own)).is_empty().is_yes() {
+                if c.padding().with_guard(&region.at(&own)).is_void() {
                     Ok(())
                 } else {
                     Err("it is not written there".into())
@@ -306,7 +306,7 @@ impl Function<'_> {
         let names: Vec<Expr> = region.cells.iter().map(Var::expr).collect();
         writes.assumes.iter().filter(|a| a.after >= after).find_map(|a| {
             let (cells, value) = fact(&self.values.engine, &a.place, &a.cond, buffer)?;
-            region.domain(&self.values.engine).prove(&cells.at(&names)).is_yes().then_some(value)
+            region.domain(&self.values.engine).proves(&cells.at(&names)).then_some(value)
         })
     }
 
@@ -341,7 +341,7 @@ impl Function<'_> {
         let mut found: Option<Expr> = None;
         for w in sets {
             let domain = w.place.domain(&self.values.engine).with_guard(&region.at(&w.indices));
-            if domain.is_empty().is_yes() {
+            if domain.is_void() {
                 continue;
             }
             let own = (buffer, None);
@@ -355,7 +355,7 @@ impl Function<'_> {
         let found = found.ok_or_else(|| not_written(buffer))?;
         for w in updates {
             let domain = w.place.domain(&self.values.engine).with_guard(&region.at(&w.indices));
-            if domain.is_empty().is_yes() {
+            if domain.is_void() {
                 continue;
             }
             // Only its own cell.
@@ -388,7 +388,7 @@ fn covers(engine: &Engine, stores: &[&Write], region: &Region) -> Known<bool> {
             left = left.subtract(&touched)?;
         }
     }
-    Ok(left.is_empty().is_yes())
+    Ok(left.is_void())
 }
 
 impl Evaluation<'_> {
@@ -411,7 +411,7 @@ impl Evaluation<'_> {
                 }
                 let (yes, no) =
                     (domain.with_guard(c), domain.with_guard(&Expr::not_node(c.clone())));
-                match (yes.is_empty().is_yes(), no.is_empty().is_yes()) {
+                match (yes.is_void(), no.is_void()) {
                     (_, true) => self.value(t, &yes),
                     (true, _) => self.value(f, &no),
                     _ => agree(self.value(t, &yes)?, self.value(f, &no)?),

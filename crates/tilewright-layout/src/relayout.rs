@@ -165,7 +165,7 @@ impl Relayout<'_> {
         let domain = self.engine.domain_of(&[&self.ranges[..], &steps].concat(), &[]);
         for ((a, b), (s, _)) in from.iter().zip(&to).zip(&steps) {
             let moved = a.clone() + &s.expr().cast(a.dtype());
-            if !domain.equal(&moved, b).is_yes() {
+            if !domain.is_equal(&moved, b) {
                 return self.refuse_view("the layout does not move the box as it is", m);
             }
         }

@@ -111,7 +111,7 @@ impl Taint {
                         more |= self.spread(engine, k, &domain, at, w)?;
                         // Another value there might stop the program, or read elsewhere.
                         let decides = decisive.iter().any(|d| d.ptr_eq(&load));
-                        if decides && !self.hit(k, &domain, at).is_empty().is_yes() {
+                        if decides && !self.hit(k, &domain, at).is_void() {
                             self.unknown = Some(format!("`{load}` decides more than a value"));
                             return Ok(());
                         }

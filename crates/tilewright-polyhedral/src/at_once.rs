@@ -93,19 +93,23 @@ fn several(
                 continue;
             }
             let (other, names) = pairs.elsewhere(&b.at);
-            let proof = a.at.independent(&other, &[pairs.differ(&names)]);
+            let differ = [pairs.differ(&names)];
+            // A pair takes longer to find, and is needed only where there is no other reason.
+            if a.at.is_disjoint(&other, &differ)
+                || *again.entry(a.buffer.clone()).or_insert_with(|| {
+                    let repeats = Repeats { pairs, touched: &touched, inside, body };
+                    repeats.buffer(&a.buffer) == Ok(true)
+                })
+            {
+                continue;
+            }
+            let proof = a.at.independent(&other, &differ);
             let what = "touch one cell in different iterations";
             let Err(error) = report(&proof, a, b, vars, &names, what) else { continue };
-            let repeated = *again.entry(a.buffer.clone()).or_insert_with(|| {
-                let repeats = Repeats { pairs, touched: &touched, inside, body };
-                repeats.buffer(&a.buffer) == Ok(true)
-            });
-            if !repeated {
-                if proof.is_no() && a.certain && b.certain {
-                    return Err(Dependent { error, certain: true });
-                }
-                perhaps.get_or_insert_with(|| Dependent::maybe(error));
+            if proof.is_no() && a.certain && b.certain {
+                return Err(Dependent { error, certain: true });
             }
+            perhaps.get_or_insert_with(|| Dependent::maybe(error));
         }
     }
     perhaps.map_or(Ok(()), Err)

@@ -576,11 +576,16 @@ impl Domain {
 
     fn try_proves(&self, cond: &Expr) -> Known<bool> {
         let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
-        if d.engine.sees(|| is_never(d.guards.iter().chain(d.engine.facts()), &fails))? {
+        d.is_refuted(&fails)
+    }
+
+    /// [`Domain::is_never`] as a question of its own.
+    fn is_refuted(&self, fails: &Pred) -> Known<bool> {
+        if self.engine.sees(|| is_never(self.guards.iter().chain(self.engine.facts()), fails))? {
             return Ok(true);
         }
-        let question = d.question("proves").map(|q| q.pred(&fails));
-        d.engine.remembered(question, || d.ask(|| d.is_never(&fails)))
+        let question = self.question("proves").map(|q| q.pred(fails));
+        self.engine.remembered(question, || self.ask(|| self.is_never(fails)))
     }
 
     /// Whether a condition certainly holds at no point. What is symbolic ends where its type does.
@@ -611,16 +616,27 @@ impl Domain {
         self.try_equal(a, b).into()
     }
 
+    /// Whether it is certain that two expressions have one value at every point: [`Domain::equal`] without the
+    /// witness, which takes longer to find.
+    pub fn is_equal(&self, a: &Expr, b: &Expr) -> bool {
+        self.differ(a, b).and_then(|(d, differ)| d.is_refuted(&differ)) == Ok(true)
+    }
+
     fn try_equal(&self, a: &Expr, b: &Expr) -> Known<Proof> {
-        let (d, differ) = self.form(|n| {
+        let (d, differ) = self.differ(a, b)?;
+        d.refuted(differ)
+    }
+
+    /// That two expressions have different values, and the domain where that is asked.
+    fn differ(&self, a: &Expr, b: &Expr) -> Known<(Domain, Pred)> {
+        self.form(|n| {
             if a.dtype().is_bool() || b.dtype().is_bool() {
                 return Pred::differ(n.pred(a)?, n.pred(b)?);
             }
             // With remainders as differences, most of what is equal cancels.
             let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
             Pred::eq(without_quotients(&d)?).negate()
-        })?;
-        d.refuted(differ)
+        })
     }
 
     /// Whether the domain has no point; the witness of a no is one.

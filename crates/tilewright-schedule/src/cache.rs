@@ -666,7 +666,7 @@ fn never_first<'a>(at: &'a BlockCursor, known: &[Expr]) -> Option<&'a IterVar> {
     let domain = tilewright_polyhedral::Engine::new().domain_of(&[], known);
     let mut pairs = at.of_kind(IterKind::Reduce);
     pairs
-        .find(|(i, value)| domain.prove(&(*value).clone().not_equal(i.domain.min.clone())).is_yes())
+        .find(|(i, value)| domain.proves(&(*value).clone().not_equal(i.domain.min.clone())))
         .map(|(i, _)| i)
 }
 

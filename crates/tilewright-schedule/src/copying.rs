@@ -183,10 +183,10 @@ pub(crate) fn fit(region: &Region, known: &[Expr]) -> (Region, Vec<(usize, Bound
                 };
             }
             let domain = tilewright_polyhedral::Engine::new().domain_of(&[], known);
-            if !domain.prove(&min.clone().greater_equal(0)).is_yes() {
+            if !domain.proves(&min.clone().greater_equal(0)) {
                 bounds.push((k, Bound::Low));
             }
-            if !domain.prove(&(min.clone() + &length).less_equal(extent)).is_yes() {
+            if !domain.proves(&(min.clone() + &length).less_equal(extent)) {
                 bounds.push((k, Bound::High));
             }
             Range { min, extent: length }

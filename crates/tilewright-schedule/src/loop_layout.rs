@@ -156,7 +156,7 @@ fn guard(
     }
     let all = parts.iter().cloned().reduce(|a, b| a.and(b));
     match all {
-        Some(all) if domain.equal(&all, &reached).is_yes() => {
+        Some(all) if domain.is_equal(&all, &reached) => {
             // Of one part, the simplest form; of several, each as it is.
             let single = parts.len() == 1;
             let simple = parts

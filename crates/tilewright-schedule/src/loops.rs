@@ -280,7 +280,7 @@ fn covers(
     let (n, name) = (&range.extent, var.name());
     let n = n.clone().cast(covered.dtype());
     match domain.prove(&covered.clone().greater_equal(&n)) {
-        Proof::Yes => Ok(domain.equal(covered, &n).is_yes()),
+        Proof::Yes => Ok(domain.is_equal(covered, &n)),
         Proof::No { witness } => Err(Error::refused(format!(
             "the factors cover {covered} of the {n} iterations of the loop `{name}`: too few at \
              {witness}"

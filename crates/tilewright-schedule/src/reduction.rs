@@ -220,7 +220,7 @@ impl Decomposed<'_> {
         let mut kept = loop_ranges(loops);
         kept.retain(|(v, _)| !dropped.contains(v));
         let facts = known_around(&self.outer.around);
-        Engine::new().domain_of(&kept, &facts).prove(condition).is_yes()
+        Engine::new().domain_of(&kept, &facts).proves(condition)
     }
 
     /// The initialisation as a block of its own, over the loops that it needs.

@@ -95,7 +95,7 @@ impl Tightener<'_> {
         let acting = Acting::new(var, &old, body, &self.scope);
         let active = acting.values(var, &outer);
         let Some(active) = self.known(s, var, active)? else { return self.stays(s, var, &acting) };
-        if active.is_empty().is_yes() {
+        if active.is_void() {
             return Some(Stmt::nop());
         }
         let tight = active.domain().tight_range(var, &outer);
@@ -160,7 +160,7 @@ impl Tightener<'_> {
     }
 
     fn is_equal(&self, a: &Expr, b: &Expr) -> bool {
-        self.scope.domain().equal(a, b).is_yes()
+        self.scope.domain().is_equal(a, b)
     }
 
     fn tidy(&self, e: Expr) -> Expr {

@@ -569,11 +569,11 @@ impl Cuts<'_> {
         let reached = here.to_set()?.project(&kept)?;
         let holds = here.with_guard(&c.cond).to_set()?.project(&kept)?;
         let fails = here.with_guard(&!c.cond.clone()).to_set()?.project(&kept)?;
-        if holds.is_empty().is_yes() || fails.is_empty().is_yes() {
+        if holds.is_void() || fails.is_void() {
             return Ok(None);
         }
         for decided in [reached.subtract(&fails)?, reached.subtract(&holds)?] {
-            if decided.is_empty().is_yes() {
+            if decided.is_void() {
                 continue;
             }
             let range = decided.domain().tight_range(self.var, &outer)?;

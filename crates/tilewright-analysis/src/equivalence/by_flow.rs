@@ -475,7 +475,7 @@ impl Compare {
         if constant(&x) && constant(&y) && (t.is_int() || t.is_bool()) {
             let points = points.domain();
             let exact = [&x, &y].iter().all(|e| !overflows(e, &points));
-            if exact && points.equal(&x, &y).is_yes() {
+            if exact && points.is_equal(&x, &y) {
                 return Ok(());
             }
         }

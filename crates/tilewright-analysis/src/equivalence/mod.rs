@@ -296,8 +296,7 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
         return true;
     }
     if traits.constant() && other.constant() && t.lanes == 1 && (t.is_int() || t.is_bool()) {
-        return !(data && (overflows(a, domain) || overflows(b, domain)))
-            && domain.equal(a, b).is_yes();
+        return !(data && (overflows(a, domain) || overflows(b, domain))) && domain.is_equal(a, b);
     }
     if let (ExprKind::Load(p, _), ExprKind::Load(q, _)) = (a.kind(), b.kind())
         && p != q

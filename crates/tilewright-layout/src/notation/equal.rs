@@ -129,7 +129,7 @@ fn everywhere(a: &Spec, b: &Spec) -> Result<Equality> {
             .collect();
         let domain = engine.domain_of(&ranges, &[]);
         let mut pairs = a.map.indices.iter().zip(&second.indices);
-        if pairs.all(|(x, y)| domain.equal(x, y).is_yes()) {
+        if pairs.all(|(x, y)| domain.is_equal(x, y)) {
             return Ok(Equality::Equal(None));
         }
     }

@@ -250,7 +250,7 @@ impl Compact<'_> {
             touched.to_set()?.project(std::slice::from_ref(&cell))
         }));
         let used = used.map_err(|e| e.to_string())?.ok_or("it is not used")?;
-        if used.is_empty().is_yes() {
+        if used.is_void() {
             // No access is ever made: any cell will do.
             return Ok(Side { min: Expr::int(0, extent.dtype()), extent: 1 });
         }

@@ -311,7 +311,7 @@ impl<'a> Simplify<'a> {
             return false;
         }
         let domain = self.domain();
-        indices.iter().zip(at).all(|(a, b)| equal::same_expr(a, b) || domain.equal(a, b).is_yes())
+        indices.iter().zip(at).all(|(a, b)| equal::same_expr(a, b) || domain.is_equal(a, b))
     }
 
     fn assume(&mut self, s: &Stmt, cond: &Expr) {
