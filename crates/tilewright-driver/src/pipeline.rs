@@ -16,6 +16,7 @@ use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
 use tilewright_graph::in_place::mark_updates;
+use tilewright_graph::marks::is_placed;
 use tilewright_ir::{
     Attr, Error, GraphExpr, Module, Remarks, Result, TensorFunc, phases, well_formed,
 };
@@ -339,6 +340,9 @@ fn schedule_others(state: &mut State<'_>) -> Result<Module> {
     let target = state.options.resolve_target()?;
     let config = lower_config(state.options);
     derivations::each(&format!("others {target:?}"), state.module, |name, f| {
+        if is_placed(f) {
+            return Ok(f.clone());
+        }
         let why = &mut Remarks::new();
         let made = with_products_as_sizes(f, |f| others(f, &target, why))?;
         let lower = |f: &TensorFunc| {

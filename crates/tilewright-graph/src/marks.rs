@@ -1,6 +1,6 @@
 //! Attributes of tensor functions that passes over graphs leave for memory planning.
 
-use tilewright_ir::Attr;
+use tilewright_ir::{Attr, TensorFunc};
 
 /// Attribute of a tensor function whose result is its input under another shape: memory planning
 /// gives both the same memory, and the function is not called. Set by `legalize`.
@@ -15,6 +15,11 @@ pub const PARTS: &str = "tilewright.parts";
 /// each axis of it how far a step goes along each axis of the input. Memory planning places it so, and
 /// the function is not called. Set by `place_parts`.
 pub const SLICE: &str = "tilewright.slice";
+
+/// Whether memory planning places what a tensor function computes, so that nothing calls it.
+pub fn is_placed(func: &TensorFunc) -> bool {
+    [VIEW, PARTS, SLICE].iter().any(|key| func.attrs.contains_key(*key))
+}
 
 /// Attribute of a tensor function that copies because the copy is needed. Set by `legalize`;
 /// such a function is neither a view nor fused.

@@ -24,7 +24,7 @@ use tilewright_transform::pass::{Pass, Run};
 
 use tilewright_graph::call_sizes::{fits, unify_sizes};
 use tilewright_graph::functions::{Functions, rewritten};
-use tilewright_graph::marks::{PARTS, SLICE, VIEW};
+use tilewright_graph::marks::is_placed;
 use tilewright_graph::normal::each_binding;
 use tilewright_graph::stages::{Access, Iter, accesses};
 use tilewright_graph::view::is_compact;
@@ -205,8 +205,7 @@ impl Calls<'_, '_> {
 /// A function with collapsed axes, and the groups of each of its tensors; `None` where there are none, or it is
 /// not in canonical form.
 fn collapse(func: &TensorFunc, apart: &Apart) -> Option<(TensorFunc, Vec<Groups>)> {
-    let marked = [VIEW, PARTS, SLICE].iter().any(|key| func.attrs.contains_key(*key));
-    let stages = open_stages(func).filter(|_| !marked && func.ret.is_none())?;
+    let stages = open_stages(func).filter(|_| !is_placed(func) && func.ret.is_none())?;
     let stages: Vec<Stage> = stages.iter().map(without_units).collect();
     let (allocs, _) = func.root_parts();
     let all: Vec<&Buffer> = func.buffers().chain(allocs).collect();

@@ -101,6 +101,8 @@ pub(crate) struct Builder {
     expected_of: HashMap<u64, Vec<Option<Ratio>>>,
     /// Calls of a function of some operands, with their results and the number of their body.
     calls: HashMap<(usize, Vec<Same>), Called>,
+    /// What values were joined to along an axis, by these, and the number of the body that knows it.
+    joined: HashMap<(usize, Vec<u64>), (usize, Imported)>,
     /// Convolutions whose scale may still change, by the identity of their result.
     pub(crate) convolutions: HashMap<u64, Convolution>,
     /// The elements of lists of which it is known at import which ones they hold, by their variables.
@@ -142,6 +144,7 @@ impl Builder {
             entries_of: HashMap::default(),
             expected_of: HashMap::default(),
             calls: HashMap::default(),
+            joined: HashMap::default(),
             convolutions: HashMap::default(),
             elements_of: HashMap::default(),
             blocked: HashMap::default(),
@@ -333,6 +336,27 @@ impl Builder {
         let body = self.bodies.last().map_or(0, |b| b.number);
         self.calls.insert(key, Called { body, results: results.clone(), _args: args });
         results
+    }
+
+    /// Takes note of what values are joined to along an axis.
+    pub(crate) fn note_joined(&mut self, axis: usize, parts: &[Imported], joined: &Imported) {
+        let body = self.bodies.last().map_or(0, |b| b.number);
+        if let Some(key) = variables(parts) {
+            self.joined.insert((axis, key), (body, joined.clone()));
+        }
+    }
+
+    /// The first of some values, as many as can be, as one value to which they were joined along an axis before, and
+    /// the others. A network that appends to all that it has made so far does not copy it each time then: each
+    /// of the values is the beginning of the next one.
+    pub(crate) fn joined_before(&self, axis: usize, parts: &[Imported]) -> Option<Vec<Imported>> {
+        let key = variables(parts)?;
+        (2..parts.len()).rev().find_map(|count| {
+            let (body, joined) = self.joined.get(&(axis, key[..count].to_vec()))?;
+            let is_there = joined.var().is_some_and(|v| self.defined_by.contains_key(&v.id()));
+            let known = is_there && self.is_open_body(*body);
+            known.then(|| [std::slice::from_ref(joined), &parts[count..]].concat())
+        })
     }
 
     /// A value as an operand of a function: open sizes are written into a tensor when the model
@@ -544,6 +568,11 @@ impl Same {
             _ => None,
         }
     }
+}
+
+/// The identities of values that are all computed when the model runs.
+fn variables(values: &[Imported]) -> Option<Vec<u64>> {
+    values.iter().map(|v| v.var().map(GraphVar::id)).collect()
 }
 
 /// The one result of a function.

@@ -64,37 +64,37 @@ pub(crate) fn reshaped(from: &[Dim], strides: &[Dim], to: &[Dim]) -> Option<Stri
     if row_major(from) == strides {
         return Some(row_major(to));
     }
-    let mut old = from.iter().zip(strides).filter(|(n, _)| **n != 1).peekable();
+    let old: Vec<(Dim, Dim)> =
+        from.iter().copied().zip(strides.iter().copied()).filter(|(n, _)| *n != 1).collect();
+    let new: Vec<usize> = (0..to.len()).filter(|k| to[*k] != 1).collect();
+    let (mut old, mut new) = (&old[..], &new[..]);
     let mut found = vec![Dim::from(0); to.len()];
-    let mut axes = (0..to.len()).filter(|k| to[*k] != 1).peekable();
     // Axes are taken from both until they have as many elements.
-    while axes.peek().is_some() || old.peek().is_some() {
-        let (k, (n, s)) = (axes.next()?, old.next()?);
-        let (mut group, mut own, mut other, mut last) = (vec![k], to[k], *n, *s);
-        while own != other {
-            if other.at_least(own) {
-                let k = axes.next()?;
-                group.push(k);
-                own = own * to[k];
-            } else if own.at_least(other) {
-                let (n, s) = old.next()?;
-                // The axes must lie as one.
-                if last != *n * *s {
-                    return None;
-                }
-                other = other * *n;
-                last = *s;
-            } else {
-                return None;
-            }
+    while !old.is_empty() || !new.is_empty() {
+        let (taken, group) = as_many(old, new, to)?;
+        let mut stride = old[taken - 1].1;
+        // The axes must lie as one.
+        if !old[..taken].windows(2).all(|pair| pair[0].1 == pair[1].0 * pair[1].1) {
+            return None;
         }
-        let mut stride = last;
-        for k in group.into_iter().rev() {
-            found[k] = stride;
-            stride = stride * to[k];
+        for k in new[..group].iter().rev() {
+            found[*k] = stride;
+            stride = stride * to[*k];
         }
+        (old, new) = (&old[taken..], &new[group..]);
     }
     Some(found)
+}
+
+/// The fewest first axes, some of each of two shapes, that have as many elements, whatever open sizes are.
+fn as_many(old: &[(Dim, Dim)], new: &[usize], to: &[Dim]) -> Option<(usize, usize)> {
+    let mut pairs: Vec<(usize, usize)> =
+        (1..=old.len()).flat_map(|i| (1..=new.len()).map(move |j| (i, j))).collect();
+    pairs.sort_by_key(|(i, j)| i + j);
+    pairs.into_iter().find(|(i, j)| {
+        dim::product(old[..*i].iter().map(|(n, _)| *n))
+            == dim::product(new[..*j].iter().map(|k| to[*k]))
+    })
 }
 
 /// How a part lies in a whole with strides, where it is not contiguous.

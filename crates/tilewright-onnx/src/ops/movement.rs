@@ -206,9 +206,14 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         [] => one(first.clone()),
         [only] => one(only.clone()),
         parts => {
-            let of: Vec<Operand> = parts.iter().map(operand).collect();
-            let at = at as i64;
-            let joined = b.call("concat", &(&of, at), parts, || movement::concat(&of, at))?;
+            let whole = b.joined_before(at, parts);
+            let joined = {
+                let parts = whole.as_deref().unwrap_or(parts);
+                let of: Vec<Operand> = parts.iter().map(operand).collect();
+                let at = at as i64;
+                b.call("concat", &(&of, at), parts, || movement::concat(&of, at))?
+            };
+            b.note_joined(at, parts, &joined);
             if joined.rank() == 1 {
                 b.note_parts(&joined, parts);
             }
