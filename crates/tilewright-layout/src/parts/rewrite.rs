@@ -79,15 +79,26 @@ impl Rewrite<'_, '_> {
             return Ok(());
         }
         let new = strided(func, &given)?;
-        let sizes = new.scalars().skip(scalars.len());
+        let value = self.called((new, name), args.clone(), outs, scalars)?;
+        self.bindings.push(Binding { value, ..b.clone() });
+        Ok(())
+    }
+
+    /// A call of a function that takes sizes of the graph behind what a call passes it.
+    fn called(
+        &mut self,
+        (func, name): (TensorFunc, &Arc<str>),
+        args: Vec<GraphExpr>,
+        outs: &[TensorType],
+        scalars: &[Expr],
+    ) -> Result<GraphExpr> {
+        let sizes = func.scalars().skip(scalars.len());
         let sizes = sizes.map(|v| dim::open_size(v).map(|size| Dim::open(&size).argument()));
         let sizes: Option<Vec<Expr>> = sizes.collect();
         let sizes = sizes.ok_or_else(|| Error::internal("strides of sizes that are none"))?;
-        let func = self.functions.add(new, name);
+        let func = self.functions.add(func, name);
         let scalars = scalars.iter().cloned().chain(sizes).collect();
-        let value = GraphExpr::CallTir { func, args: args.clone(), outs: outs.clone(), scalars };
-        self.bindings.push(Binding { value, ..b.clone() });
-        Ok(())
+        Ok(GraphExpr::CallTir { func, args, outs: outs.to_vec(), scalars })
     }
 
     /// How a value lies, where it is not compact.
@@ -121,16 +132,20 @@ impl Rewrite<'_, '_> {
             given.push(strides);
         }
         given.push(own);
-        let joins = if parts.len() + 1 == func.buffers().count() {
-            func.clone()
+        let GraphExpr::CallTir { outs, scalars, .. } = &b.value else {
+            return Err(Error::internal("a join that is no call"));
+        };
+        let (joins, scalars) = if parts.len() + 1 == func.buffers().count() {
+            (func.clone(), &scalars[..])
         } else {
-            join_func(dtype, &shape, &shapes, parts)
+            (join_func(dtype, &shape, &shapes, parts), &[][..])
         };
         let mut new = strided(&joins, &given)?;
         let corners: Vec<Vec<Dim>> = parts.iter().map(|part| part.corner.clone()).collect();
         let attr = parts_attr(&corners, &shapes).ok_or_else(unknown_shape)?;
         new.attrs.insert(PARTS.into(), attr);
-        self.bindings.push(self.functions.made((new, name), args, &b.var, b.span)?);
+        let value = self.called((new, name), args, outs, scalars)?;
+        self.bindings.push(Binding { value, ..b.clone() });
         Ok(())
     }
 

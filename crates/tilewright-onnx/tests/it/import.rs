@@ -660,3 +660,40 @@ fn models_of_old_opsets_are_read() {
         .output("y");
     assert!(m.refused().contains("statistics of single elements are not supported"));
 }
+
+/// What was joined before is the first part of what it is joined to, so that layers which append copy nothing twice;
+/// along another axis, or in another order, it is not.
+#[test]
+fn concatenations_that_append_begin_with_the_one_before() -> Result<()> {
+    let along = |axis| [int("axis", axis)];
+    let m = model()
+        .input("x", [2, 3])
+        .node("Relu", &["x"], &["a"])
+        .node_with("Concat", &["x", "a"], &["c1"], along(1))
+        .node("Neg", &["c1"], &["n"])
+        .node_with("Concat", &["x", "a", "n"], &["c2"], along(1))
+        .node("Abs", &["c2"], &["b"])
+        .node_with("Concat", &["x", "a", "n", "b"], &["c3"], along(1))
+        .node_with("Concat", &["a", "x", "n"], &["other"], along(1))
+        .node_with("Concat", &["x", "a", "a"], &["rows"], along(0))
+        .output("c3")
+        .output("other")
+        .output("rows");
+    let module = m.import()?;
+    let main = module.graph("main")?;
+    let parts: Vec<usize> = main
+        .bindings()
+        .filter_map(|b| match &b.value {
+            GraphExpr::CallTir { func, args, .. } if func.starts_with("concat") => Some(args.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(parts, [2, 2, 2, 3, 3]);
+    let x = Tensor::from_slice(&[2, 3], &[1f32, -2., 3., -4., 5., -6.])?;
+    let outputs = run(&m, &[x])?;
+    let rows: Vec<f64> = (0..21).map(|i| outputs[0].get_f64(i)).collect();
+    let first = [1., -2., 3., 1., 0., 3., -1., 2., -3., -1., 0., -3.];
+    let absolute = [1., 2., 3., 1., 0., 3., 1., 2., 3.];
+    assert_eq!(rows, [&first[..], &absolute].concat());
+    Ok(())
+}
