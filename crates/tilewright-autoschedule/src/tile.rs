@@ -43,7 +43,7 @@
 //! ```
 
 use tilewright_ir::index::gcd;
-use tilewright_ir::{Expr, IterKind};
+use tilewright_ir::{Dim, Expr, IterKind};
 use tilewright_target::Target;
 
 use crate::contraction::{Contraction, ContractionAxis, Operand};
@@ -72,8 +72,15 @@ pub(crate) const LINE_BYTES: f64 = 64.0;
 /// Most rows of a tile that has versions for each number of rows that is left over, and most vectors of sums in all of
 /// these.
 const COUNTED: (i64, i64) = (10, 90);
+/// Open sizes that the number of the pixels of all images is of: how many there are, and two extents.
+const PIXELS: usize = 3;
 /// Lanes of the shortest vector.
 pub(crate) const FEWEST: i64 = 4;
+
+/// How many open sizes a size is of, also where a variable stands for it.
+fn sizes_of(dim: Dim) -> usize {
+    dim.vars().iter().map(|v| v.stands_for().map_or(1, sizes_of)).sum()
+}
 
 /// How the vectors of the vector operand are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +129,10 @@ impl Tile {
     /// Whether an open number of rows that is left over has a version of its own for each number: where all of these
     /// together are not much code.
     pub fn counts_rows(&self, c: &Contraction) -> bool {
+        // Of the pixels of all images few are left over, so that the code is not worth it.
+        if self.row_axis.is_some_and(|r| sizes_of(c.axes[r].dim) >= PIXELS) {
+            return false;
+        }
         // The last tile of an open number of columns has code of its own.
         let parts = if c.axes[self.vector_axis].is_open() { 2 } else { 1 };
         let vectors = self.rows * (self.rows - 1) / 2 * self.vectors * parts;
