@@ -23,7 +23,7 @@ class Module:
         for i_j, j in T.grid(16, 4):
             with T.block("buffer_A_assumption"):
                 v_i_j, v_j = T.axis.remap("SS", [i_j, j])
-                T.assume(not (v_i_j // 2 * 2 + v_j // 2 * 2 >= (v_i_j // 2 * 6 + v_j // 2 * 6 - v_i_j // 4 * 4 - (v_i_j + v_j) % 2 * 3) // 12 * 4 + (v_i_j + v_j) % 2 + 5 or (v_i_j // 2 * 6 + v_j // 2 * 6 - v_i_j // 4 * 4 - (v_i_j + v_j) % 2 * 3) % 12 >= 4) or A[v_i_j, v_j] == T.float32(0.0))
+                T.assume(not (v_i_j + v_j == 15 or (v_i_j + (v_i_j + v_j) % 2 + v_j % 2 - (v_i_j // 2 * 2 + (v_i_j + v_j) // 2 * 2 + v_j // 2 * 2 + v_i_j + v_j) // 4 * 2 - v_i_j // 2) % 6 * 2 + v_i_j % 2 >= 4) or A[v_i_j, v_j] == T.float32(0.0))
         for i, j in T.grid(5, 4):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])
