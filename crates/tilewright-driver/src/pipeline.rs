@@ -15,8 +15,10 @@ use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others, with_cod
 use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
+use tilewright_graph::functions::each_tensor;
 use tilewright_graph::in_place::mark_updates;
-use tilewright_graph::marks::is_placed;
+use tilewright_graph::marks::{VIEW, is_placed};
+use tilewright_graph::view::flat_copy;
 use tilewright_ir::{
     Attr, Error, GraphExpr, Module, Remarks, Result, TensorFunc, phases, well_formed,
 };
@@ -354,7 +356,11 @@ fn schedule_others(state: &mut State<'_>) -> Result<Module> {
 }
 
 fn lower_functions(state: &mut State<'_>) -> Result<Module> {
-    run_pass(&lower::PASS, state.module, &lower_config(state.options))
+    let module = each_tensor(state.module, |_, f| {
+        let copy = f.attrs.contains_key(VIEW).then(|| flat_copy(f)).flatten();
+        *f = copy.map_or_else(|| f.clone(), Arc::new);
+    });
+    run_pass(&lower::PASS, &module, &lower_config(state.options))
 }
 
 fn lower_config(options: &Options) -> Config {

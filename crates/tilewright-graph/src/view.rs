@@ -5,7 +5,7 @@
 use tilewright_analysis::open_stages;
 use tilewright_ir::index::{same_all, simplify};
 use tilewright_ir::visit::{Visit, walk_stmt};
-use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, Stmt, StmtKind, TensorFunc, dim};
+use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, Stmt, StmtKind, TensorFunc, Var, dim};
 
 /// Whether a function of one input and one result copies the input, element by element in
 /// row-major order. Decided by the position of the loaded and the stored element in memory: their
@@ -86,6 +86,21 @@ impl Visit for FlatCopies<'_> {
 /// Whether a buffer is the memory of another one, as one axis of its elements.
 fn is_flat(b: &Buffer, memory: &Buffer) -> bool {
     b.data == memory.data && b.dtype() == memory.dtype() && b.shape.len() == 1 && is_compact(b)
+}
+
+/// A function that [relabels], as a copy of elements in one loop: nothing is to be derived or checked in it.
+pub fn flat_copy(func: &TensorFunc) -> Option<TensorFunc> {
+    let buffers: Vec<&Buffer> = func.buffers().collect();
+    let [from, to] = buffers[..] else { return None };
+    let cells = dim::product(dim::of_shape(&to.shape)?).typed(DType::I32);
+    let flat = |b: &Buffer| b.derive(|d| d.shape = vec![cells.clone()]);
+    let (x, y) = (flat(from), flat(to));
+    let i = Var::new("i", DType::I32);
+    let copy =
+        Stmt::serial(&i, cells.clone(), Stmt::store(&y, vec![i.expr()], x.load(vec![i.expr()])));
+    let declared = [y, x].into_iter();
+    let body = declared.fold(copy, |body, buffer| Stmt::new(StmtKind::Declare { buffer, body }));
+    Some(TensorFunc { body, ..func.clone() })
 }
 
 fn flat_index(at: &[Expr], shape: &[Dim]) -> Expr {
