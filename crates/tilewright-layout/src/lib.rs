@@ -3,7 +3,7 @@
 //! One buffer of one function:
 //!
 //! * [`index_map`]: [`IndexMap`], from logical to physical indices, and the [`PhysicalLayout`] that it is on a
-//!   shape: box, padding, inverse.
+//!   shape: box, padding, inverse; `digits`: maps of bits; `program`: a map at all points of a box.
 //! * [`buffer`]: a function in which a buffer lies by another map; [`mod@relayout`]: its accesses;
 //!   [`padding`] and `folding`: what the padding holds, and the code that says so.
 //!

@@ -2,7 +2,8 @@
 //!
 //! A discrete Fourier transform is a product with a matrix of sines and cosines, which is a constant.
 //! One of many points is made of two of fewer points each (Cooley and Tukey, 1965): their product is
-//! the number of points, and what stands between is a factor for each point.
+//! the number of points, and what stands between is a factor for each point. Of an open number of points the matrix
+//! is computed when the model runs, and all are one product.
 
 use std::f64::consts::PI;
 
@@ -111,6 +112,50 @@ fn spectrum(
     c.reshape(&y, &[rows, bins.into(), 2.into()])
 }
 
+/// [`spectrum`] of an open number of points, `[rows, points, 1]` or `[rows, points, 2]` to `[rows, bins, 2]`: a
+/// product with a matrix of sines and cosines that the run computes in doubles.
+fn open_spectrum(
+    c: &mut Compose,
+    x: &Imported,
+    [points, bins]: [Dim; 2],
+    inverse: bool,
+) -> Result<Imported> {
+    let [rows, _, parts] = x.shape()[..] else {
+        return Err(Error::internal("a transform of rows"));
+    };
+    let (n, k) = (c.positions(points)?, c.positions(bins)?);
+    let n = c.reshape(&n, &[points, 1.into(), 1.into(), 1.into()])?;
+    let k = c.reshape(&k, &[1.into(), 1.into(), bins, 1.into()])?;
+    let whole = c.size(points)?;
+    let part = c.op("Mul", &[&n, &k])?;
+    // Whole turns go while they are exact.
+    let part = c.op("Mod", &[&part, &whole])?;
+    let part = c.cast(&part, DType::F64)?;
+    let (turn, count) = (c.number(DType::F64, 2.0 * PI)?, c.cast(&whole, DType::F64)?);
+    let angle = c.op("Mul", &[&part, &turn])?;
+    let angle = c.op("Div", &[&angle, &count])?;
+    let mut of_angle = |f: &str| {
+        let value = c.op(f, &[&angle])?;
+        c.cast(&value, x.dtype())
+    };
+    let (cos, sin) = (of_angle("Cos")?, of_angle("Sin")?);
+    let back = c.op("Neg", &[&sin])?;
+    let (to_imaginary, to_real) = if inverse { (&sin, &back) } else { (&back, &sin) };
+    let mut matrix = c.concat(&[&cos, to_imaginary], 3)?;
+    if parts == 2 {
+        let imaginary = c.concat(&[to_real, &cos], 3)?;
+        matrix = c.concat(&[&matrix, &imaginary], 1)?;
+    }
+    let matrix = c.reshape(&matrix, &[points * parts, bins * 2])?;
+    let flat = c.reshape(x, &[rows, points * parts])?;
+    let mut y = c.op("MatMul", &[&flat, &matrix])?;
+    if inverse {
+        let count = c.cast(&whole, x.dtype())?;
+        y = c.op("Div", &[&y, &count])?;
+    }
+    c.reshape(&y, &[rows, bins, 2.into()])
+}
+
 /// The real signal of `points` points whose spectrum's first half is given: `[rows, bins, 2]` to
 /// `[rows, points, 1]`.
 fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported> {
@@ -145,6 +190,20 @@ fn known_size(node: &Node, at: usize, what: &str) -> Result<Option<usize>> {
         .transpose()
 }
 
+/// Rows with as many points as are wanted: the first ones, or zeros behind them.
+fn fitted(c: &mut Compose, rows: &Imported, wanted: usize) -> Result<Imported> {
+    let have = rows.shape()[1].known();
+    if have == Some(wanted) {
+        return Ok(rows.clone());
+    }
+    if have.is_some_and(|have| have > wanted) {
+        return c.slice(rows, 1, 0, wanted);
+    }
+    let pads = value::list(&[0, 0, 0, 0, (wanted - have.unwrap_or(0)) as i64, 0])?;
+    let padded = c.op("Pad", &[rows, &pads])?;
+    if have.is_some() { Ok(padded) } else { c.slice(&padded, 1, 0, wanted) }
+}
+
 pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
@@ -164,10 +223,10 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         )));
     }
     let to_real = inverse && onesided;
-    let have = extents[at].fixed(node.op())?;
+    let have = extents[at];
     let points = match known_size(node, 1, "dft_length")? {
-        Some(points) => points,
-        None if to_real => 2 * have.saturating_sub(1),
+        Some(points) => points.into(),
+        None if to_real => (have.fixed(node.op())?.saturating_sub(1) * 2).into(),
         None => have,
     };
     if points == 0 {
@@ -179,22 +238,20 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let turned = c.transpose(x, &order)?;
     let lead = turned.shape()[..rank - 2].to_vec();
     let rows = dim::product(lead.iter().copied());
-    let flat = c.reshape(&turned, &[rows, have.into(), extents[rank - 1]])?;
-    let wanted = if to_real { points / 2 + 1 } else { points };
-    let fitted = match wanted.checked_sub(have) {
-        None => c.slice(&flat, 1, 0, wanted)?,
-        Some(0) => flat,
-        Some(more) => {
-            let pads = value::list(&[0, 0, 0, 0, more as i64, 0])?;
-            c.op("Pad", &[&flat, &pads])?
+    let flat = c.reshape(&turned, &[rows, have, extents[rank - 1]])?;
+    let bins = if onesided { points.floordiv(2) + 1 } else { points };
+    let y = match points.known() {
+        Some(points) => {
+            let wanted = if to_real { points / 2 + 1 } else { points };
+            let fitted = fitted(c, &flat, wanted)?;
+            if to_real {
+                real_signal(c, &fitted, points)?
+            } else {
+                let factor = if inverse { 1.0 / points as f64 } else { 1.0 };
+                spectrum(c, &fitted, points, bins.fixed(node.op())?, inverse, factor)?
+            }
         }
-    };
-    let y = if to_real {
-        real_signal(c, &fitted, points)?
-    } else {
-        let bins = if onesided { points / 2 + 1 } else { points };
-        let factor = if inverse { 1.0 / points as f64 } else { 1.0 };
-        spectrum(c, &fitted, points, bins, inverse, factor)?
+        None => open_spectrum(c, &flat, [points, bins], inverse)?,
     };
     let shape = [&lead[..], &y.shape()[1..]].concat();
     let y = c.reshape(&y, &shape)?;

@@ -582,3 +582,19 @@ fn states_of_a_known_batch_fix_the_open_one() {
         assert_eq!(result_type(&open), "T, 1, 2, 4");
     }
 }
+
+/// Spectra of an open number of points, real and complex, of all bins and of half of them, and back; a length that is
+/// given cuts or fills them.
+#[test]
+fn spectra_of_open_numbers_of_points() {
+    let sizes: &[&[(&str, usize)]] = &[&[("N", 2), ("S", 7)], &[("N", 1), ("S", 12)]];
+    for (parts, inverse, onesided, length) in
+        [(1, 0, 0, false), (1, 0, 1, false), (2, 0, 0, false), (2, 1, 0, false), (1, 0, 1, true)]
+    {
+        let m = model().opset(17).input("x", ["N".into(), "S".into(), D::from(3), D::from(parts)]);
+        let inputs: &[&str] = if length { &["x", "length"] } else { &["x"] };
+        let flags = [int("axis", 1), int("inverse", inverse), int("onesided", onesided)];
+        let m = m.ints("length", &[9]).node_with("DFT", inputs, &["y"], flags).output("y");
+        agrees(&m, sizes);
+    }
+}
