@@ -5,6 +5,7 @@ use tilewright_ops::Operand;
 use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
 
+use super::channels::each_channel;
 use super::check::demand;
 use super::narrow;
 use super::one;
@@ -146,6 +147,9 @@ pub(crate) fn unary(
     base: &'static str,
     op: Unary,
 ) -> Result<Vec<Imported>> {
+    if matches!(op, Unary::Abs | Unary::HardSwish | Unary::Neg | Unary::Relu | Unary::Tanh) {
+        return each_channel(node, b, |c, x| apply(c.b, base, op, x));
+    }
     one(apply(b, base, op, node.input(0)?)?)
 }
 

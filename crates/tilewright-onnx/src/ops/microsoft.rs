@@ -3,6 +3,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
+use super::channels::each_channel;
 use super::compose::{Compose, float, int, text};
 use super::quantized::{dynamic_product, scaled_product};
 use super::{one, window};
@@ -148,7 +149,7 @@ pub(crate) fn fast_gelu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn quick_gelu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let alpha = node.float_or("alpha", 1.702)?;
-    one(Compose::new(node, b).with("Swish", &[node.input(0)?], [float("alpha", alpha)])?)
+    each_channel(node, b, |c, x| c.with("Swish", &[x], [float("alpha", alpha)]))
 }
 
 pub(crate) fn fused_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -5,6 +5,7 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod attention;
+pub(crate) mod channels;
 pub(crate) mod check;
 pub(crate) mod compose;
 pub(crate) mod constants;

@@ -8,6 +8,7 @@
 
 use tilewright_ir::{Error, Result, Tensor};
 
+use super::channels::{each_channel, fill};
 use super::compose::{Compose, int, text};
 use super::microsoft::{activated, plus};
 use super::{one, window};
@@ -167,22 +168,6 @@ fn finished(node: &Node, c: &mut Compose, y: &Imported, rest: usize) -> Result<I
     fill(c, &y, rest)
 }
 
-/// A tensor and so many channels of zeros behind its own.
-fn fill(c: &mut Compose, x: &Imported, count: usize) -> Result<Imported> {
-    if count == 0 {
-        return Ok(x.clone());
-    }
-    let mut rest = x.shape();
-    if let Some(channels) = rest.get_mut(1) {
-        *channels = count.into();
-    }
-    let zero = c.number(x.dtype(), 0.0)?;
-    let rest = c.expand(&zero, &rest)?;
-    let whole = c.concat(&[x, &rest], 1)?;
-    c.note_filled(&whole, x);
-    Ok(whole)
-}
-
 /// The first outputs and inputs of weights.
 fn first_channels(w: &Tensor, [outputs, inputs]: [usize; 2]) -> Result<Imported> {
     let wrong = || Error::internal("a part of weights");
@@ -210,21 +195,6 @@ fn pool(node: &Node, b: &mut Builder, name: &str) -> Result<Vec<Imported>> {
     let attributes = node.attributes(&POOL);
     node.ignore("storage_order");
     each_channel(node, b, |c, x| c.with(name, &[x], attributes))
-}
-
-/// An operator that treats each channel by itself, and makes zeros of zeros.
-fn each_channel(
-    node: &Node,
-    b: &mut Builder,
-    op: impl FnOnce(&mut Compose, &Imported) -> Result<Imported>,
-) -> Result<Vec<Imported>> {
-    let c = &mut Compose::new(node, b);
-    let x = node.input(0)?;
-    let Some(part) = c.filled(x).cloned() else { return one(op(c, x)?) };
-    let channels = |x: &Imported| x.shape().get(1).and_then(|d| d.known());
-    let rest = channels(x).zip(channels(&part)).map_or(0, |(all, own)| all - own);
-    let y = op(c, &part)?;
-    one(fill(c, &y, rest)?)
 }
 
 fn max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -707,3 +707,52 @@ fn channels_in_blocks_are_those_of_plain_convolutions() {
     let blocked = foreign(domain, &blocked, &[(domain, 1)]);
     assert!(distance(&run(blocked), &run(plain.bytes())) < 1e-6);
 }
+
+/// What makes zeros of zeros leaves channels of zeros behind the others: convolutions before and behind it compute
+/// those that there are.
+#[test]
+fn functions_that_keep_zeros_keep_channels_that_are_none() {
+    let b = block();
+    let whole = b as i64;
+    let (first, second) = (sample(&[5, 3, 1, 1], 1), sample(&[7, 5, 1, 1], 2));
+    let (x, y) =
+        (first.as_slice::<f32>().expect("floats"), second.as_slice::<f32>().expect("floats"));
+    // Inputs that are none have weights of zero.
+    let wide: Vec<f32> =
+        y.chunks(5).flat_map(|row| [row, &vec![0.0; b - 5][..]].concat()).collect();
+    let kernel = || ints("kernel_shape", &[1, 1]);
+    let domain = "com.microsoft.nchwc";
+    for (own, op) in [("ai.onnx", "Relu"), ("ai.onnx", "Tanh"), ("com.microsoft", "QuickGelu")] {
+        let mut blocked = model()
+            .input("x", [1, 3, 4, 5])
+            .floats("w", &[whole, 3, 1, 1], &in_blocks(x, [5, 3]))
+            .floats("v", &[whole, whole, 1, 1], &in_blocks(&wide, [7, b]))
+            .node_with("Conv", &["x", "w"], &["a"], [kernel()])
+            .node(op, &["a"], &["g"])
+            .node_with("Conv", &["g", "v"], &["c"], [kernel()])
+            .node_with("ReorderOutput", &["c"], &["y"], [int("channels", 7)])
+            .output("y");
+        blocked.graph.node[1].domain = own.into();
+        let mut plain = model()
+            .input("x", [1, 3, 4, 5])
+            .floats("w", &[5, 3, 1, 1], x)
+            .floats("v", &[7, 5, 1, 1], y)
+            .node_with("Conv", &["x", "w"], &["a"], [kernel()])
+            .node(op, &["a"], &["g"])
+            .node_with("Conv", &["g", "v"], &["y"], [kernel()])
+            .output("y");
+        plain.graph.node[1].domain = own.into();
+        let versions = [("", 17), (domain, 1), ("com.microsoft", 1)];
+        let import = |bytes: Vec<u8>| {
+            import_bytes("m", bytes, &ImportOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+        };
+        let modules = [foreign(domain, &blocked, &versions), foreign("ai.onnx", &plain, &versions)];
+        let modules = modules.map(import);
+        let calls = modules.each_ref().map(|m| m.graph("main").expect("it").bindings().count());
+        assert_eq!(calls[0], calls[1], "{op}");
+        let given = [sample(&[1, 3, 4, 5], 3)];
+        let [of_blocks, expected] =
+            modules.map(|m| run_module(&m, "main", &given).expect("it runs")[0].clone());
+        assert!(distance(&of_blocks, &expected) < 1e-6, "{op}");
+    }
+}

@@ -234,10 +234,11 @@ pub fn distance(a: &Tensor, b: &Tensor) -> f64 {
 
 pub const F32: DType = DType::F32;
 
-/// A model of one node of another domain.
+/// A model of nodes of another domain, but for those that say theirs.
 pub fn foreign(domain: &str, m: &M, versions: &[(&str, i64)]) -> Vec<u8> {
     let mut graph = m.graph.clone();
-    graph.node.iter_mut().for_each(|node| node.domain = domain.into());
+    let own = graph.node.iter_mut().filter(|node| node.domain.is_empty());
+    own.for_each(|node| node.domain = domain.into());
     let opset = |(domain, version): &(&str, i64)| OperatorSetId {
         domain: (*domain).into(),
         version: *version,
