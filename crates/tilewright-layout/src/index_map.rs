@@ -579,14 +579,10 @@ fn beside(
 ) -> Result<(Vec<Expr>, Expr), Unknown> {
     let brief = relation.domain().engine().with_quota(BRIEF);
     let image = brief.domain_of(ranges, defined).map(relation.exprs()).and_then(|r| r.image(cells));
-    let why = match image {
+    let physical = match image {
         Ok(image) if image.padding.size() <= LONG => return Ok((image.shape, image.padding)),
-        other => other,
-    };
-    let Ok(physical) =
-        why.as_ref().map_or_else(|_| relation.physical_shape(), |i| Ok(i.shape.clone()))
-    else {
-        return why.map(|image| (image.shape, image.padding));
+        Ok(ref image) => image.shape.clone(),
+        Err(_) => relation.physical_shape()?,
     };
     let domain = relation.domain().engine().domain_of(&in_box(cells, &physical), &[]);
     let mut back = Subst::vars(ranges.iter().map(|(v, _)| v.clone()).zip(inverse.iter().cloned()));
@@ -596,7 +592,7 @@ fn beside(
     let elsewhere =
         relation.exprs().iter().zip(cells).map(|(e, c)| back.expr(e).not_equal(c.expr()));
     let padding = either(&domain, beyond.chain(elsewhere).map(|e| domain.simplify(&e)));
-    match why {
+    match image {
         Ok(image) if image.padding.size() <= padding.size() => Ok((image.shape, image.padding)),
         _ => Ok((physical, padding)),
     }
