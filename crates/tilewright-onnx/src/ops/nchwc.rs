@@ -81,8 +81,9 @@ fn in_order(node: &Node, w: &Imported) -> Result<Tensor> {
     Tensor::from_slice(t.shape(), &to)
 }
 
-/// How many outputs there are before those that only fill up the last block: their weights and bias are zero.
-fn filled(w: &Tensor, bias: Option<&Tensor>) -> usize {
+/// How many outputs there are before those that only fill up the last block: their weights and bias are zero. Where
+/// that may be `own` ones, these.
+fn filled(w: &Tensor, bias: Option<&Tensor>, own: Option<usize>) -> usize {
     let (Some(values), outputs) = (w.as_slice::<f32>(), w.shape().first().copied().unwrap_or(0))
     else {
         return 0;
@@ -92,6 +93,13 @@ fn filled(w: &Tensor, bias: Option<&Tensor>) -> usize {
         let row = values.get(o * each..(o + 1) * each).unwrap_or_default();
         row.iter().all(|v| *v == 0.0) && bias.is_none_or(|b| b.get_f64(o) == 0.0)
     };
+    if let Some(own) = own.filter(|own| (*own..outputs).all(is_zero)) {
+        return own;
+    }
+    // Weights that are all zero do not tell which ones fill.
+    if (0..outputs).all(is_zero) {
+        return outputs;
+    }
     let most = block().min(outputs) - 1;
     outputs - (0..most).take_while(|k| is_zero(outputs - 1 - k)).count()
 }
@@ -106,9 +114,12 @@ fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     };
     let groups = usize::try_from(node.int_or("group", 1)?).unwrap_or(1).max(1);
     let bias = node.optional(2);
+    // What is added has as many channels of its own.
+    let of_sum = node.optional(3).and_then(|sum| c.filled(sum)?.shape().get(1)?.known());
+    let of_sum = of_sum.filter(|own| *own <= outputs);
     let filled_outputs = match bias {
-        Some(bias) => bias.constant().map_or(outputs, |bias| filled(&w, Some(bias))),
-        None => filled(&w, None),
+        Some(bias) => bias.constant().map_or(outputs, |bias| filled(&w, Some(bias), of_sum)),
+        None => filled(&w, None, of_sum),
     };
     // What fills the blocks of the input is multiplied by weights: they do not matter.
     let part = c.filled(x).cloned();
