@@ -4,8 +4,8 @@
 //! [`tilewright_polyhedral::bits`] inverts the first, and `index_map` what makes the numbers.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::{fold_expr_children, free_vars};
-use tilewright_ir::{CallTarget, Expr, ExprKind, Fold, Intrin, Range, Var};
+use tilewright_ir::visit::free_vars;
+use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Range, Var};
 use tilewright_polyhedral::Domain;
 use tilewright_polyhedral::bits::BitMap;
 
@@ -93,23 +93,11 @@ pub(crate) fn numbers(indices: &[Expr], cells: &[Var]) -> Option<(Vec<Expr>, Vec
         });
         parts.into_iter().find_map(|part| {
             let cell = cell.expr().cast(part.dtype());
-            let of_cell = Replace { part: &part, by: &cell }.expr(index);
+            let of_cell = index.replace(|e| same_expr(e, &part).then(|| cell.clone()));
             free_vars(&of_cell).is_disjoint(&params).then_some((part, of_cell))
         })
     });
     Some(pairs.collect::<Option<Vec<_>>>()?.into_iter().unzip())
-}
-
-/// Puts an expression in the place of a part of others.
-struct Replace<'a> {
-    part: &'a Expr,
-    by: &'a Expr,
-}
-
-impl Fold for Replace<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        if same_expr(e, self.part) { self.by.clone() } else { fold_expr_children(self, e) }
-    }
 }
 
 /// The smallest box of what indices are over a constant box, by computing them everywhere.

@@ -43,8 +43,8 @@ use crate::charged::Set as Raw;
 use crate::engine::Engine;
 use crate::form::{Atom, Pred, Sum};
 use crate::memory::Question;
-use crate::normalizer::{Normalizer, canonical};
-use crate::product::{close, without_quotients};
+use crate::normalizer::Normalizer;
+use crate::product::close;
 use crate::quick::is_never;
 use crate::space::Space;
 
@@ -531,7 +531,7 @@ impl Domain {
     }
 
     /// [`Domain::refute`] as a question of its own.
-    fn refuted(&self, fails: Pred) -> Known<Proof> {
+    pub(crate) fn refuted(&self, fails: Pred) -> Known<Proof> {
         if self.engine.sees(|| is_never(self.guards.iter().chain(self.engine.facts()), &fails))? {
             return Ok(Proof::Yes);
         }
@@ -558,7 +558,10 @@ impl Domain {
     }
 
     /// A form of expressions, and the domain with the lane that is in it.
-    fn form<T>(&self, make: impl FnOnce(&mut Normalizer) -> Known<T>) -> Known<(Domain, T)> {
+    pub(crate) fn form<T>(
+        &self,
+        make: impl FnOnce(&mut Normalizer) -> Known<T>,
+    ) -> Known<(Domain, T)> {
         let mut normalizer = self.normalizer();
         let form = make(&mut normalizer)?;
         let domain = match &normalizer.lane {
@@ -580,7 +583,7 @@ impl Domain {
     }
 
     /// [`Domain::is_never`] as a question of its own.
-    fn is_refuted(&self, fails: &Pred) -> Known<bool> {
+    pub(crate) fn is_refuted(&self, fails: &Pred) -> Known<bool> {
         if self.engine.sees(|| is_never(self.guards.iter().chain(self.engine.facts()), fails))? {
             return Ok(true);
         }
@@ -608,34 +611,6 @@ impl Domain {
         [cond.clone(), !cond.clone()].into_iter().find_map(|c| match self.prove(&c) {
             Proof::Unknown(why) => Some(why),
             _ => None,
-        })
-    }
-
-    /// Whether two expressions have one value at every point: integers, or conditions.
-    pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
-        self.try_equal(a, b).into()
-    }
-
-    /// Whether it is certain that two expressions have one value at every point: [`Domain::equal`] without the
-    /// witness, which takes longer to find.
-    pub fn is_equal(&self, a: &Expr, b: &Expr) -> bool {
-        self.differ(a, b).and_then(|(d, differ)| d.is_refuted(&differ)) == Ok(true)
-    }
-
-    fn try_equal(&self, a: &Expr, b: &Expr) -> Known<Proof> {
-        let (d, differ) = self.differ(a, b)?;
-        d.refuted(differ)
-    }
-
-    /// That two expressions have different values, and the domain where that is asked.
-    fn differ(&self, a: &Expr, b: &Expr) -> Known<(Domain, Pred)> {
-        self.form(|n| {
-            if a.dtype().is_bool() || b.dtype().is_bool() {
-                return Pred::differ(n.pred(a)?, n.pred(b)?);
-            }
-            // With remainders as differences, most of what is equal cancels.
-            let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
-            Pred::eq(without_quotients(&d)?).negate()
         })
     }
 

@@ -54,6 +54,7 @@ mod charged;
 pub mod dependence;
 mod domain;
 mod engine;
+mod equality;
 mod eval;
 pub mod flow;
 mod form;
