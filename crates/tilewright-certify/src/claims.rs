@@ -10,6 +10,7 @@ use presburger::{Dim, Relation};
 use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass};
 use tilewright_check::program::{Expr, Program, Var};
 
+use crate::flow::shown;
 use crate::sets::{Found, Names, list, placed, text};
 
 /// Sets at which a pair of loads is compared before it grows.
@@ -93,7 +94,12 @@ impl<'a> Claims<'a> {
         }
         let mut claims = Vec::new();
         for (loads, set) in &self.found {
-            for condition in self.names.conditions(set, &self.vars(*loads))? {
+            let vars = self.vars(*loads);
+            let runs = loads.iter().fold(Expr::truth(), |all, load| {
+                all.and(self.programs[load.side].stmts[load.stmt].to.condition.clone())
+            });
+            let runs = self.names.set(&vars, &runs)?;
+            for condition in shown(self.names, set, Some(&runs), &vars)? {
                 claims.push(Claim { line: 0, loads: *loads, condition });
             }
         }
@@ -159,7 +165,11 @@ impl<'a> Claims<'a> {
             let Some(mut here) = here else { continue };
             let (stmt, at) = match &piece.from {
                 From::Given => {
-                    out.push((Value::Given { load, place: place.clone() }, here));
+                    let buffer = program.stmts[load.stmt].reads[load.read].buffer;
+                    // What nothing was written to may be anything where the first function reads it.
+                    if side == 1 || program.buffers[buffer].param.is_some() {
+                        out.push((Value::Given { load, place: place.clone() }, here));
+                    }
                     continue;
                 }
                 From::Known(k, _) => {
@@ -178,7 +188,7 @@ impl<'a> Claims<'a> {
             let value = |e| Value::At { stmt, e, place: there.clone(), first: 0 };
             for pass in self.passes.iter().filter(|p| p.side == side && p.stmt == stmt) {
                 let condition = placed(&pass.condition, &there);
-                if let (Some((x, ..)), Some(passed)) =
+                if let (Some((_, x, ..)), Some(passed)) =
                     (e.neutral(), self.within(&here, &condition, true, vars)?)
                 {
                     out.push((value(x), passed));
@@ -215,14 +225,21 @@ impl<'a> Claims<'a> {
         }
         self.asked.push((side, stmt));
         let source = &self.programs[side].stmts[stmt];
-        let Some((x, y, wanted)) = source.value.neutral() else {
+        let Some((op, x, y, wanted)) = source.value.neutral() else {
             return Ok(());
         };
         if !matches!(x, Expr::Load(..)) {
             return Ok(());
         }
+        // A maximum is not changed by what it began with.
+        let stores = self.programs[side].stmts.iter().filter(|s| s.to.buffer == source.to.buffer);
+        let begins = stores.filter_map(|s| s.value.constant());
+        let ends = begins.filter(|v| *v != wanted && ["max", "min"].contains(&op));
         let here = Value::At { stmt, e: y, place: HashMap::default(), first: x.loads() };
-        let found = self.constant(side, &here, wanted, NESTED)?;
+        let mut found = Vec::new();
+        for wanted in ends.chain([wanted]) {
+            found.extend(self.constant(side, &here, wanted, NESTED)?);
+        }
         let Some(any) = found.into_iter().reduce(|a, b| Expr::op("or", vec![a, b])) else {
             return Ok(());
         };
@@ -230,8 +247,8 @@ impl<'a> Claims<'a> {
         if self.names.known(set.is_empty(&self.names.budget))? {
             return Ok(());
         }
-        let set = self.names.known(set.coalesce(&self.names.budget))?;
-        for condition in self.names.conditions(&set, &source.to.loops)? {
+        let runs = self.names.set(&source.to.loops, &source.to.condition)?;
+        for condition in shown(self.names, &set, Some(&runs), &source.to.loops)? {
             self.passes.push(Pass { line: 0, side, stmt, condition });
         }
         Ok(())

@@ -100,7 +100,12 @@ pub(crate) fn functions(
 }
 
 /// The conjunctions of a set of instances, without what holds of all instances.
-fn shown(names: &Names, set: &Relation, all: Option<&Relation>, vars: &[Var]) -> Found<Vec<Expr>> {
+pub(crate) fn shown(
+    names: &Names,
+    set: &Relation,
+    all: Option<&Relation>,
+    vars: &[Var],
+) -> Found<Vec<Expr>> {
     if names.known(set.is_empty(&names.budget))? {
         return Ok(Vec::new());
     }

@@ -5,6 +5,7 @@
 //! believed: the checker reads the trees, so that both number statements alike, and verifies all of it.
 
 mod claims;
+mod digits;
 mod flow;
 mod search;
 mod sets;

@@ -9,12 +9,13 @@ use std::fmt::Write as _;
 use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::expr::CallTarget;
+use tilewright_ir::index::Ranges;
 use tilewright_ir::{
     BinOp, Buffer, DType, Expr, ExprKind, GraphExpr, GraphFunc, Intrin, IterKind, Module, Stmt,
     StmtKind, TensorFunc, TensorType, Var,
 };
 
-type Written<T> = Result<T, String>;
+pub(crate) type Written<T> = Result<T, String>;
 
 /// Bytes of one function.
 const LONGEST: usize = 1 << 24;
@@ -72,7 +73,7 @@ struct Memory {
     shape: Vec<String>,
 }
 
-struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     module: &'a Module,
     out: String,
     /// How far lines are indented.
@@ -81,13 +82,15 @@ struct Writer<'a> {
     /// Variables as trees.
     vars: HashMap<Var, String>,
     buffers: HashMap<Buffer, String>,
+    /// The least and greatest values of variables.
+    pub(crate) ranges: Ranges,
 }
 
 impl<'a> Writer<'a> {
     fn new(module: &'a Module) -> Writer<'a> {
         let taken = RESERVED.iter().map(|w| (*w).to_owned()).collect();
-        let (out, inside, vars, buffers) = Default::default();
-        Writer { module, out, inside, taken, vars, buffers }
+        let (out, inside, vars, buffers, ranges) = Default::default();
+        Writer { module, out, inside, taken, vars, buffers, ranges }
     }
 
     /// A name that nothing else has.
@@ -334,6 +337,7 @@ impl<'a> Writer<'a> {
                 let high = if low == "0" { extent } else { format!("({low} + {extent})") };
                 let name = self.fresh(var.name());
                 self.vars.insert(var.clone(), name.clone());
+                self.ranges.bind_loop(var, range);
                 self.line(&format!("(for {name} {low} {high}"))?;
                 self.inside += 1;
                 self.stmt(body)?;
@@ -360,6 +364,7 @@ impl<'a> Writer<'a> {
                 let mut starts = Vec::new();
                 for (iter, value) in block.iters.iter().zip(bindings) {
                     self.bind(&iter.var, value)?;
+                    self.ranges.bind_loop(&iter.var, &iter.domain);
                     match iter.kind {
                         IterKind::Spatial => {}
                         IterKind::Reduce => {
@@ -463,7 +468,7 @@ impl<'a> Writer<'a> {
         Ok(texts.join(" "))
     }
 
-    fn expr(&self, e: &Expr) -> Written<String> {
+    pub(crate) fn expr(&self, e: &Expr) -> Written<String> {
         let dtype = e.dtype();
         if dtype.lanes != 1 {
             return Err("a vector".into());
@@ -502,9 +507,10 @@ impl<'a> Writer<'a> {
                 format!("(load {} {})", self.known(buffer)?, self.list(at)?)
             }
             ExprKind::Call(CallTarget::Intrin(Intrin::Likely), args) => self.list(args)?,
-            ExprKind::Call(CallTarget::Intrin(op), args) => {
-                format!("({} {})", op.name(), self.list(args)?)
-            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => match self.digits(*op, args)? {
+                Some(sum) => sum,
+                None => format!("({} {})", op.name(), self.list(args)?),
+            },
             ExprKind::Call(CallTarget::Reinterpret(to), args) => {
                 format!("(reinterpret.{to} {})", self.list(args)?)
             }

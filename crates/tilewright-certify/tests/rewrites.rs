@@ -480,6 +480,101 @@ def f(a: T.handle, b: T.handle, n: T.int64, m: T.int64, c: T.int64):
             "B[n + m - 1] = T.float32(0.0)",
         ],
     },
+    Rewrite {
+        what: "overcompute: a maximum is not changed by the number with which it began",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64, w: T.int64):
+    A = T.match_buffer(a, (n, (w + 3) // 4, 4), \"int32\")
+    B = T.match_buffer(b, (n,), \"int32\")
+    for i, io, ii in T.grid(n, (w + 3) // 4, 4):
+        T.assume(io * 4 + ii < w or A[i, io, ii] == -9)
+    for i in range(n):
+        B[i] = -9
+        for io, ii in T.grid((w + 3) // 4, 4):
+            if io * 4 + ii < w:
+                B[i] = T.max(B[i], A[i, io, ii])
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64, w: T.int64):
+    A = T.match_buffer(a, (n, (w + 3) // 4, 4), \"int32\")
+    B = T.match_buffer(b, (n,), \"int32\")
+    for i, io, ii in T.grid(n, (w + 3) // 4, 4):
+        T.assume(io * 4 + ii < w or A[i, io, ii] == -9)
+    for i in range(n):
+        B[i] = -9
+        for io, ii in T.grid((w + 3) // 4, 4):
+            B[i] = T.max(B[i], A[i, io, ii])
+",
+        layouts: &[],
+        faults: &[
+            "B[i] = T.min(B[i], A[i, io, ii])",
+            "B[i] = B[i] + A[i, io, ii]",
+            "B[i] = T.max(B[i], A[i, io, ii] + 1)",
+            "B[i] = T.max(0, A[i, io, ii])",
+        ],
+    },
+    Rewrite {
+        what: "padding of a sum over any number of terms, none included, which another block reads",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64, p: T.int64):
+    A = T.match_buffer(a, (n, p), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    C = T.alloc_buffer((n,), \"float32\")
+    for i, k in T.grid(n, p):
+        with T.block(\"sum\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                C[vi] = T.float32(0.0)
+            C[vi] = C[vi] + A[vi, vk]
+    for i in range(n):
+        B[i] = T.exp(C[i])
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64, p: T.int64):
+    A = T.match_buffer(a, (n, p), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    C = T.alloc_buffer(((n + 3) // 4, 4), \"float32\")
+    for i, k in T.grid(n, p):
+        with T.block(\"sum\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                C[vi // 4, vi % 4] = T.float32(0.0)
+            C[vi // 4, vi % 4] = C[vi // 4, vi % 4] + A[vi, vk]
+    for i in range(n):
+        B[i] = T.exp(C[i // 4, i % 4])
+",
+        layouts: &[],
+        faults: &["B[i] = T.exp(C[i // 4, (i + 1) % 4])", "B[i] = C[i // 4, i % 4]"],
+    },
+    Rewrite {
+        what: "a swizzle of eight columns, for any number of rows",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 8), \"float32\")
+    B = T.match_buffer(b, (8, n), \"float32\")
+    S = T.alloc_buffer((n, 8), \"float32\")
+    for i, j in T.grid(n, 8):
+        S[i, j] = A[i, j]
+    for j, i in T.grid(8, n):
+        B[j, i] = S[i, j]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 8), \"float32\")
+    B = T.match_buffer(b, (8, n), \"float32\")
+    S = T.alloc_buffer((n, 8), \"float32\")
+    for i, j in T.grid(n, 8):
+        S[i, T.bitwise_xor(j, i % 8)] = A[i, j]
+    for j, i in T.grid(8, n):
+        B[j, i] = S[i, T.bitwise_xor(j, i % 8)]
+",
+        layouts: &[],
+        faults: &[
+            "B[j, i] = S[i, T.bitwise_xor(j, i % 4)]",
+            "B[j, i] = S[i, T.bitwise_or(j, i % 8)]",
+            "B[j, i] = S[i, (j + i) % 8]",
+        ],
+    },
 ];
 
 /// The tree of a script.
@@ -609,6 +704,25 @@ fn an_assumption_has_to_say_it() {
         }
         assert!(check(&forged).is_err(), "{other}");
     }
+}
+
+#[test]
+fn a_maximum_has_to_begin_with_what_is_passed_over() {
+    let with = |first: i64, most: i64| {
+        format!(
+            "
+def f(A: T.Buffer((8,), \"int32\"), B: T.Buffer((1,), \"int32\")):
+    for i in range(8):
+        T.assume(i < 5 or A[i] == -9)
+    B[0] = {first}
+    for i in range({most}):
+        B[0] = T.max(B[0], A[i])
+"
+        )
+    };
+    let rewrite = |first| certified(&with(first, 5), &with(first, 8), &[]);
+    assert!(check(&rewrite(-9).expect("it begins with it")).is_ok());
+    assert!(rewrite(-10).is_err(), "the padding is greater");
 }
 
 #[test]

@@ -65,7 +65,6 @@ impl Piece {
     }
 }
 
-/// The place of a value.
 #[derive(Clone, Debug)]
 pub enum From {
     /// A store and the values of its loops.
@@ -136,7 +135,6 @@ pub struct Certificate {
     pub claims: Vec<Claim>,
 }
 
-/// The two functions.
 pub fn programs(trees: [&Tree; 2]) -> Placed<[Program; 2]> {
     let [mut a, mut b] = [Program::read(trees[0], "")?, Program::read(trees[1], "'")?];
     let types =
@@ -268,8 +266,7 @@ fn value_at<'a>(constant: &'a Constant, at: &[Affine]) -> Option<&'a str> {
         let x = usize::try_from(x.constant).ok().filter(|k| x.terms.is_empty() && k < n)?;
         cell = cell * n + x;
     }
-    let value = constant.values.get(cell).filter(|_| at.len() == constant.shape.len());
-    value.map(String::as_str)
+    constant.values.get(cell).filter(|_| at.len() == constant.shape.len()).map(String::as_str)
 }
 
 /// All indices of a constant, with variables for them and the value there.

@@ -23,7 +23,6 @@ pub struct Wrong {
     pub message: String,
 }
 
-/// See [`Wrong`].
 pub type Judged<T> = Result<T, Wrong>;
 
 impl Wrong {
@@ -46,22 +45,21 @@ pub trait Oracle {
     fn answer(&mut self, of: &System, targets: Option<&[Vec<Row>]>) -> Answer;
 }
 
-/// See [`Oracle::answer`].
 pub type Answer = Judged<(usize, Option<Proof>)>;
 
 /// A value: an expression at an instance of a statement, with the number of its first load; or a cell of
-/// memory as it was given.
+/// memory as it was given, or that nothing was written to.
 #[derive(Clone)]
 enum Value<'a> {
     At { at: Load, e: &'a Expr, place: Place },
     Given { param: usize, indices: Vec<Affine> },
+    Unwritten,
 }
 
 /// Values with the points at which something has them.
 type Cases<'a> = Vec<(Value<'a>, System)>;
 
 impl<'a> Value<'a> {
-    /// The operator and its operands.
     fn parts(&self) -> Option<(&'a str, Vec<Value<'a>>)> {
         let Value::At { at, e: Expr::Op(op, args), place } = self else { return None };
         let mut next = *at;
@@ -73,7 +71,6 @@ impl<'a> Value<'a> {
         Some((op, args.iter().map(each).collect()))
     }
 
-    /// The load that it is, and its place.
     fn load(&self) -> Option<(Load, &Place)> {
         match self {
             Value::At { at, e: Expr::Load(..), place } => Some((*at, place)),
@@ -92,6 +89,7 @@ impl<'a> Value<'a> {
 
 /// Values inside of each other.
 const DEPTH: usize = 200;
+const CHANGES: &str = "an operand changes something";
 
 /// Judges a certificate: an error is the first line that is wrong, from one.
 pub fn judge(c: &Certificate, oracle: &mut dyn Oracle) -> Placed<()> {
@@ -106,12 +104,9 @@ pub fn judge(c: &Certificate, oracle: &mut dyn Oracle) -> Placed<()> {
 struct Judge<'a, 'o> {
     c: &'a Certificate,
     oracle: &'o mut dyn Oracle,
-    /// What is known of sizes.
     base: System,
     sizes: Place,
-    /// The line that is judged.
     about: usize,
-    /// How many values are looked into.
     depth: usize,
 }
 
@@ -157,7 +152,6 @@ impl<'a> Judge<'a, '_> {
         Ok(met)
     }
 
-    /// New unknowns for loops.
     fn place(&self, loops: &[Var], system: &mut System) -> Place {
         let values: Vec<Affine> = loops.iter().map(|_| system.fresh()).collect();
         self.values(loops, values)
@@ -171,10 +165,10 @@ impl<'a> Judge<'a, '_> {
     }
 
     /// The instances of a statement at which conditions hold.
-    fn instances(&self, stmt: &Stmt, conditions: [&Expr; 2]) -> Judged<(Place, Vec<System>)> {
+    fn instances(&self, stmt: &Stmt, conditions: &[&Expr]) -> Judged<(Place, Vec<System>)> {
         let mut base = self.base.clone();
         let place = self.place(&stmt.to.loops, &mut base);
-        let all = conditions.into_iter().cloned().fold(stmt.to.condition.clone(), Expr::and);
+        let all = conditions.iter().fold(stmt.to.condition.clone(), |all, e| all.and((*e).clone()));
         let systems = base.given(&all, true, &place)?;
         Ok((place, systems))
     }
@@ -182,7 +176,7 @@ impl<'a> Judge<'a, '_> {
     fn flow(&mut self, flow: &Flow) -> Judged<()> {
         self.about = flow.line;
         let (stmt, read) = self.c.read_of(flow.load);
-        let (place, systems) = self.instances(stmt, [&read.condition, &Expr::truth()])?;
+        let (place, systems) = self.instances(stmt, &[&read.condition])?;
         for mut system in systems {
             let mut targets = Vec::new();
             for piece in &flow.pieces {
@@ -190,14 +184,12 @@ impl<'a> Judge<'a, '_> {
             }
             self.need(&system, &targets)?;
         }
-        for piece in &flow.pieces {
+        flow.pieces.iter().try_for_each(|piece| {
             self.about = piece.line;
-            let (place, systems) = self.instances(stmt, [&read.condition, &piece.condition])?;
-            for system in systems {
-                self.piece(flow, piece, system, (&stmt.time, &place))?;
-            }
-        }
-        Ok(())
+            let (place, systems) = self.instances(stmt, &[&read.condition, &piece.condition])?;
+            let mut systems = systems.into_iter();
+            systems.try_for_each(|system| self.piece(flow, piece, system, (&stmt.time, &place)))
+        })
     }
 
     /// Shows that a load at some instances gets its value from where a piece says.
@@ -211,8 +203,8 @@ impl<'a> Judge<'a, '_> {
             From::Known(number, loops) if is_given && !program.writes(read.buffer) => {
                 (&fact(program, *number)?.of, &loops[..])
             }
-            From::Given if is_given => (read, &[][..]),
-            _ => return Err("that is not given, or is written".into()),
+            From::Given => (read, &[][..]),
+            From::Known(..) => return Err("that is not given, or is written".into()),
         };
         if access.buffer != read.buffer || loops.len() != access.loops.len() {
             return Err("that is about another buffer, or has other loops".into());
@@ -230,11 +222,8 @@ impl<'a> Judge<'a, '_> {
             From::Given => None,
             From::Store(at, _) => Some((&program.stmts[*at].time[..], &there)),
         };
-        if let Some(writer) = writer {
-            for late in order(&system, writer, now, false)? {
-                self.need(&late, &[])?;
-            }
-        }
+        let late = writer.map(|writer| order(&system, writer, now, false)).transpose()?;
+        late.iter().flatten().try_for_each(|late| self.need(late, &[]))?;
         // No other store to the cell lies between, or none comes before.
         for other in program.stmts[..program.stores].iter().filter(|s| s.to.buffer == read.buffer) {
             let mut with = system.clone();
@@ -260,13 +249,26 @@ impl<'a> Judge<'a, '_> {
     fn pass(&mut self, pass: &Pass) -> Judged<()> {
         self.about = pass.line;
         let stmt = store(&self.c.programs[pass.side], pass.stmt)?;
-        let (x, y, wanted) = operands(stmt)?;
+        let (op, x, y, wanted) = operands(stmt)?;
         let at = Load { side: pass.side, stmt: pass.stmt, read: x.loads() };
-        let (place, systems) = self.instances(stmt, [&pass.condition, &Expr::truth()])?;
+        let (place, systems) = self.instances(stmt, &[&pass.condition])?;
+        let [x, y] = [(x, 0), (y, at.read)].map(|(e, read)| Value::At {
+            at: Load { read, ..at },
+            e,
+            place: place.clone(),
+        });
         for system in systems {
-            let y = Value::At { at, e: y, place: place.clone() };
-            if !self.void(&system)? && self.number(&y, &system)? != wanted {
-                return Err("an operand changes something".into());
+            let is_void = self.void(&system)?;
+            if is_void || !["max", "min"].contains(&op) {
+                (is_void || self.number(&y, &system)? == wanted).then_some(()).ok_or(CHANGES)?;
+                continue;
+            }
+            let end = self.only(&y, &system, &mut |_, value, _| match value {
+                Value::At { e, .. } if e.constant().is_some() => Ok(*e),
+                _ => Err(CHANGES.into()),
+            })?;
+            if end.constant() != Some(wanted) {
+                self.reaches(&x, (op, end), &mut Vec::new())?;
             }
         }
         Ok(())
@@ -283,13 +285,44 @@ impl<'a> Judge<'a, '_> {
         done
     }
 
+    /// Shows that a value is a maximum or minimum to which a constant belongs, at all instances of the loads on
+    /// the way. What a load leads to is older than it, so that this is an induction.
+    fn reaches(&mut self, value: &Value, of: (&str, &Expr), on: &mut Vec<Load>) -> Judged<()> {
+        match (value, value.parts(), value.load()) {
+            (.., Some((load, _))) if on.contains(&load) => {}
+            (.., Some((load, _))) => {
+                on.push(load);
+                let (stmt, read) = self.c.read_of(load);
+                let (place, systems) = self.instances(stmt, &[&read.condition])?;
+                for system in systems {
+                    let sources = self.sources(load, &place, &system)?;
+                    sources.iter().try_for_each(|(value, _)| self.reaches(value, of, on))?;
+                }
+            }
+            (Value::At { e, .. }, ..) if *e == of.1 => {}
+            (_, Some((op, parts)), _) if op == of.0 => self.reaches(&parts[0], of, on)?,
+            _ => return Err(CHANGES.into()),
+        }
+        Ok(())
+    }
+
     /// The number that a value is at all points of a system.
     fn number(&mut self, value: &Value<'a>, system: &System) -> Judged<f64> {
-        let Some(cases) = self.opened(value, system)? else { return self.computed(value, system) };
+        self.only(value, system, &mut |judge, value, system| judge.computed(value, system))
+    }
+
+    /// The one thing that a value is at all points of a system, through loads and choices.
+    fn only<T: PartialEq>(
+        &mut self,
+        value: &Value<'a>,
+        system: &System,
+        of: &mut dyn FnMut(&mut Self, &Value<'a>, &System) -> Judged<T>,
+    ) -> Judged<T> {
+        let Some(cases) = self.opened(value, system)? else { return of(self, value, system) };
         let mut found = None;
         for (value, system) in &cases {
-            let number = self.inside(|judge| judge.number(value, system))?;
-            if found.replace(number).is_some_and(|other| other != number) {
+            let this = self.inside(|judge| judge.only(value, system, of))?;
+            if found.replace(this).is_some_and(|other| Some(other) != found) {
                 return Err("an operand is now one number and now another one".into());
             }
         }
@@ -344,11 +377,10 @@ impl<'a> Judge<'a, '_> {
         }
         for stmt in &program.stmts[..program.stores] {
             self.about = stmt.line;
-            let always = Expr::truth();
-            let reads = stmt.reads.iter().map(|r| (r, &r.condition));
-            for (access, condition) in reads.chain([(&stmt.to, &always)]) {
+            let reads = stmt.reads.iter().map(|r| (r, Some(&r.condition)));
+            for (access, condition) in reads.chain([(&stmt.to, None)]) {
                 let buffer = &program.buffers[access.buffer];
-                let (place, systems) = self.instances(stmt, [condition, &always])?;
+                let (place, systems) = self.instances(stmt, condition.as_slice())?;
                 for mut system in systems {
                     let at = system.list(&access.indices[buffer.around.len()..], &place)?;
                     let shape = system.list(&buffer.shape, &place)?;
@@ -401,13 +433,13 @@ impl<'a> Judge<'a, '_> {
         let mut base = self.base.clone();
         let mut condition = claim.condition.clone();
         let mut place = Place::new();
-        let mut types = Vec::new();
-        for load in claim.loads {
+        let types = claim.loads.map(|load| {
             let (stmt, read) = self.c.read_of(load);
             place.extend(self.place(&stmt.to.loops, &mut base));
-            condition = condition.and(stmt.to.condition.clone()).and(read.condition.clone());
-            types.push(&self.c.programs[load.side].buffers[read.buffer].dtype);
-        }
+            condition =
+                condition.clone().and(stmt.to.condition.clone()).and(read.condition.clone());
+            &self.c.programs[load.side].buffers[read.buffer].dtype
+        });
         if types[0] != types[1] {
             return Err("the loads have different types".into());
         }
@@ -426,7 +458,6 @@ impl<'a> Judge<'a, '_> {
         Ok(())
     }
 
-    /// What a load gets.
     fn sources(&mut self, load: Load, place: &Place, system: &System) -> Judged<Cases<'a>> {
         let program = &self.c.programs[load.side];
         let (stmt, read) = self.c.read_of(load);
@@ -438,10 +469,10 @@ impl<'a> Judge<'a, '_> {
             for mut system in system.given(&piece.condition, true, place)? {
                 match &piece.from {
                     From::Given => {
-                        let param = program.buffers[read.buffer].param;
-                        let param = param.ok_or("only parameters are given")?;
                         let indices = system.list(&read.indices, place)?;
-                        cases.push((Value::Given { param, indices }, system));
+                        let param = program.buffers[read.buffer].param;
+                        let given = param.map(|param| Value::Given { param, indices });
+                        cases.push((given.unwrap_or(Value::Unwritten), system));
                     }
                     From::Known(number, _) => {
                         let e = &fact(program, *number)?.value;
@@ -466,7 +497,7 @@ impl<'a> Judge<'a, '_> {
         let mut cases = Vec::new();
         let mut whole = system.given(&source.to.condition, true, place)?;
         for pass in self.c.passes.iter().filter(|p| (p.side, p.stmt) == (at.side, at.stmt)) {
-            let (x, ..) = operands(source)?;
+            let (_, x, ..) = operands(source)?;
             let mut rest = Vec::new();
             for system in whole {
                 let passed = system.given(&pass.condition, true, place)?;
@@ -479,8 +510,12 @@ impl<'a> Judge<'a, '_> {
         Ok(cases)
     }
 
-    /// Shows that two values are the same at all points of a system.
+    /// Shows that two values are the same at all points of a system. What nothing was written to, the first
+    /// function hands on at most, so that anything may be there.
     fn same(&mut self, a: &Value<'a>, b: &Value<'a>, system: &System) -> Judged<()> {
+        if matches!(a, Value::Unwritten) {
+            return Ok(());
+        }
         if let (Some((x, at)), Some((y, there))) = (a.load(), b.load()) {
             let mut place = at.clone();
             place.extend(there.clone());
@@ -586,17 +621,17 @@ impl<'a> Judge<'a, '_> {
 }
 
 fn store(program: &Program, at: usize) -> Judged<&Stmt> {
-    let stmt = program.stmts[..program.stores].get(at);
-    stmt.ok_or_else(|| format!("statement {at} is no store").into())
+    program.stmts[..program.stores]
+        .get(at)
+        .ok_or_else(|| format!("statement {at} is no store").into())
 }
 
 fn fact(program: &Program, at: usize) -> Judged<&Fact> {
-    let fact = program.facts.get(at);
-    fact.ok_or_else(|| format!("no assumption of number {at} is understood").into())
+    program.facts.get(at).ok_or_else(|| format!("no assumption {at} is understood").into())
 }
 
-/// The operands of what is stored, and the number that changes nothing as the second one.
-fn operands(stmt: &Stmt) -> Judged<(&Expr, &Expr, f64)> {
+/// The operator and operands of what is stored, and the number that changes nothing as the second one.
+fn operands(stmt: &Stmt) -> Judged<(&str, &Expr, &Expr, f64)> {
     stmt.value.neutral().ok_or_else(|| "it does not store what has a neutral operand".into())
 }
 

@@ -7,17 +7,15 @@
 //! same values to every cell of every parameter and result: they are the same expressions of the data that both
 //! were given, operation by operation, so that they have the same bits whatever the operations compute. Where a
 //! reason `layout` stands for a parameter, a cell of the first function is the cell of the second one that the map
-//! says, and what lies beyond the image of the map is not spoken of. Where the first function stores `(undef)`,
-//! the second one may store anything. Where a store `passes` its first operand on, the other one being zero in a
+//! says, and what lies beyond the image of the map is not spoken of. Where the first function stores `(undef)`, or
+//! hands on what nothing was written to, the second one may store anything. Where a store `passes` its first operand on, the other one being zero in a
 //! sum and so on, the sign of a zero may be another one.
 //!
 //! It is a statement about the two trees in the file, whoever wrote them ([`program`] says what they mean). It is
 //! given that assumptions in both hold, that indices do not leave their types, and that loops may run in order.
 //!
-//! That the trees are those of two scripts is not proved here. Trees stand nearer to scripts than to
-//! anything that passes do: a loop is a loop, a store is a store. `tilewright check FILE --before A --after B` writes
-//! the trees of the functions in A and B again, and compares them with those in the file; whoever believes that
-//! believes the parser of scripts and the writer of trees (`tilewright-certify`, `tree`), too.
+//! That the trees are those of two scripts is not proved here. `tilewright check FILE --before A --after B` writes them
+//! again and compares; whoever believes that believes the parser of scripts and the writer of trees, too.
 //!
 //! This crate depends on nothing, so that whoever believes it needs to read nothing else: `set` and `proof` are
 //! linear arithmetic, `tree`, `program` and `certificate` read the file, and `judge` has the argument.

@@ -26,7 +26,6 @@ use std::rc::Rc;
 
 use crate::tree::{Fine, List, Placed, Tree, Word};
 
-/// A loop variable or a size, by its name.
 pub type Var = Rc<str>;
 
 /// An expression. Operators go by their names.
@@ -90,12 +89,10 @@ impl Expr {
         })
     }
 
-    /// Reads expressions outside of functions.
     pub(crate) fn list(tree: &Tree) -> Fine<Vec<Expr>> {
         tree.list()?.1.iter().map(|tree| Expr::read(tree, None)).collect()
     }
 
-    /// The number that it is.
     pub fn constant(&self) -> Option<f64> {
         match self {
             Expr::Int(v) => Some(*v as f64),
@@ -108,8 +105,8 @@ impl Expr {
         }
     }
 
-    /// The operands of a sum, product, minimum or maximum, and what changes nothing as the second one.
-    pub fn neutral(&self) -> Option<(&Expr, &Expr, f64)> {
+    /// The operator and operands of a sum, product, minimum or maximum, and what changes nothing as the second one.
+    pub fn neutral(&self) -> Option<(&str, &Expr, &Expr, f64)> {
         let Expr::Op(op, args) = self else { return None };
         let [x, y] = args.as_slice() else { return None };
         let neutral = match op.as_str() {
@@ -119,10 +116,9 @@ impl Expr {
             "min" => f64::INFINITY,
             _ => return None,
         };
-        Some((x, y, neutral))
+        Some((op, x, y, neutral))
     }
 
-    /// The number of loads in it.
     pub fn loads(&self) -> usize {
         match self {
             Expr::Load(..) => 1,
@@ -132,7 +128,6 @@ impl Expr {
     }
 }
 
-/// Memory.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     pub dtype: String,
@@ -194,11 +189,9 @@ pub struct Constant {
 pub struct Program {
     pub name: String,
     pub buffers: Vec<Buffer>,
-    /// Sizes that are open.
     pub sizes: Vec<Var>,
     /// The stores in order, then the looks of the caller.
     pub stmts: Vec<Stmt>,
-    /// The number of stores.
     pub stores: usize,
     pub facts: Vec<Fact>,
     /// Assumptions that are taken as given: not those about what the function itself writes.
@@ -269,7 +262,6 @@ impl Program {
     }
 }
 
-/// Where an item stands.
 #[derive(Clone)]
 struct Around {
     loops: Vec<Var>,
@@ -279,7 +271,6 @@ struct Around {
 
 pub(crate) struct Reader<'a> {
     program: Program,
-    /// The line that is read.
     line: usize,
     mark: &'static str,
     vars: HashMap<&'a str, Var>,
@@ -377,8 +368,8 @@ impl<'a> Reader<'a> {
                 self.program.equal.push((line, extents));
             }
             [Word("result"), Word(name)] => {
-                let buffer = self.buffers.get(name).copied();
-                let buffer = buffer.ok_or_else(|| format!("`{name}` is no buffer"))?;
+                let buffer =
+                    *self.buffers.get(name).ok_or_else(|| format!("no buffer `{name}`"))?;
                 if !self.program.buffers[buffer].around.is_empty() {
                     return Err("a result is the memory of a loop".into());
                 }
@@ -389,7 +380,6 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A new variable.
     fn var(&mut self, name: &Tree<'a>, mark: &str) -> Fine<Var> {
         let Word(name) = name else { return Err("a list where a name is expected".into()) };
         let is_name = |c: char| c.is_alphanumeric() || c == '_';

@@ -34,13 +34,10 @@ impl Affine {
         let mut out = self.clone();
         out.constant = sum(out.constant, other.constant, k)?;
         for (at, c) in &other.terms {
-            let value = sum(out.terms.get(at).copied().unwrap_or(0), *c, k)?;
-            if value == 0 {
-                out.terms.remove(at);
-            } else {
-                out.terms.insert(*at, value);
-            }
+            let term = out.terms.entry(*at).or_default();
+            *term = sum(*term, *c, k)?;
         }
+        out.terms.retain(|_, c| *c != 0);
         Ok(out)
     }
 

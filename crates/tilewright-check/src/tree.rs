@@ -12,7 +12,6 @@ pub type Placed<T> = Result<T, (usize, String)>;
 /// Brackets inside of each other.
 const DEEPEST: usize = 600;
 
-/// See the head of this file.
 #[derive(Clone, Debug)]
 pub enum Tree<'a> {
     Word(&'a str),
@@ -63,7 +62,6 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The number that it is.
     pub(crate) fn number<T: std::str::FromStr>(&self) -> Fine<T> {
         match self {
             Word(word) => word.parse().map_err(|_| format!("`{word}` is not a number here")),

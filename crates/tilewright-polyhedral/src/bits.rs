@@ -134,9 +134,9 @@ impl BitMap {
         if linear { self.results.iter().map(|r| basis_value(r, digit)).collect() } else { None }
     }
 
-    /// The greatest value of a result over arguments below some extents; `None` where these are too many to
-    /// be tried.
-    pub fn greatest(&self, result: usize, extents: &[i64], most: u64) -> Option<i64> {
+    /// The greatest value of a result over arguments below some extents, of which those of `None` are open and count
+    /// as large as the result has use for; `None` where the arguments are too many to be tried.
+    pub fn greatest(&self, result: usize, extents: &[Option<i64>], most: u64) -> Option<i64> {
         let digits = self.results.get(result)?;
         let used = digits.iter().fold(0, |all, d| all | d.of);
         // Arguments that do not matter are zero.
@@ -144,9 +144,12 @@ impl BitMap {
         let mut axes: Vec<(u32, u64)> = Vec::new();
         let mut count = 1u64;
         for ((_, width), extent) in self.params.0.iter().zip(extents) {
-            let mask = ones(*width) << at.min(MAX_DIGITS - 1);
-            if used & mask != 0 {
-                let extent = u64::try_from(*extent).ok()?;
+            let used = used.checked_shr(at).unwrap_or(0) & ones(*width);
+            if used != 0 {
+                let extent = match extent {
+                    Some(extent) => u64::try_from(*extent).ok()?,
+                    None => 1u64.checked_shl(128 - used.leading_zeros())?,
+                };
                 count = count.checked_mul(extent).filter(|n| *n <= most)?;
                 axes.push((at, extent));
             }

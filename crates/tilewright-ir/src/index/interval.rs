@@ -307,6 +307,14 @@ impl Ranges {
                     let bounds = [a, b].into_iter().filter(|i| i.lo >= 0);
                     Interval { lo: 0, hi: bounds.map(|i| i.hi).min()? }
                 }
+                (Intrin::BitOr | Intrin::BitXor, [a, b]) => {
+                    let (a, b) = (self.child(a, exact)?, self.child(b, exact)?);
+                    if a.lo < 0 || b.lo < 0 {
+                        return None;
+                    }
+                    let digits = 128 - a.hi.max(b.hi).leading_zeros();
+                    Interval { lo: 0, hi: 1i128.checked_shl(digits)? - 1 }
+                }
                 (Intrin::Shr, [a, b]) => {
                     let (a, b) = (self.child(a, exact)?, self.child(b, exact)?);
                     if a.lo < 0 {

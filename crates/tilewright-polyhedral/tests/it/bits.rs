@@ -96,7 +96,7 @@ proptest! {
                     prop_assert_eq!(value(written, x, y), Some(at(x, y)), "{} as {}", e, written);
                 }
             }
-            prop_assert_eq!(map.greatest(0, &[n, m], 1 << 10), Some(most));
+            prop_assert_eq!(map.greatest(0, &[Some(n), Some(m)], 1 << 10), Some(most));
         }
     }
 
