@@ -172,6 +172,15 @@ def test_values_say_what_they_are() -> None:
     assert half.data_type() == "tensor(float16)"
 
 
+def test_a_device_is_the_cpu() -> None:
+    for device in (ort.OrtDevice.make("cpu", 0), ort.OrtDevice(ort.OrtDevice.cpu(), ort.OrtDevice.default_memory(), 0)):
+        assert (device.device_type(), device.device_id()) == ("cpu", 0)
+    with pytest.raises(tilewright.UnsupportedError, match="only the CPU"):
+        ort.OrtDevice(ort.OrtDevice.cuda(), 0, 0)
+    with pytest.raises(tilewright.UnsupportedError, match="only the CPU"):
+        ort.OrtDevice.make("cuda", 0)
+
+
 def test_values_go_in_and_out(session: ort.InferenceSession, expected: list[Any]) -> None:
     (logits,) = session.run_with_ort_values(["logits"], {"image": ort.OrtValue.ortvalue_from_numpy(X)})
     np.testing.assert_allclose(logits.numpy(), expected[0], rtol=1e-5, atol=1e-6)

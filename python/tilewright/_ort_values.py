@@ -14,7 +14,7 @@ from .errors import InputError, UnsupportedError
 if TYPE_CHECKING:
     from .onnxruntime import InferenceSession
 
-__all__ = ["IOBinding", "OrtValue", "element_name", "element_number", "element_type", "type_name"]
+__all__ = ["IOBinding", "OrtDevice", "OrtValue", "element_name", "element_number", "element_type", "type_name"]
 
 _NAMES = {
     "float32": "float",
@@ -103,6 +103,48 @@ def _element_type(given: Any) -> np.dtype[Any]:
 def _on_cpu(device_type: str, device_id: int = 0) -> None:
     if str(device_type).lower() != "cpu" or device_id != 0:
         raise UnsupportedError(f"the device {device_type}:{device_id}: there is only the CPU")
+
+
+class OrtDevice:
+    """Where a value is. There is only the CPU, with number 0; anything else raises :class:`UnsupportedError`."""
+
+    def __init__(self, device_type: int = 0, memory_type: int = 0, device_id: int = 0) -> None:
+        if (device_type, memory_type, device_id) != (0, 0, 0):
+            raise UnsupportedError(f"device {device_id} of kind {device_type}: there is only the CPU")
+
+    @staticmethod
+    def make(ort_device_name: str, device_id: int = 0) -> OrtDevice:
+        """A device by its name."""
+        _on_cpu(ort_device_name, device_id)
+        return OrtDevice()
+
+    @staticmethod
+    def cpu() -> int:
+        """The number of the kind of a CPU."""
+        return 0
+
+    @staticmethod
+    def cuda() -> int:
+        """The number of the kind of a GPU of NVIDIA, which no value is on."""
+        return 1
+
+    @staticmethod
+    def dml() -> int:
+        """The number of the kind of a GPU of Windows, which no value is on."""
+        return 4
+
+    @staticmethod
+    def default_memory() -> int:
+        """The number of plain memory."""
+        return 0
+
+    def device_type(self) -> str:
+        """The kind: ``cpu``."""
+        return "cpu"
+
+    def device_id(self) -> int:
+        """The number among those of its kind."""
+        return 0
 
 
 class OrtValue:

@@ -39,7 +39,7 @@ from ._ort_options import (
 )
 from ._ort_programs import Programs
 from ._ort_providers import checked_providers, get_all_providers, get_available_providers, get_device
-from ._ort_values import IOBinding, OrtValue
+from ._ort_values import IOBinding, OrtDevice, OrtValue
 from ._ort_weights import with_weights
 from ._types import Array, Path
 from .errors import ExecutionError, InputError, ModelError
@@ -54,6 +54,7 @@ __all__ = [
     "InferenceSession",
     "ModelMetadata",
     "NodeArg",
+    "OrtDevice",
     "OrtValue",
     "RunOptions",
     "SessionOptions",
