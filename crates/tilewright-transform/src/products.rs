@@ -40,9 +40,10 @@ pub fn with_products_as_sizes(
 
 /// The products that are terms of extents, and the quotients in them, as far as they are sizes of their own.
 fn terms_and_quotients(func: &TensorFunc) -> Vec<Size> {
-    let mut sizes = closed(func, &[], terms(func));
+    let said = Said::of(func);
+    let mut sizes = closed(&said, &[], terms(func));
     let parts = parts(func);
-    let closed = closed(func, &sizes, parts.clone());
+    let closed = closed(&said, &sizes, parts.clone());
     // Of a quotient it is known what it is of. Those of memory of its own alone are numbers of tiles, whose loops
     // count to other quotients of the same size.
     let given = quotients(func.buffers().flat_map(|b| &b.shape));
@@ -147,7 +148,7 @@ impl Size {
 
 /// The function with variables in the place of products.
 fn with_sizes(func: &TensorFunc, sizes: &[Size]) -> TensorFunc {
-    fold_func(&mut Products { sizes, buffers: HashMap::default() }, func)
+    fold_func(&mut Products::new(sizes), func)
 }
 
 /// The extents of buffers that are open.
@@ -221,23 +222,49 @@ fn quotients<'a>(extents: impl IntoIterator<Item = &'a Expr>) -> Vec<Size> {
     parts
 }
 
+/// What a function says of its open sizes: its expressions with one of them, outermost ones, each once.
+struct Said {
+    sizes: Vec<Var>,
+    seen: HashSet<usize>,
+    exprs: Vec<Expr>,
+}
+
+impl Said {
+    fn of(func: &TensorFunc) -> Said {
+        let (seen, exprs) = Default::default();
+        let mut said = Said { sizes: func.sizes(), seen, exprs };
+        fold_func(&mut said, func);
+        said
+    }
+
+    /// The sizes that are left where these are sizes of their own.
+    fn left(&self, sizes: &[Size]) -> HashSet<Var> {
+        let mut products = Products::new(sizes);
+        let mut left = HashSet::default();
+        for e in &self.exprs {
+            left.extend(free_vars(&products.expr(e)));
+        }
+        left.retain(|v| self.sizes.contains(v));
+        left
+    }
+}
+
+impl Fold for Said {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        if e.mentions_any(&self.sizes) && self.seen.insert(e.address()) {
+            self.exprs.push(e.clone());
+        }
+        e.clone()
+    }
+}
+
 /// Those of which the function says nothing else: with them and the others as sizes, it has nothing left of what
 /// they are made of.
-fn closed(func: &TensorFunc, others: &[Size], mut sizes: Vec<Size>) -> Vec<Size> {
+fn closed(said: &Said, others: &[Size], mut sizes: Vec<Size>) -> Vec<Size> {
     if sizes.is_empty() {
         return sizes;
     }
-    let replaced = with_sizes(func, &[others, &sizes[..]].concat());
-    let (allocs, _) = replaced.root_parts();
-    let mut left = HashSet::default();
-    for b in replaced.buffers().chain(allocs) {
-        let shape = b.shape.iter().chain(&b.strides).chain(&b.elem_offset);
-        shape.for_each(|e| left.extend(free_vars(e)));
-    }
-    replaced.body.any_expr(|e| {
-        left.extend(e.as_var().cloned());
-        false
-    });
+    let left = said.left(&[others, &sizes[..]].concat());
     sizes.retain(|size| !size.value.vars().iter().any(|v| left.contains(v)));
     sizes
 }
@@ -298,11 +325,50 @@ fn multiple(of: Dim, product: Dim) -> Option<Dim> {
 /// Puts variables in the place of products.
 struct Products<'a> {
     sizes: &'a [Size],
+    /// What they are made of.
+    of: Vec<Var>,
     buffers: HashMap<Buffer, Buffer>,
+    /// Expressions by their addresses, with what was made of them.
+    made: HashMap<usize, (Expr, Expr)>,
+}
+
+impl<'a> Products<'a> {
+    fn new(sizes: &'a [Size]) -> Products<'a> {
+        let of = sizes.iter().flat_map(|size| size.value.vars()).collect();
+        let (buffers, made) = Default::default();
+        Products { sizes, of, buffers, made }
+    }
 }
 
 impl Fold for Products<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
+        if !e.mentions_any(&self.of) && !e.effects().loads {
+            return e.clone();
+        }
+        if let Some((_, made)) = self.made.get(&e.address()) {
+            return made.clone();
+        }
+        let made = self.changed(e);
+        self.made.insert(e.address(), (e.clone(), made.clone()));
+        made
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) -> Buffer {
+        if let Some(new) = self.buffers.get(b) {
+            return new.clone();
+        }
+        let Some(new) = fold_buffer(self, b) else { return b.clone() };
+        self.buffers.insert(b.clone(), new.clone());
+        new
+    }
+
+    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+        self.buffers.get(b).unwrap_or(b).clone()
+    }
+}
+
+impl Products<'_> {
+    fn changed(&mut self, e: &Expr) -> Expr {
         let counts = e.dtype().is_int() && e.dtype().lanes == 1 && e.as_var().is_none();
         for size in self.sizes.iter().filter(|_| counts) {
             if !size.value.vars().iter().all(|factor| e.mentions(factor)) {
@@ -326,18 +392,5 @@ impl Fold for Products<'_> {
             }
         }
         fold_expr_children(self, e)
-    }
-
-    fn buffer_def(&mut self, b: &Buffer) -> Buffer {
-        if let Some(new) = self.buffers.get(b) {
-            return new.clone();
-        }
-        let Some(new) = fold_buffer(self, b) else { return b.clone() };
-        self.buffers.insert(b.clone(), new.clone());
-        new
-    }
-
-    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
-        self.buffers.get(b).unwrap_or(b).clone()
     }
 }
