@@ -33,6 +33,8 @@ pub(crate) struct Claims<'a> {
     packs: Vec<(usize, usize, Relation)>,
     /// Cells of constants of the second side that hold a number.
     cells: Vec<(usize, usize, f64, Relation)>,
+    /// Whether conditions leave out what holds wherever both loads run: they are shorter, and say less.
+    short: bool,
 }
 
 /// A value, as in the checker, in terms of the loops of the pair that is compared.
@@ -43,7 +45,12 @@ enum Value<'a> {
 }
 
 impl<'a> Claims<'a> {
-    pub fn new(names: &'a Names, programs: &'a [Program; 2], layouts: &'a [Layout]) -> Claims<'a> {
+    pub fn new(
+        names: &'a Names,
+        programs: &'a [Program; 2],
+        layouts: &'a [Layout],
+        short: bool,
+    ) -> Claims<'a> {
         Claims {
             names,
             programs,
@@ -54,6 +61,7 @@ impl<'a> Claims<'a> {
             found: Vec::new(),
             packs: Vec::new(),
             cells: Vec::new(),
+            short,
         }
     }
 
@@ -99,7 +107,7 @@ impl<'a> Claims<'a> {
                 all.and(self.programs[load.side].stmts[load.stmt].to.condition.clone())
             });
             let runs = self.names.set(&vars, &runs)?;
-            for condition in shown(self.names, set, Some(&runs), &vars)? {
+            for condition in shown(self.names, set, Some(&runs).filter(|_| self.short), &vars)? {
                 claims.push(Claim { line: 0, loads: *loads, condition });
             }
         }
@@ -300,6 +308,9 @@ impl<'a> Claims<'a> {
                     let a = self.constant(side, &part(x, *first), wanted, depth)?;
                     let b = self.constant(side, &part(y, first + x.loads()), wanted, depth)?;
                     a.iter().flat_map(|x| b.iter().map(|y| both(x, y.clone()))).collect()
+                }
+                (cast, [x]) if wanted == 0.0 && cast.starts_with("cast.") => {
+                    self.constant(side, &part(x, *first), wanted, depth)?
                 }
                 ("if_then_else" | "select", [c, x, y]) if c.loads() == 0 => {
                     let c = placed(c, place);

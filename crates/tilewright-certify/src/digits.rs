@@ -35,6 +35,7 @@ impl Writer<'_> {
             });
             terms.reduce(|a, b| format!("({a} + {b})"))
         };
+        let apart = self.ones(x).zip(self.ones(y)).is_some_and(|(x, y)| x & y == 0);
         let both = || sum(&|w| format!("(((({a} // {w}) % 2) + (({b} // {w}) % 2)) // 2)"));
         Ok(match op {
             Intrin::Shl => shift.map(|by| format!("({a} * {by})")),
@@ -44,12 +45,7 @@ impl Writer<'_> {
                 (Some(mask @ 0..), _) => Some(masked(&b, mask)),
                 _ => both(),
             },
-            Intrin::BitOr if self.width(y).is_some_and(|n| n <= zeros(x)) => {
-                Some(format!("({a} + {b})"))
-            }
-            Intrin::BitOr if self.width(x).is_some_and(|n| n <= zeros(y)) => {
-                Some(format!("({a} + {b})"))
-            }
+            Intrin::BitOr | Intrin::BitXor if apart => Some(format!("({a} + {b})")),
             Intrin::BitOr => both().map(|both| format!("(({a} + {b}) - {both})")),
             Intrin::BitXor => {
                 let differing = sum(&|w| format!("((({a} // {w}) + ({b} // {w})) % 2)"));
@@ -68,8 +64,55 @@ impl Writer<'_> {
 
     /// The binary digits of an index that is never negative and has at most so many.
     fn width(&self, e: &Expr) -> Option<u32> {
+        self.ones(e).map(|ones| 64 - ones.leading_zeros()).filter(|n| *n <= MOST)
+    }
+
+    /// Which digits of an index may be one, as a mask; `None` where it may be negative.
+    fn ones(&self, e: &Expr) -> Option<u64> {
+        let shifted = |ones: u64, by: &Expr| {
+            let by = u32::try_from(by.as_int()?).ok()?;
+            (ones.leading_zeros() > by).then(|| ones << by)
+        };
+        let power = |k: &Expr| {
+            k.as_int().and_then(|k| u64::try_from(k).ok()).filter(|k| k.is_power_of_two())
+        };
+        let found = match e.kind() {
+            ExprKind::Binary(BinOp::Mul, a, k) => {
+                self.ones(a).zip(power(k)).and_then(|(ones, k)| {
+                    (ones.leading_zeros() > k.trailing_zeros()).then(|| ones << k.trailing_zeros())
+                })
+            }
+            ExprKind::Binary(BinOp::FloorDiv, a, k) => {
+                self.ones(a).zip(power(k)).map(|(ones, k)| ones >> k.trailing_zeros())
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => match (op, args.as_slice()) {
+                (Intrin::BitAnd, [a, b]) => match (self.ones(a), self.ones(b)) {
+                    (Some(a), Some(b)) => Some(a & b),
+                    (some, other) => some.or(other),
+                },
+                (Intrin::BitOr | Intrin::BitXor, [a, b]) => {
+                    self.ones(a).zip(self.ones(b)).map(|(a, b)| a | b)
+                }
+                (Intrin::Shl, [a, by]) => self.ones(a).and_then(|ones| shifted(ones, by)),
+                (Intrin::Shr, [a, by]) => self
+                    .ones(a)
+                    .zip(by.as_int())
+                    .and_then(|(ones, by)| ones.checked_shr(u32::try_from(by).ok()?)),
+                _ => None,
+            },
+            ExprKind::Int(v) => u64::try_from(*v).ok(),
+            _ => None,
+        };
         let values = self.ranges.interval(e);
-        (values.lo >= 0).then(|| 128 - values.hi.leading_zeros()).filter(|n| *n <= MOST)
+        let below = u64::try_from(values.hi).ok().filter(|_| values.lo >= 0);
+        let below = below.map(|most| match most.leading_zeros() {
+            64 => 0,
+            n => u64::MAX >> n,
+        });
+        match (found, below) {
+            (Some(a), Some(b)) => Some(a & b),
+            (some, other) => some.or(other),
+        }
     }
 }
 
@@ -86,23 +129,4 @@ fn masked(e: &str, mut mask: i64) -> String {
     }
     let sum = terms.into_iter().reduce(|a, b| format!("({a} + {b})"));
     sum.unwrap_or_else(|| "0".into())
-}
-
-/// How many digits of an index are seen to be zero, from the lowest one.
-fn zeros(e: &Expr) -> u32 {
-    let power = |k: i64| if k > 0 { k.trailing_zeros() } else { 0 };
-    match e.kind() {
-        ExprKind::Binary(BinOp::Mul, a, b) => match (a.as_int(), b.as_int()) {
-            (Some(k), _) => power(k) + zeros(b),
-            (_, Some(k)) => power(k) + zeros(a),
-            _ => 0,
-        },
-        ExprKind::Call(CallTarget::Intrin(Intrin::Shl), args) => {
-            args[1].as_int().and_then(|k| u32::try_from(k).ok()).unwrap_or(0)
-        }
-        ExprKind::Call(CallTarget::Intrin(Intrin::BitOr), args) => {
-            args.iter().map(zeros).min().unwrap_or(0)
-        }
-        _ => 0,
-    }
 }

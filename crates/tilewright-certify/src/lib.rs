@@ -30,6 +30,12 @@ pub use crate::tree::{layout, tree};
 /// # Errors
 /// Why none was found, which is no proof that the functions differ.
 pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, String> {
+    certified(before, after, layouts, true)
+        .or_else(|why| certified(before, after, layouts, false).map_err(|_| why))
+}
+
+/// The same, with claims that are short or say all that was found.
+fn certified(before: &str, after: &str, layouts: &[String], short: bool) -> Result<String, String> {
     let head = format!("{HEAD}\n{}\n{}\n", before.trim_end(), after.trim_end());
     let trees = Tree::parse(&head).map_err(|e| quoted(&head, e))?;
     let [_, first, second] = trees.as_slice() else { return Err("each text is one tree".into()) };
@@ -42,13 +48,13 @@ pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, 
     };
     let read = parse(&reasons)?;
     let names = names(&both);
-    let mut found = Claims::new(&names, &both, &read.layouts);
+    let mut found = Claims::new(&names, &both, &read.layouts, short);
     let mut claims = found.collect()?;
     reasons.extend(found.of_constants()?);
     // What cells of constants hold is known from now on.
     let read = parse(&reasons)?;
     if !read.cells.is_empty() {
-        found = Claims::new(&names, &read.programs, &read.layouts);
+        found = Claims::new(&names, &read.programs, &read.layouts, short);
         claims = found.collect()?;
     }
     let sides = ["before", "after"];

@@ -338,18 +338,18 @@ impl<'a> Judge<'a, '_> {
             return Ok(number);
         }
         let Some((op, parts)) = value.parts() else { return Err(UNKNOWN.into()) };
-        let [x, y] = parts.as_slice() else { return Err(UNKNOWN.into()) };
-        let mut number = |value| self.inside(|judge| judge.number(value, system));
-        let [x, y] = [number(x)?, number(y)?];
-        let result = match op {
-            "+" => x + y,
-            "-" => x - y,
-            "*" => x * y,
-            "max" => x.max(y),
-            "min" => x.min(y),
+        let number = |value: &Value<'a>| self.inside(|judge| judge.number(value, system));
+        let numbers = parts.iter().map(number).collect::<Judged<Vec<f64>>>()?;
+        let result = match (op, numbers.as_slice()) {
+            ("+", [x, y]) => x + y,
+            ("-", [x, y]) => x - y,
+            ("*", [x, y]) => x * y,
+            ("max", [x, y]) => x.max(*y),
+            ("min", [x, y]) => x.min(*y),
+            (cast, [x]) if *x == 0.0 && cast.starts_with("cast.") => 0.0,
             _ => return Err(UNKNOWN.into()),
         };
-        if [x, y, result].iter().all(exact) { Ok(result) } else { Err(UNKNOWN.into()) }
+        if numbers.iter().chain([&result]).all(exact) { Ok(result) } else { Err(UNKNOWN.into()) }
     }
 
     /// The cases of a value that is a load or a choice; `None` for other ones.

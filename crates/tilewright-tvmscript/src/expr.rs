@@ -641,7 +641,12 @@ impl ExprParser {
         let int = self.int;
         let mut values = values.into_iter();
         let args = match (values.next(), values.next()) {
-            (Some(TextValue::Typed(a)), Some(TextValue::Typed(b))) => vec![a, b],
+            // Of integers the wider type counts, as in arithmetic.
+            (Some(TextValue::Typed(a)), Some(TextValue::Typed(b)))
+                if a.dtype() == b.dtype() || !a.dtype().is_int() || !b.dtype().is_int() =>
+            {
+                vec![a, b]
+            }
             (Some(a), Some(b)) => {
                 let (a, b) = crate::value::unify(a, b, int)?;
                 vec![a, b]
