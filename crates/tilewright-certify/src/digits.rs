@@ -24,6 +24,7 @@ impl Writer<'_> {
             return Ok(None);
         }
         let shift = y.as_int().and_then(|by| 1i64.checked_shl(u32::try_from(by).ok()?));
+        let shift = shift.filter(|by| *by > 0);
         let few = [x, y].map(|e| self.width(e)).into_iter().flatten().min();
         let (a, b) = (self.expr(x)?, self.expr(y)?);
         // The sum of terms for the digits, lowest first.

@@ -377,14 +377,13 @@ impl IndexMap {
         let engine = relation.domain().engine();
         if let Some((map, widths)) = bit_map(relation.domain(), ranges, relation.exprs()) {
             let extents: Vec<Option<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
-            let tried =
-                relation.exprs().iter().zip(cells).enumerate().map(|(k, (index, cell))| match map
-                    .greatest(k, &extents, MOST_POINTS)
-                    .and_then(|v| v.checked_add(1))
-                {
+            let tried = relation.exprs().iter().zip(cells).enumerate().map(|(k, (index, cell))| {
+                let greatest = map.greatest(k, &extents, MOST_POINTS);
+                match greatest.and_then(|v| v.checked_add(1)) {
                     Some(extent) => Ok(vec![Expr::int(extent, cell.dtype())]),
                     None => relation.domain().map(std::slice::from_ref(index))?.physical_shape(),
-                });
+                }
+            });
             let physical: Vec<Expr> = match tried.collect::<Result<Vec<_>, Unknown>>() {
                 Ok(physical) => physical.concat(),
                 Err(why) => return Some(Err(why)),
