@@ -16,7 +16,7 @@ use crate::simplex::{Outcome, contradiction, gcd};
 /// Splits inside of each other.
 const DEPTH: usize = 24;
 /// Linear programs for one question.
-const PROGRAMS: usize = 3000;
+const PROGRAMS: usize = 1000;
 
 /// Searches for proofs, and keeps them as lines of a file.
 #[derive(Default)]
