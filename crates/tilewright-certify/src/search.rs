@@ -2,8 +2,8 @@
 //!
 //! Equalities with a coefficient 1 are substituted, and what is left is a linear program: either
 //! factors whose sum of rows is a contradiction (Farkas), which the simplex finds by solving for them, or a
-//! rational point. A constant that a common divisor of the coefficients does not divide is rounded (a cut); an
-//! unknown that is no integer at the point is split.
+//! rational point. A constant that a common divisor of the coefficients does not divide is rounded (a cut), also of
+//! sums of rows that the basis of the simplex gives (Gomory 1958); an unknown that is no integer at the point is split.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,14 @@ use tilewright_check::judge::{Answer, Oracle};
 use tilewright_check::proof::Proof;
 use tilewright_check::set::{Affine, Row, System};
 
-use crate::simplex::{Outcome, contradiction, gcd};
+use crate::simplex::{Broken, Outcome, contradiction, gcd};
 
 /// Splits inside of each other.
 const DEPTH: usize = 24;
-/// Linear programs for one question.
-const PROGRAMS: usize = 1000;
+/// Linear programs after which a search that found nothing is no short one.
+const SHORT: usize = 8;
+/// Linear programs for one question, with rounded sums and without.
+const PROGRAMS: [usize; 2] = [300, 1000];
 
 /// Searches for proofs, and keeps them as lines of a file.
 #[derive(Default)]
@@ -26,17 +28,36 @@ pub struct Search {
 
 impl Oracle for Search {
     fn answer(&mut self, system: &System, targets: Option<&[Vec<Row>]>) -> Answer {
-        let mut left = PROGRAMS;
+        let rows = &system.rows;
         let proof = match targets {
             Some(targets) => {
-                let found = cover(&system.rows, targets, DEPTH, &mut left);
+                let found = tried(|left| cover(rows, targets, DEPTH, left));
                 Some(found.ok_or("no proof was found of what this needs")?)
             }
-            None => void(&system.rows, DEPTH, &mut left),
+            None => tried(|left| void(rows, DEPTH, left)),
         };
         self.steps.push(proof.as_ref().map_or_else(|| "(go)".to_owned(), text));
         Ok((0, proof))
     }
+}
+
+/// What may still be done for one question.
+struct Effort {
+    /// Linear programs.
+    programs: usize,
+    /// Whether sums of rows that the simplex gives are rounded: most questions are decided by these, and some where
+    /// digits are added by splits alone.
+    by_basis: bool,
+}
+
+/// A proof with rounded sums, or else without. Where the first search was short, there is a point.
+fn tried(search: impl Fn(&mut Effort) -> Option<Proof>) -> Option<Proof> {
+    let [with, without] = PROGRAMS;
+    let mut first = Effort { programs: with, by_basis: true };
+    let found = search(&mut first);
+    let is_long = with - first.programs > SHORT;
+    let again = || search(&mut Effort { programs: without, by_basis: false });
+    found.or_else(|| is_long.then(again).flatten())
 }
 
 /// A proof as it stands in a certificate.
@@ -65,7 +86,7 @@ fn with(rows: &[Row], row: Affine) -> Vec<Row> {
 }
 
 /// A proof that every point is in a target.
-fn cover(rows: &[Row], targets: &[Vec<Row>], depth: usize, left: &mut usize) -> Option<Proof> {
+fn cover(rows: &[Row], targets: &[Vec<Row>], depth: usize, left: &mut Effort) -> Option<Proof> {
     let depth = depth.checked_sub(1)?;
     if let Some(proof) = void(rows, DEPTH, left) {
         return Some(proof);
@@ -188,8 +209,8 @@ fn without(proof: Proof, row: usize) -> Proof {
     }
 }
 
-/// Rounds of cuts before unknowns are split.
-const ROUNDS: usize = 2;
+/// Rounds of cuts by the ends of unknowns, and of those by the basis of the simplex, before unknowns are split.
+const ROUNDS: [usize; 2] = [2, 6];
 
 /// What is being refuted: rows, and what follows from them.
 struct Refutation {
@@ -200,7 +221,7 @@ struct Refutation {
 }
 
 /// A proof that rows have no common integer point; `None` where none is found.
-fn void(rows: &[Row], depth: usize, left: &mut usize) -> Option<Proof> {
+fn void(rows: &[Row], depth: usize, left: &mut Effort) -> Option<Proof> {
     let depth = depth.checked_sub(1)?;
     let derived = |(at, r): (usize, &Row)| Derived {
         of: r.of.clone(),
@@ -210,8 +231,9 @@ fn void(rows: &[Row], depth: usize, left: &mut usize) -> Option<Proof> {
     };
     let work = rows.iter().enumerate().map(derived).collect();
     let mut r = Refutation { rows: rows.to_vec(), base: rows.len(), cuts: Vec::new(), work };
-    for round in 0..=ROUNDS {
-        *left = left.checked_sub(1)?;
+    let rounds = if left.by_basis { ROUNDS[0] + ROUNDS[1] } else { ROUNDS[0] };
+    for round in 0..=rounds {
+        left.programs = left.programs.checked_sub(1)?;
         if let Some(sum) = r.tighten()? {
             return Some(wrapped(r.base, r.cuts, sum));
         }
@@ -225,8 +247,11 @@ fn void(rows: &[Row], depth: usize, left: &mut usize) -> Option<Proof> {
                 return Some(wrapped(r.base, r.cuts, sum.sum()));
             }
             Outcome::Point(None) => return None,
-            Outcome::Point(Some((unknown, ceiling))) => {
-                if round < ROUNDS && r.round_by_bounds()? {
+            Outcome::Point(Some(Broken { unknown, ceiling, cuts })) => {
+                if round < ROUNDS[0] && r.round_by_bounds()? {
+                    continue;
+                }
+                if round < rounds && left.by_basis && r.round_by_basis(&cuts) {
                     continue;
                 }
                 let on = Affine::unknown(unknown).plus(&Affine::constant(ceiling), -1).ok()?;
@@ -338,6 +363,23 @@ impl Refutation {
         let is_new = !added.is_empty();
         self.work.extend(added);
         Some(is_new)
+    }
+
+    /// Rounds sums of rows that the simplex found; whether a row is new.
+    fn round_by_basis(&mut self, cuts: &[(i128, Vec<(usize, i128)>)]) -> bool {
+        let mut added = Vec::new();
+        for (by, rows) in cuts {
+            let mut sum = Derived::nothing(false);
+            let whole = rows.iter().try_for_each(|(at, k)| sum.plus(self.work.get(*at)?, *k));
+            let divides = sum.of.terms.values().all(|c| c % by == 0);
+            if whole.is_none() || !divides || sum.of.constant % by == 0 {
+                continue;
+            }
+            added.push(self.cut(&sum, *by));
+        }
+        let is_new = !added.is_empty();
+        self.work.extend(added);
+        is_new
     }
 
     /// A row in which the unknowns whose coefficients a number does not divide are at their ends.

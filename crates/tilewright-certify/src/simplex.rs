@@ -14,13 +14,25 @@ pub(crate) fn gcd(a: i128, b: i128) -> i128 {
 
 /// Pivots of one program.
 const PIVOTS: usize = 400;
+/// Largest divisor of a cut.
+const LARGEST: i128 = 1 << 16;
 
 /// What is found of rows.
 pub(crate) enum Outcome {
     /// Factors, one a row, whose sum is a contradiction.
     Factors(Vec<i128>),
-    /// There is a rational point; with it an unknown that is no integer there, and the next integer above.
-    Point(Option<(usize, i128)>),
+    /// There is a rational point, with an unknown that is no integer there.
+    Point(Option<Broken>),
+}
+
+/// An unknown that is no integer at a point.
+pub(crate) struct Broken {
+    pub unknown: usize,
+    /// The next integer above.
+    pub ceiling: i128,
+    /// Sums of rows that are zero at the point, of which all coefficients can be divided by a number and the constant
+    /// cannot (Gomory): the number, and the rows with their factors.
+    pub cuts: Vec<(i128, Vec<(usize, i128)>)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,11 +181,45 @@ fn outcome(
     // A dual value is one less the cost of the artificial column; the last one is that of the constant.
     let dual = |line: usize| Fraction::int(1).less(costs[width + line], Fraction::int(1));
     let last = dual(height - 1)?;
+    let mut found: Option<Broken> = None;
     for (line, unknown) in unknowns.iter().enumerate() {
         let value = ZERO.less(dual(line)?.over(last)?, Fraction::int(1))?;
-        if value.den != 1 {
-            return Some(Outcome::Point(Some((*unknown, value.num.div_euclid(value.den) + 1))));
+        if value.den == 1 {
+            continue;
         }
+        let ceiling = value.num.div_euclid(value.den) + 1;
+        let new = || Broken { unknown: *unknown, ceiling, cuts: Vec::new() };
+        found.get_or_insert_with(new).cuts.extend(cut(lines, basis, columns, line));
     }
-    Some(Outcome::Point(None))
+    Some(Outcome::Point(found))
+}
+
+/// The unknown of a line is a sum of the rows in the basis and a number. Without the whole parts of the factors, the
+/// sum still has whole coefficients, and no whole constant where the unknown is none.
+fn cut(
+    lines: &[Vec<Fraction>],
+    basis: &[usize],
+    columns: &[(usize, i128)],
+    line: usize,
+) -> Option<(i128, Vec<(usize, i128)>)> {
+    let width = columns.len();
+    let mut common = 1i128;
+    let mut parts = Vec::new();
+    for (values, at) in lines.iter().zip(basis) {
+        let factor = values[width + line];
+        let Some((row, sign)) = columns.get(*at) else {
+            // The unknown is no sum of rows alone; the last artificial column stands for the constant.
+            if *at != width + lines.len() - 1 && factor.num != 0 {
+                return None;
+            }
+            continue;
+        };
+        let part = Fraction::new(factor.num.rem_euclid(factor.den), factor.den)?;
+        common = common.checked_mul(part.den / gcd(common, part.den))?;
+        parts.push((*row, *sign, part));
+    }
+    let whole = parts.iter().filter(|(.., part)| part.num != 0);
+    let whole = whole
+        .map(|(row, sign, part)| Some((*row, part.num.checked_mul(common / part.den)? * sign)));
+    Some((common, whole.collect::<Option<Vec<_>>>()?)).filter(|(by, _)| (2..=LARGEST).contains(by))
 }

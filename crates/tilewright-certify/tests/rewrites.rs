@@ -575,6 +575,62 @@ def f(a: T.handle, b: T.handle, n: T.int64):
             "B[j, i] = S[i, (j + i) % 8]",
         ],
     },
+    Rewrite {
+        what: "loops of a sum as one loop, over any number of rows",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 5), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    for i, k in T.grid(n, 5):
+        if k == 0:
+            B[i] = T.float32(0.0)
+        B[i] = B[i] + A[i, k]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, 5), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    for j in range(n * 5):
+        if j % 5 == 0:
+            B[j // 5] = T.float32(0.0)
+        B[j // 5] = B[j // 5] + A[j // 5, j % 5]
+",
+        layouts: &[],
+        faults: &[
+            "B[j // 5] = B[j // 5] + A[j // 5, (j + 1) % 5]",
+            "B[j // 5] = B[j // 5] + A[j // 5, 4 - j % 5]",
+        ],
+    },
+    Rewrite {
+        what: "tiles of two sizes, the second ones with their loops exchanged, over any number",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    C = T.alloc_buffer((n,), \"float32\")
+    for i in range(n):
+        C[i] = T.exp(A[i])
+    for i in range(n):
+        B[i] = C[i] * C[i]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    C = T.alloc_buffer((n,), \"float32\")
+    for io, ii in T.grid((n + 4) // 5, 5):
+        if io * 5 + ii < n:
+            C[io * 5 + ii] = T.exp(A[io * 5 + ii])
+    for ii, io in T.grid(8, (n + 7) // 8):
+        if io * 8 + ii < n:
+            B[io * 8 + ii] = C[io * 8 + ii] * C[io * 8 + ii]
+",
+        layouts: &[],
+        faults: &[
+            "B[io * 8 + ii] = C[io * 8 + ii] * C[io * 7 + ii]",
+            "B[io * 8 + ii] = C[io * 8] * C[io * 8 + ii]",
+        ],
+    },
 ];
 
 /// The tree of a script.
