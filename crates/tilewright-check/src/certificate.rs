@@ -75,7 +75,6 @@ pub enum From {
     Given,
 }
 
-/// Instances of a store that store their first operand.
 #[derive(Clone, Debug)]
 pub struct Pass {
     pub line: usize,

@@ -12,7 +12,7 @@
 //! 5. *Outputs*: the caller loads the same at the end.
 
 use crate::certificate::{Certificate, Claim, Flow, From, Load, Pass, Piece};
-use crate::program::{Expr, Fact, Program, Stmt, Tick, Var};
+use crate::program::{CASTS, Expr, Fact, Program, Stmt, Tick, Var};
 use crate::proof::Proof;
 use crate::set::{Affine, Place, Row, System};
 use crate::tree::Placed;
@@ -87,7 +87,6 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Values inside of each other.
 const DEPTH: usize = 200;
 const CHANGES: &str = "an operand changes something";
 
@@ -346,7 +345,7 @@ impl<'a> Judge<'a, '_> {
             ("*", [x, y]) => x * y,
             ("max", [x, y]) => x.max(*y),
             ("min", [x, y]) => x.min(*y),
-            (cast, [x]) if *x == 0.0 && cast.starts_with("cast.") => 0.0,
+            (op, [x]) if *x == 0.0 && CASTS.iter().any(|cast| op.starts_with(cast)) => 0.0,
             _ => return Err(UNKNOWN.into()),
         };
         if numbers.iter().chain([&result]).all(exact) { Ok(result) } else { Err(UNKNOWN.into()) }

@@ -44,6 +44,9 @@ pub enum Expr {
 pub const INFIX: [&str; 14] =
     ["+", "-", "*", "/", "//", "%", "<", "<=", ">", ">=", "==", "!=", "and", "or"];
 
+/// What operators begin with that convert to numbers.
+pub const CASTS: [&str; 4] = ["cast.int", "cast.uint", "cast.float", "cast.bfloat"];
+
 impl Expr {
     pub fn op(name: &str, args: Vec<Expr>) -> Expr {
         Expr::Op(name.to_owned(), args)
@@ -98,7 +101,7 @@ impl Expr {
             Expr::Int(v) => Some(*v as f64),
             Expr::Literal(text) => text.parse().ok(),
             Expr::Op(op, args) => match args.as_slice() {
-                [e] if op.starts_with("cast.") && op != "cast.bool" => e.constant(),
+                [e] if CASTS.iter().any(|cast| op.starts_with(cast)) => e.constant(),
                 _ => None,
             },
             _ => None,
