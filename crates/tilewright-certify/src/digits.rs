@@ -3,8 +3,7 @@
 //! A digit of `x` is `x // 2^j % 2`, negative numbers included. `(x // 2^j + y // 2^j) % 2` is that of `x ^ y`,
 //! `(x // 2^j % 2 + y // 2^j % 2) // 2` that of `x & y`, and `x | y` is `x + y - (x & y)`. Shifts multiply and divide.
 
-use tilewright_ir::expr::CallTarget;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Intrin};
+use tilewright_ir::{DType, Expr, ExprKind, Intrin};
 
 use crate::tree::{Writer, Written};
 
@@ -36,7 +35,11 @@ impl Writer<'_> {
             });
             terms.reduce(|a, b| format!("({a} + {b})"))
         };
-        let apart = self.ones(x).zip(self.ones(y)).is_some_and(|(x, y)| x & y == 0);
+        let apart = self
+            .ranges
+            .possible_ones(x)
+            .zip(self.ranges.possible_ones(y))
+            .is_some_and(|(x, y)| x & y == 0);
         let both = || sum(&|w| format!("(((({a} // {w}) % 2) + (({b} // {w}) % 2)) // 2)"));
         Ok(match op {
             Intrin::Shl => shift.map(|by| format!("({a} * {by})")),
@@ -65,55 +68,7 @@ impl Writer<'_> {
 
     /// The binary digits of an index that is never negative and has at most so many.
     fn width(&self, e: &Expr) -> Option<u32> {
-        self.ones(e).map(|ones| 64 - ones.leading_zeros()).filter(|n| *n <= MOST)
-    }
-
-    /// Which digits of an index may be one, as a mask; `None` where it may be negative.
-    fn ones(&self, e: &Expr) -> Option<u64> {
-        let shifted = |ones: u64, by: &Expr| {
-            let by = u32::try_from(by.as_int()?).ok()?;
-            (ones.leading_zeros() > by).then(|| ones << by)
-        };
-        let power = |k: &Expr| {
-            k.as_int().and_then(|k| u64::try_from(k).ok()).filter(|k| k.is_power_of_two())
-        };
-        let found = match e.kind() {
-            ExprKind::Binary(BinOp::Mul, a, k) => {
-                self.ones(a).zip(power(k)).and_then(|(ones, k)| {
-                    (ones.leading_zeros() > k.trailing_zeros()).then(|| ones << k.trailing_zeros())
-                })
-            }
-            ExprKind::Binary(BinOp::FloorDiv, a, k) => {
-                self.ones(a).zip(power(k)).map(|(ones, k)| ones >> k.trailing_zeros())
-            }
-            ExprKind::Call(CallTarget::Intrin(op), args) => match (op, args.as_slice()) {
-                (Intrin::BitAnd, [a, b]) => match (self.ones(a), self.ones(b)) {
-                    (Some(a), Some(b)) => Some(a & b),
-                    (some, other) => some.or(other),
-                },
-                (Intrin::BitOr | Intrin::BitXor, [a, b]) => {
-                    self.ones(a).zip(self.ones(b)).map(|(a, b)| a | b)
-                }
-                (Intrin::Shl, [a, by]) => self.ones(a).and_then(|ones| shifted(ones, by)),
-                (Intrin::Shr, [a, by]) => self
-                    .ones(a)
-                    .zip(by.as_int())
-                    .and_then(|(ones, by)| ones.checked_shr(u32::try_from(by).ok()?)),
-                _ => None,
-            },
-            ExprKind::Int(v) => u64::try_from(*v).ok(),
-            _ => None,
-        };
-        let values = self.ranges.interval(e);
-        let below = u64::try_from(values.hi).ok().filter(|_| values.lo >= 0);
-        let below = below.map(|most| match most.leading_zeros() {
-            64 => 0,
-            n => u64::MAX >> n,
-        });
-        match (found, below) {
-            (Some(a), Some(b)) => Some(a & b),
-            (some, other) => some.or(other),
-        }
+        self.ranges.possible_ones(e).map(|ones| 64 - ones.leading_zeros()).filter(|n| *n <= MOST)
     }
 }
 

@@ -65,6 +65,7 @@ impl Piece {
     }
 }
 
+/// The place of a value.
 #[derive(Clone, Debug)]
 pub enum From {
     /// A store and the values of its loops.
@@ -75,6 +76,7 @@ pub enum From {
     Given,
 }
 
+/// Instances of a store that store their first operand.
 #[derive(Clone, Debug)]
 pub struct Pass {
     pub line: usize,
@@ -122,7 +124,7 @@ pub struct Pack {
 }
 
 /// A certificate without its steps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Certificate {
     pub programs: [Program; 2],
     pub layouts: Vec<Layout>,
@@ -160,8 +162,7 @@ impl Certificate {
     /// Reads the functions of a certificate and its reasons.
     pub fn read(functions: [&Tree; 2], reasons: &[Tree]) -> Placed<Certificate> {
         let programs = programs(functions)?;
-        let (layouts, packs, cells, flows, passes, claims) = Default::default();
-        let mut out = Certificate { programs, layouts, packs, cells, flows, passes, claims };
+        let mut out = Certificate { programs, ..Certificate::default() };
         for reason in reasons {
             let (line, parts) = reason.list().map_err(|e| (1, e))?;
             out.reason(line, parts).map_err(|e| (line, e))?;

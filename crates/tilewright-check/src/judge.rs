@@ -23,6 +23,7 @@ pub struct Wrong {
     pub message: String,
 }
 
+/// A result, or what is wrong.
 pub type Judged<T> = Result<T, Wrong>;
 
 impl Wrong {
@@ -45,6 +46,7 @@ pub trait Oracle {
     fn answer(&mut self, of: &System, targets: Option<&[Vec<Row>]>) -> Answer;
 }
 
+/// A line, and the proof that stands there.
 pub type Answer = Judged<(usize, Option<Proof>)>;
 
 /// A value: an expression at an instance of a statement, with the number of its first load; or a cell of
@@ -126,7 +128,6 @@ impl<'a> Judge<'a, '_> {
         self.outputs()
     }
 
-    /// Asks for a proof, and verifies it.
     fn need(&mut self, system: &System, targets: &[Vec<Row>]) -> Judged<()> {
         let (line, proof) = self.oracle.answer(system, Some(targets))?;
         let proof = proof.ok_or_else(|| Wrong::at(line, "a proof is needed here"))?;
@@ -256,10 +257,10 @@ impl<'a> Judge<'a, '_> {
             e,
             place: place.clone(),
         });
-        for system in systems {
-            let is_void = self.void(&system)?;
-            if is_void || !["max", "min"].contains(&op) {
-                (is_void || self.number(&y, &system)? == wanted).then_some(()).ok_or(CHANGES)?;
+        let cases = systems.into_iter().map(|system| (y.clone(), system)).collect();
+        for (y, system) in self.met(cases)? {
+            if !["max", "min"].contains(&op) {
+                (self.number(&y, &system)? == wanted).then_some(()).ok_or(CHANGES)?;
                 continue;
             }
             let end = self.only(&y, &system, &mut |_, value, _| match value {
@@ -273,7 +274,6 @@ impl<'a> Judge<'a, '_> {
         Ok(())
     }
 
-    /// What is done one value further inside.
     fn inside<T>(&mut self, what: impl FnOnce(&mut Self) -> Judged<T>) -> Judged<T> {
         if self.depth == DEPTH {
             return Err("the values are too deep".into());
@@ -489,7 +489,6 @@ impl<'a> Judge<'a, '_> {
         self.met(cases)
     }
 
-    /// What an instance of a store writes.
     fn stored(&self, at: Load, place: &Place, system: &System) -> Judged<Cases<'a>> {
         let source = store(&self.c.programs[at.side], at.stmt)?;
         let value = |e| Value::At { at, e, place: place.clone() };

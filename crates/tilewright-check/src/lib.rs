@@ -95,7 +95,6 @@ pub fn check(text: &str) -> Placed<Accepted<'_>> {
 struct File<'a> {
     steps: &'a [Tree<'a>],
     at: usize,
-    /// The line of the last step.
     line: usize,
 }
 

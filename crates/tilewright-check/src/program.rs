@@ -26,6 +26,7 @@ use std::rc::Rc;
 
 use crate::tree::{Fine, List, Placed, Tree, Word};
 
+/// The name of a loop variable or a size.
 pub type Var = Rc<str>;
 
 /// An expression. Operators go by their names.
@@ -131,6 +132,7 @@ impl Expr {
     }
 }
 
+/// Memory.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     pub dtype: String,
@@ -396,7 +398,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// New memory, for now of no loops.
     fn buffer(
         &mut self,
         name: &'a str,

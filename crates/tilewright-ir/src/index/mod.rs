@@ -24,6 +24,7 @@ mod bind;
 mod expand;
 mod guard;
 mod interval;
+mod known_bits;
 mod linear;
 mod values;
 mod wide;
