@@ -173,7 +173,8 @@ def test_values_say_what_they_are() -> None:
 
 
 def test_a_device_is_the_cpu() -> None:
-    for device in (ort.OrtDevice.make("cpu", 0), ort.OrtDevice(ort.OrtDevice.cpu(), ort.OrtDevice.default_memory(), 0)):
+    made = ort.OrtDevice(ort.OrtDevice.cpu(), ort.OrtDevice.default_memory(), 0)
+    for device in (ort.OrtDevice.make("cpu", 0), made):
         assert (device.device_type(), device.device_id()) == ("cpu", 0)
     with pytest.raises(tilewright.UnsupportedError, match="only the CPU"):
         ort.OrtDevice(ort.OrtDevice.cuda(), 0, 0)

@@ -106,7 +106,7 @@ def _on_cpu(device_type: str, device_id: int = 0) -> None:
 
 
 class OrtDevice:
-    """Where a value is. There is only the CPU, with number 0; anything else raises :class:`UnsupportedError`."""
+    """Where a value is: the CPU, with number 0. Anything else raises :class:`UnsupportedError`."""
 
     def __init__(self, device_type: int = 0, memory_type: int = 0, device_id: int = 0) -> None:
         if (device_type, memory_type, device_id) != (0, 0, 0):
