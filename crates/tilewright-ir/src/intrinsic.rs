@@ -342,9 +342,14 @@ impl Intrin {
         self.row().name
     }
 
+    /// Other names in text.
+    pub fn aliases(self) -> &'static [&'static str] {
+        self.row().aliases
+    }
+
     /// The intrinsic of this name.
     pub fn from_name(name: &str) -> Option<Intrin> {
-        Intrin::ALL.iter().copied().find(|op| op.name() == name || op.row().aliases.contains(&name))
+        Intrin::ALL.iter().copied().find(|op| op.name() == name || op.aliases().contains(&name))
     }
 
     /// Number of arguments.
@@ -376,7 +381,7 @@ impl Intrin {
     }
 
     /// What it computes of integers and `bool`; `None` where it takes none.
-    pub(crate) fn of_ints(self) -> Option<OfInts> {
+    pub fn of_ints(self) -> Option<OfInts> {
         self.row().ints
     }
 
@@ -419,53 +424,5 @@ impl Intrin {
     /// Whether it does not fall between `x` and what is above it, of floats.
     pub fn rises_from(self, x: f64) -> bool {
         self.row().rises_from.is_some_and(|from| x >= from)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_rows_fit_what_they_compute() {
-        let mut names: Vec<&str> = Vec::new();
-        for op in Intrin::ALL {
-            let row = op.row();
-            assert_eq!(Intrin::from_name(row.name), Some(*op));
-            names.extend(std::iter::once(&row.name).chain(row.aliases));
-            let takes = |t: DType| row.operands.admit(t);
-            assert_eq!(takes(DType::F32), row.floats.is_some(), "{op:?}");
-            assert_eq!(takes(DType::I32) || takes(DType::BOOL), row.ints.is_some(), "{op:?}");
-            match row.floats {
-                Some(OfFloats::One(_)) => assert_eq!((row.arity, row.result), (1, None), "{op:?}"),
-                Some(OfFloats::Two(_)) => assert_eq!((row.arity, row.result), (2, None), "{op:?}"),
-                Some(OfFloats::Is(_)) => assert!(row.arity == 1 && op.is_predicate(), "{op:?}"),
-                None => assert!(!op.is_predicate(), "{op:?}"),
-            }
-            assert!(!(row.commutes || row.need.is_some()) || row.arity == 2, "{op:?}");
-        }
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
-    }
-
-    #[test]
-    fn bounds_and_directions_are_those_of_the_functions() {
-        let points: Vec<f64> = (-40..=40).map(|k| f64::from(k) * 0.25).collect();
-        for op in Intrin::ALL {
-            let Some(f) = op.of_float() else { continue };
-            for (x, next) in points.iter().zip(&points[1..]) {
-                if let Some(bound) = op.bound(x.abs()) {
-                    assert!(f(*x).abs() <= bound * (1.0 + 1e-9), "{op:?} of {x}");
-                }
-                if op.rises_from(*x) {
-                    assert!(f(*x) <= f(*next), "{op:?} between {x} and {next}");
-                }
-                if op.is_exact() {
-                    assert_eq!(f64::from(f(*x) as f32), f(*x), "{op:?} of {x}");
-                }
-            }
-        }
     }
 }

@@ -55,8 +55,6 @@ use crate::module::{Function, Module};
 
 mod graph;
 mod tensor;
-#[cfg(test)]
-mod tests;
 
 pub use tensor::{EXPR_DEPTH, STMT_DEPTH};
 

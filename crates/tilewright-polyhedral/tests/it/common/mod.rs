@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tilewright_ir::{DType, Expr, Range, Var};
-use tilewright_polyhedral::{Bounds, Domain, Engine, Set, evaluate};
+use tilewright_polyhedral::{Bounds, Domain, Engine, Set, budget, evaluate};
 
 /// The variables of all random expressions.
 pub static VARS: LazyLock<[Var; 3]> = LazyLock::new(|| ["x", "y", "z"].map(Var::index));
@@ -12,6 +12,16 @@ pub static VARS: LazyLock<[Var; 3]> = LazyLock::new(|| ["x", "y", "z"].map(Var::
 /// The engine; these tests need it.
 pub fn engine() -> Engine {
     Engine::new()
+}
+
+/// Whether it is seen without sets that a condition holds. It is asked together with another one that is seen to hold,
+/// and for which sets take more than the one operation that is allowed here.
+pub fn is_seen(domain: &Domain, cond: &Expr) -> bool {
+    let [x, y] = ["x", "y"].map(|name| Var::index(name).expr());
+    let quotients = x.clone().floordiv(24).equal(y.clone().floordiv(24));
+    let remainders = x.clone().floormod(24).equal(y.clone().floormod(24));
+    let other = !quotients.and(remainders).and(x.not_equal(y));
+    budget::within("asking", 1, || domain.proves(&other.and(cond.clone()))).0
 }
 
 /// The smallest box around a set.

@@ -1,18 +1,18 @@
+//! What the check of functions and modules refuses, and with which text.
+
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-
-use super::*;
-use crate::buffer::Buffer;
-use crate::dtype::DType;
-use crate::error::{Error, Source, Span};
-use crate::expr::{BinOp, Expr, ExprKind, Intrin, Var};
-use crate::func::Param;
-use crate::graph::{Binding, BindingBlock, GraphExpr, GraphType, GraphVar, TensorType};
-use crate::stmt::{
-    Attr, Attrs, Block, IterKind, IterVar, MatchRegion, Range, Region, Stmt, StmtKind,
+use tilewright_ir::buffer::BufferData;
+use tilewright_ir::well_formed::{
+    EXPR_DEPTH, STMT_DEPTH, check_module, check_open_module, check_tensor,
 };
-use crate::tensor::Tensor;
+use tilewright_ir::{
+    Attr, Attrs, BinOp, Binding, BindingBlock, Block, Buffer, DType, Error, Expr, ExprKind,
+    GraphExpr, GraphFunc, GraphType, GraphVar, Intrin, IterKind, IterVar, MatchRegion, Module,
+    Param, Range, Region, Result, Source, Span, Stmt, StmtKind, Tensor, TensorFunc, TensorType,
+    Var,
+};
 
 mod graph;
 
@@ -566,7 +566,7 @@ fn sequences_are_flat_and_long() {
 
 #[test]
 fn buffers_have_sane_shapes() {
-    let with = |edit: fn(&mut crate::buffer::BufferData)| {
+    let with = |edit: fn(&mut BufferData)| {
         let t = Buffer::with_extents("T", &[4, 4], DType::F32).derive(edit);
         move |_: &Names| Stmt::allocate(&t, Stmt::nop())
     };

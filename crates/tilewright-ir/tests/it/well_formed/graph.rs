@@ -1,4 +1,4 @@
-//! Graph functions.
+//! What the check refuses in graph functions.
 
 use super::*;
 
