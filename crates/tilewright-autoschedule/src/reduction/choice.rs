@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 use tilewright_ir::hash::HashMap;
 
-use tilewright_ir::index::Affine;
+use tilewright_ir::index::{Affine, gcd};
 use tilewright_ir::{BinOp, Expr, ExprKind, IterKind, Var};
 
 use super::stage::Reduction;
@@ -90,14 +90,15 @@ impl Tiling {
 /// ```
 ///
 /// Of a large window `kw` is a loop around that: then there are fewer weights at a time than registers, and less code.
+/// Where steps of the window are two places apart (a dilation), every second row uses a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Overlap {
     /// The axis of rows.
     rows: usize,
     /// The axis of the window that moves along them.
     pub(crate) window: usize,
-    /// By how many steps of the window a row moves.
-    pub(crate) by: i64,
+    /// By how many places a row moves, and a step of the window: without a common divisor.
+    pub(crate) moves: [i64; 2],
     /// Whether the other axes of the window are loops around the places.
     pub(crate) rolled: bool,
 }
@@ -212,10 +213,12 @@ impl Reduction<'_> {
         let overlap = 0 < step && 0 < by && by < step * self.len(window);
         let same = moving.iter().all(|m| *m == (Some(by), Some(step)));
         let dense = by == step || matches!(self.op, BinOp::Add | BinOp::Mul);
-        (overlap && same && dense && by % step == 0).then(|| Overlap {
+        let common = gcd(by.into(), step.into()) as i64;
+        let moves = [by / common, step / common];
+        (overlap && same && dense).then(|| Overlap {
             rows,
             window,
-            by: by / step,
+            moves,
             rolled: self.is_open(rows) && self.count(self.reduce()) > WHOLE_WINDOW,
         })
     }
@@ -341,8 +344,9 @@ impl Reduction<'_> {
             None => per_row * lanes,
         };
         let order = self.order(v, width, u, rows);
-        let overlap =
-            overlap.filter(|_| rows > 1 && steps.saturating_mul(rows * per_row) <= OVERLAPPING);
+        // Rows that use the same places are in one tile.
+        let overlap = overlap
+            .filter(|o| rows > o.moves[1] && steps.saturating_mul(rows * per_row) <= OVERLAPPING);
         Tiling { v, width, u, rows, lanes, order, overlap }
     }
 
@@ -352,7 +356,9 @@ impl Reduction<'_> {
         let steps = self.count(self.reduce());
         overlap.map_or(steps, |o| {
             let window = self.len(o.window);
-            ((rows - 1) * o.by + window).saturating_mul(steps / window) / rows
+            let [row, step] = o.moves;
+            let places = (rows - 1) * row + (window - 1) * step + 1;
+            places.min(rows * window).saturating_mul(steps / window) / rows
         })
     }
 

@@ -294,9 +294,9 @@ impl Reduction<'_> {
         let others: Vec<LoopRef> =
             steps.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, l)| l.clone()).collect();
         sch.reorder(&[&[window.clone(), row.clone()], &others[..], lane].concat())?;
-        let by = overlap.by;
+        let [by, far] = overlap.moves;
         let map = Lambda::from_fn(["step", "row"], move |i| {
-            vec![LambdaItem::from(i[1].clone() * by + &i[0]), LambdaItem::from(&i[1])]
+            vec![LambdaItem::from(i[1].clone() * by + i[0].clone() * far), LambdaItem::from(&i[1])]
         });
         let made = sch.transform_loops(&[window, row.clone()], &map)?;
         let [place, row] = &made[..] else {

@@ -299,6 +299,8 @@ fn convolutions_of_open_images_have_vectors() {
         (6, 20, 1, 5, 1, 2),
         (12, 12, 12, 3, 1, 1),
         (12, 12, 12, 5, 2, 1),
+        (12, 12, 12, 3, 1, 2),
+        (12, 12, 12, 3, 1, 3),
         (12, 36, 2, 3, 1, 1),
     ];
     for (from, to, groups, window, stride, dilation) in cases {
