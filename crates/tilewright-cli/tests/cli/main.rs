@@ -1,5 +1,6 @@
 //! The command line from outside: exit codes, what is on which stream, messages.
 
+mod candidates;
 mod compile;
 mod device;
 mod guide;

@@ -52,35 +52,52 @@ fn peak() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb << 10)
 }
 
-/// Imports the files that `make` gives, one a seed, and checks what comes out.
-fn survive(make: impl Fn(&mut Random) -> Vec<u8> + std::panic::RefUnwindSafe) {
-    let (mut imported, mut slowest) = (0u64, Duration::ZERO);
+/// Imports the files that `make` gives, one a seed, and checks what comes out. Two threads share the seeds.
+fn survive(make: impl Fn(&mut Random) -> Vec<u8> + std::panic::RefUnwindSafe + Sync) {
     let count = iterations();
-    for seed in 0..count {
-        let start = Instant::now();
-        let result = catch_unwind(|| {
-            let bytes = make(&mut Random::new(seed));
-            import_bytes("fuzz", bytes, &options())
-        });
-        let Ok(result) = result else { panic!("seed {seed}: a panic") };
-        match result {
-            Ok(module) => {
-                imported += 1;
-                check(&module, seed);
-            }
-            Err(Error::Internal(d)) => panic!("seed {seed}: {d}"),
-            Err(e) => assert!(e.to_string().starts_with("`fuzz`: "), "seed {seed}: {e}"),
+    let every_second = |first: u64| {
+        let (mut imported, mut slowest) = (0u64, Duration::ZERO);
+        for seed in (first..count).step_by(2) {
+            let start = Instant::now();
+            imported += u64::from(survives(seed, &make));
+            let took = start.elapsed();
+            assert!(took < PATIENCE, "seed {seed}: {took:?}");
+            slowest = slowest.max(took);
         }
-        let took = start.elapsed();
-        assert!(took < PATIENCE, "seed {seed}: {took:?}");
-        slowest = slowest.max(took);
-    }
+        (imported, slowest)
+    };
+    let (even, odd) = std::thread::scope(|threads| {
+        let other = threads.spawn(|| every_second(1));
+        (every_second(0), other.join().expect("the other half survives"))
+    });
+    let (imported, slowest) = (even.0 + odd.0, even.1.max(odd.1));
     println!("{imported} of {count} were imported, the slowest file took {slowest:?}");
     assert!(imported > 0, "no file is valid, so not much is tried");
     if let Some(peak) = peak() {
         println!("{} MiB of memory at most", peak >> 20);
         assert!(peak < 1 << 30, "{peak} bytes of memory");
     }
+}
+
+/// Imports the file of a seed, and checks what comes out. Whether it was imported.
+fn survives(
+    seed: u64,
+    make: &(impl Fn(&mut Random) -> Vec<u8> + std::panic::RefUnwindSafe),
+) -> bool {
+    let result = catch_unwind(|| {
+        let bytes = make(&mut Random::new(seed));
+        import_bytes("fuzz", bytes, &options())
+    });
+    let Ok(result) = result else { panic!("seed {seed}: a panic") };
+    match result {
+        Ok(module) => check(&module, seed),
+        Err(Error::Internal(d)) => panic!("seed {seed}: {d}"),
+        Err(e) => {
+            assert!(e.to_string().starts_with("`fuzz`: "), "seed {seed}: {e}");
+            return false;
+        }
+    }
+    true
 }
 
 /// What comes out is well formed, and running it on some numbers does nothing illegal.
