@@ -212,6 +212,26 @@ fn without(proof: Proof, row: usize) -> Proof {
 /// Rounds of cuts by the ends of unknowns, and of those by the basis of the simplex, before unknowns are split.
 const ROUNDS: [usize; 2] = [2, 6];
 
+/// A sum between zero and a base: the row that says it is not negative, and the one that it ends with.
+#[derive(Clone)]
+struct Digit {
+    base: i128,
+    low: usize,
+    high: usize,
+}
+
+impl Digit {
+    /// `base - 1` less the digit.
+    fn turned(&self) -> Digit {
+        Digit { base: self.base, low: self.high, high: self.low }
+    }
+
+    /// The rows whose sums are the bounds of the digit less another one.
+    fn less(&self, other: &Digit) -> [[usize; 2]; 2] {
+        [[self.low, other.high], [self.high, other.low]]
+    }
+}
+
 /// What is being refuted: rows, and what follows from them.
 struct Refutation {
     rows: Vec<Row>,
@@ -248,6 +268,9 @@ fn void(rows: &[Row], depth: usize, left: &mut Effort) -> Option<Proof> {
             }
             Outcome::Point(None) => return None,
             Outcome::Point(Some(Broken { unknown, ceiling, cuts })) => {
+                if round < 3 && r.join_digits(true)? {
+                    continue;
+                }
                 if round < ROUNDS[0] && r.round_by_bounds()? {
                     continue;
                 }
@@ -292,20 +315,26 @@ impl Refutation {
                     }
                 }
                 let g = d.content();
-                if g < 2 || d.of.constant % g == 0 {
+                if g < 2 {
                     continue;
                 }
                 if d.is_zero {
-                    // An equality that no integers satisfy is rounded from both sides.
+                    // An equality that no integers satisfy is rounded from both sides; others are joined again.
                     let mut sum = self.cut(&d, g);
                     let other = self.cut(&d.scaled(-1)?, g);
-                    sum.plus(&other, 1)?;
-                    return Some(Some(sum.sum()));
+                    if d.of.constant % g != 0 {
+                        sum.plus(&other, 1)?;
+                        return Some(Some(sum.sum()));
+                    }
+                    self.work[at] = sum;
+                    self.work.push(other);
+                    rounded = true;
+                    continue;
                 }
                 self.work[at] = self.cut(&d, g);
                 rounded = true;
             }
-            if !rounded && !self.join_opposites()? {
+            if !rounded && !self.join_opposites()? && !self.join_digits(false)? {
                 break;
             }
         }
@@ -335,6 +364,79 @@ impl Refutation {
             self.work.push(eq.clone());
         }
         Some(!joined.is_empty())
+    }
+
+    /// Compares digits that are the same modulo a base: where `0 <= a < g` and `0 <= b < g * h`, and `g` divides each
+    /// coefficient and the constant of `b - a`, the quotient is a digit of base `h`. With `h` of 1 digits are equal, and
+    /// only that is looked for unless `nested`. Whether something is new.
+    fn join_digits(&mut self, nested: bool) -> Option<bool> {
+        let digits = self.digits()?;
+        let mut known: BTreeMap<(i128, Affine), &Digit> = BTreeMap::new();
+        let mut sums: Vec<[usize; 2]> = Vec::new();
+        for b in &digits {
+            let [same, turned] = [b.low, b.high]
+                .map(|at| known.get(&(b.base, modulo(&self.work[at].of, b.base))).copied());
+            match (same, turned) {
+                (Some(a), _) => sums.extend(b.less(a)),
+                (_, Some(a)) => sums.extend(b.turned().less(a)),
+                _ => drop(known.insert((b.base, modulo(&self.work[b.low].of, b.base)), b)),
+            }
+        }
+        let mut bases: Vec<i128> = digits.iter().map(|d| d.base).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        for b in digits.iter().filter(|_| nested) {
+            for by in bases.iter().filter(|g| **g < b.base && b.base % **g == 0) {
+                for b in [b.clone(), b.turned()] {
+                    if let Some(a) = known.get(&(*by, modulo(&self.work[b.low].of, *by))) {
+                        sums.extend(b.less(a));
+                    }
+                }
+            }
+        }
+        let mut added = Vec::new();
+        for [a, b] in sums {
+            let mut sum = self.work[a].clone();
+            sum.plus(&self.work[b], 1)?;
+            let by = sum.content().max(1);
+            let divided: BTreeMap<usize, i128> =
+                sum.of.terms.iter().map(|(u, c)| (*u, c / by)).collect();
+            let constant = sum.of.constant.div_euclid(by);
+            let is_known = |k: &Derived| k.of.terms == divided && k.of.constant <= constant;
+            let negative = negated(&divided)?;
+            let is_equal = |k: &Derived| k.is_zero && [&divided, &negative].contains(&&k.of.terms);
+            let mut all = self.work.iter().chain(&added);
+            if !divided.is_empty() && !all.any(|k| is_known(k) || is_equal(k)) {
+                added.push(self.cut(&sum, by));
+            }
+        }
+        let is_new = !added.is_empty();
+        self.work.extend(added);
+        Some(is_new)
+    }
+
+    /// The rows between two bounds: each once, whichever way it is turned.
+    fn digits(&self) -> Option<Vec<Digit>> {
+        let mut ends: BTreeMap<&BTreeMap<usize, i128>, usize> = BTreeMap::new();
+        let rows = self.work.iter().enumerate();
+        for (at, d) in rows.filter(|(_, d)| !d.is_zero && !d.of.terms.is_empty()) {
+            let end = ends.entry(&d.of.terms).or_insert(at);
+            if d.of.constant < self.work[*end].of.constant {
+                *end = at;
+            }
+        }
+        let mut all = Vec::new();
+        for (terms, &low) in &ends {
+            let is_turned = terms.values().next().is_some_and(|c| *c < 0);
+            let negative = negated(terms)?;
+            let Some(&high) = ends.get(&negative).filter(|_| !is_turned) else { continue };
+            let constant = |at: usize| self.work[at].of.constant;
+            let base = constant(low).checked_add(constant(high))?.checked_add(1)?;
+            if base > 1 {
+                all.push(Digit { base, low, high });
+            }
+        }
+        Some(all)
     }
 
     /// Rounds rows in which some unknowns are replaced by their ends, so that what is left has a common divisor;
@@ -394,6 +496,16 @@ impl Refutation {
         }
         Some(sum)
     }
+}
+
+fn negated(terms: &BTreeMap<usize, i128>) -> Option<BTreeMap<usize, i128>> {
+    terms.iter().map(|(u, c)| Some((*u, c.checked_neg()?))).collect()
+}
+
+/// The coefficients and the constant modulo a number.
+fn modulo(of: &Affine, by: i128) -> Affine {
+    let terms = of.terms.iter().map(|(u, c)| (*u, c.rem_euclid(by))).filter(|(_, c)| *c != 0);
+    Affine { terms: terms.collect(), constant: of.constant.rem_euclid(by) }
 }
 
 /// Uses equalities with a coefficient 1 up.
