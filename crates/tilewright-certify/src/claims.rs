@@ -10,7 +10,7 @@ use presburger::{Dim, Relation};
 use tilewright_check::certificate::{Claim, Flow, From, Layout, Load, Pass};
 use tilewright_check::program::{Expr, Program, Var};
 
-use crate::flow::shown;
+use crate::flow::{matched, shown};
 use crate::sets::{Found, Names, list, placed, text};
 
 /// Sets at which a pair of loads is compared before it grows.
@@ -19,6 +19,17 @@ const CLAIMS: usize = 400;
 const DEPTH: usize = 100;
 /// Values inside of each other that are looked through for a number.
 const NESTED: usize = 6;
+
+/// How claims are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A load of an element whose place has many digits is guessed to read what the one store to its buffer wrote where
+    /// that has the same place, as text: sets of digits are large. All else is as for `Short`.
+    Matched,
+    /// Conditions leave out what holds wherever both loads run: they are shorter, and say less.
+    Short,
+    Full,
+}
 
 pub(crate) struct Claims<'a> {
     pub names: &'a Names,
@@ -33,8 +44,9 @@ pub(crate) struct Claims<'a> {
     packs: Vec<(usize, usize, Relation)>,
     /// Cells of constants of the second side that hold a number.
     cells: Vec<(usize, usize, f64, Relation)>,
-    /// Whether conditions leave out what holds wherever both loads run: they are shorter, and say less.
-    short: bool,
+    style: Style,
+    /// Whether a flow was guessed.
+    pub guessed: bool,
 }
 
 /// A value, as in the checker, in terms of the loops of the pair that is compared.
@@ -49,7 +61,7 @@ impl<'a> Claims<'a> {
         names: &'a Names,
         programs: &'a [Program; 2],
         layouts: &'a [Layout],
-        short: bool,
+        style: Style,
     ) -> Claims<'a> {
         Claims {
             names,
@@ -61,7 +73,8 @@ impl<'a> Claims<'a> {
             found: Vec::new(),
             packs: Vec::new(),
             cells: Vec::new(),
-            short,
+            style,
+            guessed: false,
         }
     }
 
@@ -107,7 +120,9 @@ impl<'a> Claims<'a> {
                 all.and(self.programs[load.side].stmts[load.stmt].to.condition.clone())
             });
             let runs = self.names.set(&vars, &runs)?;
-            for condition in shown(self.names, set, Some(&runs).filter(|_| self.short), &vars)? {
+            for condition in
+                shown(self.names, set, Some(&runs).filter(|_| self.style != Style::Full), &vars)?
+            {
                 claims.push(Claim { line: 0, loads: *loads, condition });
             }
         }
@@ -222,7 +237,14 @@ impl<'a> Claims<'a> {
         if let Some(known) = known {
             return Ok(known);
         }
-        self.flows.push(crate::flow::flow(self.names, &self.programs[load.side], load)?);
+        let program = &self.programs[load.side];
+        let guess = || matched(program, load).filter(|_| self.style == Style::Matched);
+        let (flow, guessed) = match guess() {
+            Some(flow) => (flow, true),
+            None => (crate::flow::flow(self.names, program, load)?, false),
+        };
+        self.guessed |= guessed;
+        self.flows.push(flow);
         Ok(self.flows.len() - 1)
     }
 

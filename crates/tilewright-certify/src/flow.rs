@@ -5,6 +5,7 @@ use tilewright_check::certificate::{Flow, From, Load, Piece};
 use tilewright_check::program::{Expr, Program, Stmt, Tick, Var};
 
 use crate::sets::{Found, Names};
+use tilewright_ir::hash::HashMap;
 
 /// Pieces of one load.
 const PIECES: usize = 64;
@@ -63,6 +64,46 @@ pub(crate) fn flow(names: &Names, program: &Program, load: Load) -> Found<Flow> 
         return Err(format!("a load gets its value from {} places", flow.pieces.len()));
     }
     Ok(flow)
+}
+
+/// So many quotients and remainders in a place are digits.
+const DIGITS: usize = 4;
+
+/// What a load of a place with many digits reads if the one store to its buffer wrote it, where the place of the store is
+/// the same text with other expressions for its loops. That may be wrong: nobody looked at when the store runs.
+pub(crate) fn matched(program: &Program, load: Load) -> Option<Flow> {
+    let read = &program.stmts[load.stmt].reads[load.read];
+    let mut stores = (0..program.stores).filter(|k| program.stmts[*k].to.buffer == read.buffer);
+    let (Some(at), None) = (stores.next(), stores.next()) else { return None };
+    let to = &program.stmts[at].to;
+    let mut bound: HashMap<Var, Expr> = HashMap::default();
+    let same = to.indices.iter().zip(&read.indices).all(|(p, e)| fits(p, e, &to.loops, &mut bound));
+    let point = to.loops.iter().map(|v| bound.get(v).cloned()).collect::<Option<Vec<Expr>>>()?;
+    let digits: usize = read.indices.iter().map(digits).sum();
+    let piece = Piece { line: 0, from: From::Store(at, point), condition: Expr::truth() };
+    (same && digits >= DIGITS).then(|| Flow { line: 0, load, pieces: vec![piece] })
+}
+
+/// Whether an expression is a pattern with expressions for some variables.
+fn fits(pattern: &Expr, e: &Expr, vars: &[Var], bound: &mut HashMap<Var, Expr>) -> bool {
+    match (pattern, e) {
+        (Expr::Var(v), _) if vars.contains(v) => {
+            bound.entry(v.clone()).or_insert_with(|| e.clone()) == e
+        }
+        (Expr::Op(f, xs), Expr::Op(g, ys)) if f == g && xs.len() == ys.len() => {
+            xs.iter().zip(ys).all(|(x, y)| fits(x, y, vars, bound))
+        }
+        _ => pattern == e,
+    }
+}
+
+fn digits(e: &Expr) -> usize {
+    match e {
+        Expr::Op(op, args) => {
+            usize::from(op == "%" || op == "//") + args.iter().map(digits).sum::<usize>()
+        }
+        _ => 0,
+    }
 }
 
 /// A function of instances in pieces: conditions, and the values there.

@@ -18,7 +18,7 @@ use tilewright_check::judge::judge;
 use tilewright_check::program::{Expr, Program};
 use tilewright_check::tree::{Placed, Tree};
 
-use crate::claims::Claims;
+use crate::claims::{Claims, Style};
 use crate::search::Search;
 use crate::sets::{Names, list, text};
 
@@ -30,12 +30,41 @@ pub use crate::tree::{layout, tree};
 /// # Errors
 /// Why none was found, which is no proof that the functions differ.
 pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, String> {
-    certified(before, after, layouts, true)
-        .or_else(|why| certified(before, after, layouts, false).map_err(|_| why))
+    let by = |style| certified(before, after, layouts, style);
+    let matched = by(Style::Matched);
+    let short = match matched {
+        Err(Failed { why, guessed: false }) => Err(why),
+        Err(_) => by(Style::Short).map_err(|f| f.why),
+        Ok(text) => Ok(text),
+    };
+    short.or_else(|why| by(Style::Full).map_err(|_| why))
 }
 
-/// The same, with claims that are short or say all that was found.
-fn certified(before: &str, after: &str, layouts: &[String], short: bool) -> Result<String, String> {
+/// Why there is no certificate, and whether a claim in it was guessed.
+struct Failed {
+    why: String,
+    guessed: bool,
+}
+
+/// The same, with claims of one style.
+fn certified(
+    before: &str,
+    after: &str,
+    layouts: &[String],
+    style: Style,
+) -> Result<String, Failed> {
+    let mut guessed = false;
+    written(before, after, layouts, style, &mut guessed).map_err(|why| Failed { why, guessed })
+}
+
+/// The same. Says whether a claim was guessed, also where there is no certificate.
+fn written(
+    before: &str,
+    after: &str,
+    layouts: &[String],
+    style: Style,
+    guessed: &mut bool,
+) -> Result<String, String> {
     let head = format!("{HEAD}\n{}\n{}\n", before.trim_end(), after.trim_end());
     let trees = Tree::parse(&head).map_err(|e| quoted(&head, e))?;
     let [_, first, second] = trees.as_slice() else { return Err("each text is one tree".into()) };
@@ -48,13 +77,15 @@ fn certified(before: &str, after: &str, layouts: &[String], short: bool) -> Resu
     };
     let read = parse(&reasons)?;
     let names = names(&both);
-    let mut found = Claims::new(&names, &both, &read.layouts, short);
-    let mut claims = found.collect()?;
+    let mut found = Claims::new(&names, &both, &read.layouts, style);
+    let collected = found.collect();
+    *guessed |= found.guessed;
+    let mut claims = collected?;
     reasons.extend(found.of_constants()?);
     // What cells of constants hold is known from now on.
     let read = parse(&reasons)?;
     if !read.cells.is_empty() {
-        found = Claims::new(&names, &read.programs, &read.layouts, short);
+        found = Claims::new(&names, &read.programs, &read.layouts, style);
         claims = found.collect()?;
     }
     let sides = ["before", "after"];

@@ -341,10 +341,18 @@ impl IndexMap {
             Some(found) => found?,
             None => {
                 // An inverse proves that the map is injective.
-                let found = relation.inverse(&mixed_cells)?;
-                let (extents, padding) =
-                    beside(&relation, &rest_ranges, &defined, &mixed_cells, &found)?;
-                (extents, padding, found)
+                let by_sets = relation.inverse(&mixed_cells).and_then(|found| {
+                    let beside = beside(&relation, &rest_ranges, &defined, &mixed_cells, &found);
+                    beside.map(|(extents, padding)| (extents, padding, found))
+                });
+                // Many digits, each moved, have no short form as sets, and one by digits.
+                by_sets.or_else(|why| {
+                    if matches!(why.reason(), Reason::Mismatch(_)) {
+                        return Err(why);
+                    }
+                    let found = linear(&relation, &rest_ranges, &mixed_cells);
+                    found.and_then(Result::ok).ok_or(why)
+                })?
             }
         };
         let (mut extents, mut found) = (extents.into_iter(), found.into_iter());
@@ -363,7 +371,7 @@ impl IndexMap {
         Ok((physical, LayoutFacts { padding, inverse, ordered: false }))
     }
 
-    /// Box, padding and inverse of a map with bit operations that is linear in the digits of the parameters, or of
+    /// Box, padding and inverse of a map with bit operations that is [`linear`] in the digits of the parameters, or of
     /// numbers that other arithmetic makes of these; `None` for others.
     fn by_digits(
         &self,
@@ -374,24 +382,10 @@ impl IndexMap {
         if !relation.exprs().iter().any(has_bits) {
             return None;
         }
-        let engine = relation.domain().engine();
-        if let Some((map, widths)) = bit_map(relation.domain(), ranges, relation.exprs()) {
-            let extents: Vec<Option<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
-            let tried = relation.exprs().iter().zip(cells).enumerate().map(|(k, (index, cell))| {
-                let greatest = map.greatest(k, &extents, MOST_POINTS);
-                match greatest.and_then(|v| v.checked_add(1)) {
-                    Some(extent) => Ok(vec![Expr::int(extent, cell.dtype())]),
-                    None => relation.domain().map(std::slice::from_ref(index))?.physical_shape(),
-                }
-            });
-            let physical: Vec<Expr> = match tried.collect::<Result<Vec<_>, Unknown>>() {
-                Ok(physical) => physical.concat(),
-                Err(why) => return Some(Err(why)),
-            };
-            let domain = engine.domain_of(&in_box(cells, &physical), &[]);
-            let (values, outside) = digits_back(&domain, &map, &widths, ranges, cells)?;
-            return Some(Ok((physical, either(&domain, outside), values)));
+        if let Some(found) = linear(relation, ranges, cells) {
+            return Some(found);
         }
+        let engine = relation.domain().engine();
         let (numbers, of_numbers) = numbers(relation.exprs(), cells)?;
         let physical = box_of(ranges, relation.exprs(), cells)?;
         let domain = engine.domain_of(&in_box(cells, &physical), &[]);
@@ -551,6 +545,31 @@ impl PhysicalLayout {
             .map(|(c, domain)| IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain))
             .collect()
     }
+}
+
+/// Box, padding and inverse of a map that is linear in the digits of its parameters; `None` for others.
+fn linear(
+    relation: &Relation,
+    ranges: &[(Var, Range)],
+    cells: &[Var],
+) -> Option<Result<ByDigits, Unknown>> {
+    let domain = relation.domain();
+    let (map, widths) = bit_map(domain, ranges, relation.exprs())?;
+    let extents: Vec<Option<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
+    let tried = relation.exprs().iter().zip(cells).enumerate().map(|(k, (index, cell))| {
+        let greatest = map.greatest(k, &extents, MOST_POINTS);
+        match greatest.and_then(|v| v.checked_add(1)) {
+            Some(extent) => Ok(vec![Expr::int(extent, cell.dtype())]),
+            None => domain.map(std::slice::from_ref(index))?.physical_shape(),
+        }
+    });
+    let physical = match tried.collect::<Result<Vec<_>, Unknown>>() {
+        Ok(physical) => physical.concat(),
+        Err(why) => return Some(Err(why)),
+    };
+    let domain = domain.engine().domain_of(&in_box(cells, &physical), &[]);
+    let (values, outside) = digits_back(&domain, &map, &widths, ranges, cells)?;
+    Some(Ok((physical, either(&domain, outside), values)))
 }
 
 /// Cells with the range that a box gives each.

@@ -570,6 +570,66 @@ def f(a: T.handle, b: T.handle, n: T.int64):
         ],
     },
     Rewrite {
+        what: "a swizzle of 32 columns in tiles of an open matrix, whose padding is made and not read",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64, m: T.int64):
+    A = T.match_buffer(a, (n, m), \"float32\")
+    B = T.match_buffer(b, (n, m), \"float32\")
+    S = T.alloc_buffer((n, m), \"float32\")
+    for i, j in T.grid(n, m):
+        S[i, j] = A[i, j] + T.float32(1)
+    for i, j in T.grid(n, m):
+        B[i, j] = S[i, j]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64, m: T.int64):
+    A = T.match_buffer(a, (n, m), \"float32\")
+    B = T.match_buffer(b, (n, m), \"float32\")
+    S = T.alloc_buffer((n, (m + 31) // 32, 32), \"float32\")
+    for i, t, c in T.grid(n, (m + 31) // 32, 32):
+        if t * 32 + T.bitwise_xor(c, i % 32) < m:
+            S[i, t, c] = A[i, t * 32 + T.bitwise_xor(c, i % 32)] + T.float32(1)
+        else:
+            S[i, t, c] = T.float32(0)
+    for i, j in T.grid(n, m):
+        B[i, j] = S[i, j // 32, T.bitwise_xor(j % 32, i % 32)]
+",
+        layouts: &[],
+        faults: &[
+            "B[i, j] = S[i, j // 32, T.bitwise_xor(j % 32, i % 16)]",
+            "B[i, j] = S[i, j // 32, T.bitwise_or(j % 32, i % 32)]",
+            "if t * 32 + T.bitwise_xor(c, i % 32) + 1 < m:",
+        ],
+    },
+    Rewrite {
+        what: "the digits of an open axis in the order of their last ones",
+        before: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    S = T.alloc_buffer((n,), \"float32\")
+    for i in range(n):
+        S[i] = A[i]
+    for i in range(n):
+        B[i] = S[i]
+",
+        after: "
+def f(a: T.handle, b: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n,), \"float32\")
+    B = T.match_buffer(b, (n,), \"float32\")
+    S = T.alloc_buffer(((n + 15) // 16, 16), \"float32\")
+    for i in range(n):
+        S[i // 16, i % 2 * 8 + i // 2 % 2 * 4 + i // 4 % 2 * 2 + i // 8 % 2] = A[i]
+    for i in range(n):
+        B[i] = S[i // 16, i % 2 * 8 + i // 2 % 2 * 4 + i // 4 % 2 * 2 + i // 8 % 2]
+",
+        layouts: &[],
+        faults: &[
+            "B[i] = S[i // 16, i % 2 * 8 + i // 2 % 2 * 4 + i // 8 % 2 * 2 + i // 4 % 2]",
+            "B[i] = S[i // 16, i % 16]",
+        ],
+    },
+    Rewrite {
         what: "loops of a sum as one loop, over any number of rows",
         before: "
 def f(a: T.handle, b: T.handle, n: T.int64):
