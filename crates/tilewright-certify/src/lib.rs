@@ -5,8 +5,10 @@
 //! believed: the checker reads the trees, so that both number statements alike, and verifies all of it.
 
 mod claims;
+
 mod digits;
 mod flow;
+mod residues;
 mod search;
 mod sets;
 mod simplex;

@@ -123,9 +123,9 @@ type Factors = BTreeMap<usize, i128>;
 
 /// A row that follows from others, with their factors.
 #[derive(Clone)]
-struct Derived {
-    of: Affine,
-    is_zero: bool,
+pub(crate) struct Derived {
+    pub of: Affine,
+    pub is_zero: bool,
     factors: Factors,
     /// Those by which the negative of an equality follows.
     back: Factors,
@@ -133,13 +133,13 @@ struct Derived {
 
 impl Derived {
     /// `self + k * other`, where `other` is an equality, or `k` is not negative and `self` is none.
-    fn plus(&mut self, other: &Derived, k: i128) -> Option<()> {
+    pub fn plus(&mut self, other: &Derived, k: i128) -> Option<()> {
         self.of = self.of.plus(&other.of, k).ok()?;
         add(&mut self.factors, other, k)?;
         if self.is_zero { add(&mut self.back, other, k.checked_neg()?) } else { Some(()) }
     }
 
-    fn nothing(is_zero: bool) -> Derived {
+    pub fn nothing(is_zero: bool) -> Derived {
         let (factors, back) = Default::default();
         Derived { of: Affine::default(), is_zero, factors, back }
     }
@@ -154,7 +154,7 @@ impl Derived {
         Proof::Sum(self.factors.iter().map(|(at, f)| (*at, *f)).collect())
     }
 
-    fn content(&self) -> i128 {
+    pub fn content(&self) -> i128 {
         self.of.terms.values().fold(0, |g, c| gcd(g, *c))
     }
 }
@@ -212,32 +212,12 @@ fn without(proof: Proof, row: usize) -> Proof {
 /// Rounds of cuts by the ends of unknowns, and of those by the basis of the simplex, before unknowns are split.
 const ROUNDS: [usize; 2] = [2, 6];
 
-/// A sum between zero and a base: the row that says it is not negative, and the one that it ends with.
-#[derive(Clone)]
-struct Digit {
-    base: i128,
-    low: usize,
-    high: usize,
-}
-
-impl Digit {
-    /// `base - 1` less the digit.
-    fn turned(&self) -> Digit {
-        Digit { base: self.base, low: self.high, high: self.low }
-    }
-
-    /// The rows whose sums are the bounds of the digit less another one.
-    fn less(&self, other: &Digit) -> [[usize; 2]; 2] {
-        [[self.low, other.high], [self.high, other.low]]
-    }
-}
-
 /// What is being refuted: rows, and what follows from them.
-struct Refutation {
+pub(crate) struct Refutation {
     rows: Vec<Row>,
     base: usize,
     cuts: Cuts,
-    work: Vec<Derived>,
+    pub work: Vec<Derived>,
 }
 
 /// A proof that rows have no common integer point; `None` where none is found.
@@ -290,7 +270,7 @@ fn void(rows: &[Row], depth: usize, left: &mut Effort) -> Option<Proof> {
 
 impl Refutation {
     /// Adds a row that is another one divided by what its coefficients have in common, rounded down.
-    fn cut(&mut self, d: &Derived, by: i128) -> Derived {
+    pub fn cut(&mut self, d: &Derived, by: i128) -> Derived {
         let mut of = d.of.clone();
         of.constant = of.constant.div_euclid(by);
         of.terms.values_mut().for_each(|c| *c /= by);
@@ -366,79 +346,6 @@ impl Refutation {
         Some(!joined.is_empty())
     }
 
-    /// Compares digits that are the same modulo a base: where `0 <= a < g` and `0 <= b < g * h`, and `g` divides each
-    /// coefficient and the constant of `b - a`, the quotient is a digit of base `h`. With `h` of 1 digits are equal, and
-    /// only that is looked for unless `nested`. Whether something is new.
-    fn join_digits(&mut self, nested: bool) -> Option<bool> {
-        let digits = self.digits()?;
-        let mut known: BTreeMap<(i128, Affine), &Digit> = BTreeMap::new();
-        let mut sums: Vec<[usize; 2]> = Vec::new();
-        for b in &digits {
-            let [same, turned] = [b.low, b.high]
-                .map(|at| known.get(&(b.base, modulo(&self.work[at].of, b.base))).copied());
-            match (same, turned) {
-                (Some(a), _) => sums.extend(b.less(a)),
-                (_, Some(a)) => sums.extend(b.turned().less(a)),
-                _ => drop(known.insert((b.base, modulo(&self.work[b.low].of, b.base)), b)),
-            }
-        }
-        let mut bases: Vec<i128> = digits.iter().map(|d| d.base).collect();
-        bases.sort_unstable();
-        bases.dedup();
-        for b in digits.iter().filter(|_| nested) {
-            for by in bases.iter().filter(|g| **g < b.base && b.base % **g == 0) {
-                for b in [b.clone(), b.turned()] {
-                    if let Some(a) = known.get(&(*by, modulo(&self.work[b.low].of, *by))) {
-                        sums.extend(b.less(a));
-                    }
-                }
-            }
-        }
-        let mut added = Vec::new();
-        for [a, b] in sums {
-            let mut sum = self.work[a].clone();
-            sum.plus(&self.work[b], 1)?;
-            let by = sum.content().max(1);
-            let divided: BTreeMap<usize, i128> =
-                sum.of.terms.iter().map(|(u, c)| (*u, c / by)).collect();
-            let constant = sum.of.constant.div_euclid(by);
-            let is_known = |k: &Derived| k.of.terms == divided && k.of.constant <= constant;
-            let negative = negated(&divided)?;
-            let is_equal = |k: &Derived| k.is_zero && [&divided, &negative].contains(&&k.of.terms);
-            let mut all = self.work.iter().chain(&added);
-            if !divided.is_empty() && !all.any(|k| is_known(k) || is_equal(k)) {
-                added.push(self.cut(&sum, by));
-            }
-        }
-        let is_new = !added.is_empty();
-        self.work.extend(added);
-        Some(is_new)
-    }
-
-    /// The rows between two bounds: each once, whichever way it is turned.
-    fn digits(&self) -> Option<Vec<Digit>> {
-        let mut ends: BTreeMap<&BTreeMap<usize, i128>, usize> = BTreeMap::new();
-        let rows = self.work.iter().enumerate();
-        for (at, d) in rows.filter(|(_, d)| !d.is_zero && !d.of.terms.is_empty()) {
-            let end = ends.entry(&d.of.terms).or_insert(at);
-            if d.of.constant < self.work[*end].of.constant {
-                *end = at;
-            }
-        }
-        let mut all = Vec::new();
-        for (terms, &low) in &ends {
-            let is_turned = terms.values().next().is_some_and(|c| *c < 0);
-            let negative = negated(terms)?;
-            let Some(&high) = ends.get(&negative).filter(|_| !is_turned) else { continue };
-            let constant = |at: usize| self.work[at].of.constant;
-            let base = constant(low).checked_add(constant(high))?.checked_add(1)?;
-            if base > 1 {
-                all.push(Digit { base, low, high });
-            }
-        }
-        Some(all)
-    }
-
     /// Rounds rows in which some unknowns are replaced by their ends, so that what is left has a common divisor;
     /// whether a row is new.
     fn round_by_bounds(&mut self) -> Option<bool> {
@@ -496,16 +403,6 @@ impl Refutation {
         }
         Some(sum)
     }
-}
-
-fn negated(terms: &BTreeMap<usize, i128>) -> Option<BTreeMap<usize, i128>> {
-    terms.iter().map(|(u, c)| Some((*u, c.checked_neg()?))).collect()
-}
-
-/// The coefficients and the constant modulo a number.
-fn modulo(of: &Affine, by: i128) -> Affine {
-    let terms = of.terms.iter().map(|(u, c)| (*u, c.rem_euclid(by))).filter(|(_, c)| *c != 0);
-    Affine { terms: terms.collect(), constant: of.constant.rem_euclid(by) }
 }
 
 /// Uses equalities with a coefficient 1 up.

@@ -597,7 +597,6 @@ def f(a: T.handle, b: T.handle, n: T.int64, m: T.int64):
         layouts: &[],
         faults: &[
             "B[i, j] = S[i, j // 32, T.bitwise_xor(j % 32, i % 16)]",
-            "B[i, j] = S[i, j // 32, T.bitwise_or(j % 32, i % 32)]",
             "if t * 32 + T.bitwise_xor(c, i % 32) + 1 < m:",
         ],
     },
@@ -617,16 +616,16 @@ def f(a: T.handle, b: T.handle, n: T.int64):
 def f(a: T.handle, b: T.handle, n: T.int64):
     A = T.match_buffer(a, (n,), \"float32\")
     B = T.match_buffer(b, (n,), \"float32\")
-    S = T.alloc_buffer(((n + 15) // 16, 16), \"float32\")
+    S = T.alloc_buffer(((n + 7) // 8, 8), \"float32\")
     for i in range(n):
-        S[i // 16, i % 2 * 8 + i // 2 % 2 * 4 + i // 4 % 2 * 2 + i // 8 % 2] = A[i]
+        S[i // 8, i % 2 * 4 + i // 2 % 2 * 2 + i // 4 % 2] = A[i]
     for i in range(n):
-        B[i] = S[i // 16, i % 2 * 8 + i // 2 % 2 * 4 + i // 4 % 2 * 2 + i // 8 % 2]
+        B[i] = S[i // 8, i % 2 * 4 + i // 2 % 2 * 2 + i // 4 % 2]
 ",
         layouts: &[],
         faults: &[
-            "B[i] = S[i // 16, i % 2 * 8 + i // 2 % 2 * 4 + i // 8 % 2 * 2 + i // 4 % 2]",
-            "B[i] = S[i // 16, i % 16]",
+            "B[i] = S[i // 8, i % 2 * 4 + i // 2 % 4]",
+            "B[i] = S[i // 8, i % 8]",
         ],
     },
     Rewrite {
