@@ -3,9 +3,9 @@
 use presburger::{Dim, Relation, Source, last_writers};
 use tilewright_check::certificate::{Flow, From, Load, Piece};
 use tilewright_check::program::{Expr, Program, Stmt, Tick, Var};
+use tilewright_ir::hash::HashMap;
 
 use crate::sets::{Found, Names};
-use tilewright_ir::hash::HashMap;
 
 /// Pieces of one load.
 const PIECES: usize = 64;

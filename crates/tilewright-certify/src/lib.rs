@@ -5,7 +5,6 @@
 //! believed: the checker reads the trees, so that both number statements alike, and verifies all of it.
 
 mod claims;
-
 mod digits;
 mod flow;
 mod residues;
@@ -13,6 +12,8 @@ mod search;
 mod sets;
 mod simplex;
 mod tree;
+
+use std::cell::Cell;
 
 use tilewright_check::HEAD;
 use tilewright_check::certificate::{Certificate, From, Load, programs};
@@ -32,40 +33,20 @@ pub use crate::tree::{layout, tree};
 /// # Errors
 /// Why none was found, which is no proof that the functions differ.
 pub fn certify(before: &str, after: &str, layouts: &[String]) -> Result<String, String> {
-    let by = |style| certified(before, after, layouts, style);
-    let matched = by(Style::Matched);
-    let short = match matched {
-        Err(Failed { why, guessed: false }) => Err(why),
-        Err(_) => by(Style::Short).map_err(|f| f.why),
-        Ok(text) => Ok(text),
-    };
-    short.or_else(|why| by(Style::Full).map_err(|_| why))
+    let guessed = Cell::new(false);
+    let by = |style| certified(before, after, layouts, style, &guessed);
+    by(Style::Matched)
+        .or_else(|why| if guessed.get() { by(Style::Short) } else { Err(why) })
+        .or_else(|why| by(Style::Full).map_err(|_| why))
 }
 
-/// Why there is no certificate, and whether a claim in it was guessed.
-struct Failed {
-    why: String,
-    guessed: bool,
-}
-
-/// The same, with claims of one style.
+/// The same, with claims of one style. Says whether one was guessed, also where there is no certificate.
 fn certified(
     before: &str,
     after: &str,
     layouts: &[String],
     style: Style,
-) -> Result<String, Failed> {
-    let mut guessed = false;
-    written(before, after, layouts, style, &mut guessed).map_err(|why| Failed { why, guessed })
-}
-
-/// The same. Says whether a claim was guessed, also where there is no certificate.
-fn written(
-    before: &str,
-    after: &str,
-    layouts: &[String],
-    style: Style,
-    guessed: &mut bool,
+    guessed: &Cell<bool>,
 ) -> Result<String, String> {
     let head = format!("{HEAD}\n{}\n{}\n", before.trim_end(), after.trim_end());
     let trees = Tree::parse(&head).map_err(|e| quoted(&head, e))?;
@@ -81,7 +62,7 @@ fn written(
     let names = names(&both);
     let mut found = Claims::new(&names, &both, &read.layouts, style);
     let collected = found.collect();
-    *guessed |= found.guessed;
+    guessed.set(guessed.get() || found.guessed);
     let mut claims = collected?;
     reasons.extend(found.of_constants()?);
     // What cells of constants hold is known from now on.
