@@ -5,5 +5,10 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Cargo keeps what it unpacked of a package by the path of the build folder and the version: in a folder that was used
+# before, a crate would be built against older ones.
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+
 # Packages are made of what is committed; with a version that is out already, `publish` itself would end it.
-cargo publish --workspace --dry-run --locked "$@"
+cargo publish --workspace --dry-run --locked --target-dir "$build" "$@"
