@@ -88,10 +88,10 @@ impl Refutation {
             let same = digits.iter().filter(|d| d.base == base);
             let larger = digits.iter().filter(|d| nested && d.base > base && d.base % base == 0);
             for b in same.chain(larger) {
-                let found = [*b, b.turned()].into_iter().find_map(|b| {
-                    let low = residue(b.low)?;
-                    known.get(&low.of).map(|a| (b, *a))
-                });
+                let ways = [*b, b.turned()].map(|b| (b, residue(b.low)));
+                let [(_, Some(here)), (_, Some(_))] = &ways else { return None };
+                let found =
+                    ways.iter().find_map(|(b, low)| known.get(&low.as_ref()?.of).map(|a| (*b, *a)));
                 match found {
                     Some((b, a)) => {
                         for pair in [[b.low, a.high], [b.high, a.low]] {
@@ -103,7 +103,7 @@ impl Refutation {
                             sums.push(sum);
                         }
                     }
-                    None if b.base == base => drop(known.insert(residue(b.low)?.of, *b)),
+                    None if b.base == base => drop(known.insert(here.of.clone(), *b)),
                     None => {}
                 }
             }
