@@ -294,8 +294,8 @@ fn main() {
         row.log_ratio += (time.max(1.0) / isl.max(1.0)).ln();
         if time > 2.0 * isl {
             row.slower += 1;
-            if time > 100_000.0 && only.is_some() {
-                println!("slow {:.0} us, isl {:.0} us: {line}", time / 1e3, isl / 1e3);
+            if only.is_some() {
+                println!("slow {:.2} us, isl {:.2} us: {line}", time / 1e3, isl / 1e3);
             }
         }
         match answer {

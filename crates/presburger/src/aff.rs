@@ -7,7 +7,7 @@ use crate::coalesce::coalesce;
 use crate::hull::equations;
 use crate::matrix::{content, substitute, value};
 use crate::num::{Budget, Int, Res, Stop, add, gcd, mul, neg};
-use crate::relation::{Dim, Relation, Set, Space, least};
+use crate::relation::{Dim, Relation, Set, Space, is_universe, least};
 
 /// An affine function of dimensions and of explicit divisions, over a denominator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -501,6 +501,9 @@ impl PwAff {
 
     /// A simpler function that is the same inside of a context.
     pub fn gist(&self, context: &Set, budget: &Budget) -> Res<PwAff> {
+        if is_universe(context) && matches!(&self.pieces[..], [(s, _)] if is_universe(s)) {
+            return Ok(self.clone());
+        }
         let mut pieces = Vec::new();
         for (s, a) in self.pieces.iter() {
             let inside = s.intersect(context, budget)?;
@@ -508,7 +511,7 @@ impl PwAff {
                 continue;
             }
             let aff = a.gist(&inside, budget)?;
-            let s = if matches!(&s.parts[..], [p] if p.is_universe()) {
+            let s = if is_universe(s) {
                 s.clone()
             } else {
                 s.gist(context, budget)?

@@ -216,7 +216,7 @@ impl Basic {
         if self.void {
             return Ok(true);
         }
-        if self.is_universe() {
+        if self.is_universe() || self.has_corner() {
             return Ok(false);
         }
         Ok(self.point(budget)?.is_none())

@@ -16,6 +16,9 @@ const MAX_PAIRS: usize = 36;
 impl Relation {
     /// The same points in fewer conjunctions, where that is seen.
     pub fn coalesce(&self, budget: &Budget) -> Res<Relation> {
+        if self.parts.len() <= 1 {
+            return Ok(self.clone());
+        }
         Ok(Relation::new(self.space.clone(), coalesce(&self.parts, budget)?))
     }
 }

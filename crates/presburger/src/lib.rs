@@ -39,6 +39,7 @@ mod aff;
 mod basic;
 mod branch;
 mod coalesce;
+mod corner;
 mod eliminate;
 mod ends;
 mod flow;

@@ -498,7 +498,8 @@ impl Relation {
     pub fn is_injective(&self, budget: &Budget) -> Res<bool> {
         let (p, n) = (self.space.params.len(), self.space.ins);
         for (i, a) in self.parts.iter().enumerate() {
-            for b in &self.parts[i..] {
+            let alone = inputs_are_given(a, p..p + n);
+            for b in &self.parts[i + usize::from(alone)..] {
                 // Columns: parameters, both inputs, outputs.
                 let (mut first, mut second) = (a.clone(), b.clone());
                 first.insert_dims(p + n, n);
@@ -556,7 +557,7 @@ impl Relation {
     pub fn is_bounded(&self, budget: &Budget) -> Res<bool> {
         let params = self.space.params.len();
         for p in self.parts.iter() {
-            if p.is_empty(budget)? {
+            if has_ends(p, params) || p.is_empty(budget)? {
                 continue;
             }
             // The directions without end, with all parameters at rest.
@@ -669,7 +670,8 @@ impl Relation {
     }
 }
 
-fn is_universe(r: &Relation) -> bool {
+/// Whether one conjunction demands nothing.
+pub(crate) fn is_universe(r: &Relation) -> bool {
     matches!(&r.parts[..], [p] if p.is_universe())
 }
 
@@ -714,4 +716,67 @@ fn lex_point(basic: &Basic, dims: usize, greatest: bool, budget: &Budget) -> Res
         rest.normalize()?;
     }
     Ok(Some(out))
+}
+
+/// Whether equalities give each of these dimensions, one after the other, by the others.
+fn inputs_are_given(part: &Basic, inputs: std::ops::Range<usize>) -> bool {
+    let mut left: Vec<usize> = inputs.map(|k| 1 + k).collect();
+    loop {
+        let before = left.len();
+        for row in part.eqs.rows().filter(|r| r[1 + part.dims..].iter().all(|v| *v == 0)) {
+            let mut mentioned = left.iter().enumerate().filter(|(_, k)| row[**k] != 0);
+            if let (Some((at, _)), None) = (mentioned.next(), mentioned.next()) {
+                left.swap_remove(at);
+            }
+        }
+        if left.is_empty() || left.len() == before {
+            return left.is_empty();
+        }
+    }
+}
+
+/// Whether constraints give each dimension behind the parameters a least and a greatest value, by
+/// what has both already.
+fn has_ends(part: &Basic, params: usize) -> bool {
+    // By column, whether there is a least and a greatest value.
+    let mut ends = vec![[false; 2]; part.width()];
+    ends[..=params].fill([true; 2]);
+    let rows = || {
+        let eqs = part.eqs.rows().flat_map(|r| [(r, true), (r, false)]);
+        eqs.chain(part.ineqs.rows().map(|r| (r, true)))
+    };
+    loop {
+        let mut news = false;
+        for (row, as_it_is) in rows() {
+            // In `f + c x >= 0`, `c x` has a least value where `f` has a greatest one.
+            let end = |k: usize, greatest: bool| (row[k] > 0) == (as_it_is == greatest);
+            let mut open = (1..row.len())
+                .filter(|k| row[*k] != 0 && !ends[*k][usize::from(end(*k, true))]);
+            let (first, second) = (open.next(), open.next());
+            let candidates = match (first, second) {
+                (None, _) => 1..row.len(),
+                (Some(k), None) => k..k + 1,
+                _ => continue,
+            };
+            for k in candidates.filter(|k| row[*k] != 0) {
+                let side = &mut ends[k][usize::from(end(k, false))];
+                news |= !*side;
+                *side = true;
+            }
+        }
+        for (at, def) in part.divs.rows().enumerate().filter(|(_, d)| d[0] != 0) {
+            let col = part.div_col(at);
+            for greatest in [false, true] {
+                let known = (1..def.len() - 1)
+                    .filter(|k| def[1 + k] != 0)
+                    .all(|k| ends[k][usize::from((def[1 + k] > 0) == greatest)]);
+                let side = &mut ends[col][usize::from(greatest)];
+                news |= known && !*side;
+                *side |= known;
+            }
+        }
+        if !news {
+            return ends.iter().all(|e| *e == [true; 2]);
+        }
+    }
 }

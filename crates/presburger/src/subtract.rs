@@ -9,13 +9,10 @@ use crate::num::{Budget, Int, Res};
 
 /// The points of the first union that are not of the second one.
 pub(crate) fn subtract(from: &[Basic], what: &[Basic], budget: &Budget) -> Res<Vec<Basic>> {
-    let mut rest: Vec<Basic> = from.to_vec();
+    let mut rest: Vec<Basic> = from.iter().filter(|r| !what.contains(r)).cloned().collect();
     for b in what {
         if rest.is_empty() {
             break;
-        }
-        if rest.contains(b) {
-            rest.retain(|r| r != b);
         }
         let mut parts: Option<Vec<Basic>> = None;
         let mut next = Vec::with_capacity(rest.len());
