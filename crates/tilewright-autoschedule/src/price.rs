@@ -22,6 +22,7 @@ use tilewright_layout::marks::PRE;
 use tilewright_target::Target;
 use tilewright_target::costs::{ROW, SHARE, SQUARE_CELL};
 
+use crate::blocks::{self, TiledProduct};
 use crate::contraction::Contraction;
 use crate::integer::expand_with;
 use crate::threads::price::{KernelCost, kernels};
@@ -106,6 +107,8 @@ pub struct KernelLoops {
 enum Component {
     /// A contraction in tiles.
     Tiles(Box<(Contraction, Tile)>),
+    /// A product with weights in blocks, in tiles.
+    Blocks(f64),
     /// A stage without tiles, and the part of its steps that run.
     Loops(Stage, f64),
     /// One whose result is used while it is in the first cache.
@@ -125,7 +128,9 @@ impl KernelLoops {
             at.and_then(|at| free.get(at)).copied().unwrap_or(false)
         };
         // What runs is the expanded function, without what is made once.
-        let expanded = expand_with(func, target, &is_free);
+        let blocked = if target.groups.is_none() { blocks::price(func, &is_free, target) } else { None };
+        let expanded =
+            if blocked.is_some() { None } else { expand_with(func, target, &is_free) };
         let func = expanded.as_ref().unwrap_or(func);
         let once = made_once(func, &is_free);
         let is_free = |b: &Buffer| is_free(b) || once.contains(b);
@@ -136,8 +141,8 @@ impl KernelLoops {
             Some(all.into_iter().map(Component::Kernel).collect())
         });
         let components = of_threads
-            .or_else(|| grouped(func, is_free, target))
-            .unwrap_or_else(|| plain(func, is_free, target));
+            .or_else(|| blocked.is_none().then(|| grouped(func, is_free, target)).flatten())
+            .unwrap_or_else(|| plain(func, is_free, blocked.as_ref(), target));
         let weights = func.buffers().filter(|b| is_free(b)).filter_map(bytes).sum();
         let is_joined = further || joined.contains(&true);
         let (apart, joined) = (buffers_that(joined, false, func), buffers_that(joined, true, func));
@@ -149,7 +154,7 @@ impl KernelLoops {
     /// Whether it holds a contraction that is computed in tiles.
     pub fn is_tiled(&self) -> bool {
         self.components.iter().any(|one| match one {
-            Component::Tiles(..) => true,
+            Component::Tiles(..) | Component::Blocks(_) => true,
             Component::Kernel(kernel) => kernel.is_tiled,
             _ => false,
         })
@@ -168,7 +173,7 @@ impl KernelLoops {
                 operands.cold.retain(|b| loads.iter().all(|load| load.0 != *b));
                 cycles
             }
-            Component::Cycles(cycles) => *cycles,
+            Component::Cycles(cycles) | Component::Blocks(cycles) => *cycles,
             Component::Kernel(kernel) => kernel.cycles,
         });
         let cycles: f64 = each.sum();
@@ -230,16 +235,23 @@ fn grouped(
     Some(parts)
 }
 
-fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Vec<Component> {
+fn plain(
+    func: &TensorFunc,
+    is_free: impl Fn(&Buffer) -> bool,
+    blocked: Option<&TiledProduct>,
+    target: &Target,
+) -> Vec<Component> {
     let Some(stages) = open_stages(func) else {
         return vec![Component::Cycles(statements::statements(func, target))];
     };
     let (cycles, tiled) = transforms::price(func, &stages, target);
     let mut parts = vec![Component::Cycles(cycles)];
+    parts.extend(blocked.map(|product| Component::Blocks(product.cycles)));
     let mut ways = window::ways(func, target);
     for k in (0..stages.len()).rev() {
         let is_tiled = tiled.iter().any(|s| s.stmt.ptr_eq(&stages[k].stmt));
-        if is_free(&stages[k].buffer) || is_tiled {
+        let is_blocked = blocked.is_some_and(|product| product.stages.contains(&k));
+        if is_free(&stages[k].buffer) || is_tiled || is_blocked {
             continue;
         }
         let tile = contraction(func, &stages, k, &is_free)

@@ -2,7 +2,7 @@
 
 use tilewright_analysis::Stage;
 use tilewright_ir::equal::{Equality, exprs};
-use tilewright_ir::index::Ranges;
+use tilewright_ir::index::{Linear, Ranges};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
 
@@ -205,6 +205,20 @@ impl BlockedProduct {
             bits,
             other,
             kind: Kind::Numbers { factor },
+        })
+    }
+}
+
+impl BlockedProduct {
+    /// Whether neighbours in a block lie one behind the other in what the other factor is read from.
+    pub(super) fn lies_along_blocks(&self) -> bool {
+        let inner = &self.inner.var;
+        !self.other.any(|e| match e.kind() {
+            ExprKind::Load(_, at) => at.split_last().is_some_and(|(last, others)| {
+                let step = Linear::from_expr(last).and_then(|sum| sum.coefficient(inner));
+                step != Some(1) || others.iter().any(|index| index.mentions(inner))
+            }),
+            _ => false,
         })
     }
 }

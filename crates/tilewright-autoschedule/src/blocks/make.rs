@@ -243,24 +243,24 @@ impl TiledFunction {
         let known = tables.known;
         let inner = form.inner.extent;
 
+        // The instruction takes neighbours of a block at once, in its own type.
+        let dtype = instruction.a.dtype;
+        let copied = (dtype != DType::I8 || !form.lies_along_blocks()).then(|| {
+            let [m, b] = [along("m", rows), along("b", blocks)];
+            let axes = [m, b, along("i", size(inner))];
+            self.computed("integers_in_blocks".to_owned(), &axes, dtype, |at| {
+                other_operand(form, &at[0], &at[1], at[2].clone()).cast(dtype)
+            })
+        });
         let zero = zero.map(|zero| {
             let [m, b] = [along("m", rows), along("b", blocks)];
             let axes = [m, b, reduced("i", inner)];
             let all = self.computed("integers_summed".to_owned(), &axes, DType::I32, |at| {
-                other_operand(form, &at[0], &at[1], at[2].clone()).cast(DType::I32)
+                let i = at[2].clone();
+                other_or_copy(form, copied.as_ref(), &at[0], &at[1], i).cast(DType::I32)
             });
             (zero, all)
         });
-        let wide = if instruction.a.dtype == DType::I8 {
-            None
-        } else {
-            let [m, b] = [along("m", rows), along("b", blocks)];
-            let axes = [m, b, along("i", size(inner))];
-            let dtype = instruction.a.dtype;
-            Some(self.computed("integers_wide".to_owned(), &axes, dtype, |at| {
-                other_operand(form, &at[0], &at[1], at[2].clone()).cast(dtype)
-            }))
-        };
 
         let out = self.sums(form, tiles);
         for (p, part) in tiles.parts(rows).iter().enumerate() {
@@ -291,7 +291,7 @@ impl TiledFunction {
             let dots = self.computed(format!("dots_{p}"), &axes, DType::I32, |at| {
                 let [r, m, b, t, v, l, c, s, e] = at else { return Expr::i32(0) };
                 let i = c.clone() * tiles.chunk + (s.clone() * tiles.group + e.clone());
-                let x = other_or_copy(form, wide.as_ref(), &row(r, m), b, i).cast(DType::I32);
+                let x = other_or_copy(form, copied.as_ref(), &row(r, m), b, i).cast(DType::I32);
                 let w = apart.load([t, b, c, s, v, l, e].map(Clone::clone));
                 x * w.cast(DType::I32)
             });

@@ -27,8 +27,8 @@ mod make;
 pub(crate) mod schedule;
 mod tiles;
 
-use tilewright_analysis::open_stages;
-use tilewright_ir::TensorFunc;
+use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::{Buffer, TensorFunc};
 use tilewright_target::Target;
 
 use self::form::BlockedProduct;
@@ -40,13 +40,42 @@ use crate::contraction::is_free;
 /// has no vectors for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
     let stages = open_stages(func)?;
-
-    let (allocs, _) = func.root_parts();
-    let form = (0..stages.len()).find_map(|k| {
-        let form = BlockedProduct::integers(allocs, &stages, k, &|b| is_free(func, b));
-        form.or_else(|| BlockedProduct::numbers(&stages[k], k, &|b| is_free(func, b)))
-    })?;
+    let form = recognised(func, &stages, &|b| is_free(func, b))?;
     let tiles = Tiles::choose(&form, target)?;
+    let (allocs, _) = func.root_parts();
     let made = TiledFunction { allocs: allocs.to_vec(), ..TiledFunction::default() };
     made.product(func, &stages, &form, &tiles)
+}
+
+/// The first product with weights in blocks of a function, where `free` says what is the same in every run.
+fn recognised(
+    func: &TensorFunc,
+    stages: &[Stage],
+    free: &dyn Fn(&Buffer) -> bool,
+) -> Option<BlockedProduct> {
+    let (allocs, _) = func.root_parts();
+    (0..stages.len()).find_map(|k| {
+        let form = BlockedProduct::integers(allocs, stages, k, free);
+        form.or_else(|| BlockedProduct::numbers(&stages[k], k, free))
+    })
+}
+
+/// What a product costs whose tiles [`expand`] makes.
+pub(crate) struct TiledProduct {
+    /// The stages that it takes the place of, by their numbers.
+    pub stages: Vec<usize>,
+    /// Estimated cycles, weights being in a cache.
+    pub cycles: f64,
+}
+
+/// The price of the product with weights in blocks of a function; `None` where there is none, or the machine has no
+/// vectors for it.
+pub(crate) fn price(
+    func: &TensorFunc,
+    free: &dyn Fn(&Buffer) -> bool,
+    target: &Target,
+) -> Option<TiledProduct> {
+    let form = recognised(func, &open_stages(func)?, free)?;
+    let cycles = Tiles::choose(&form, target)?.cycles(&form, target);
+    Some(TiledProduct { stages: form.stages, cycles })
 }

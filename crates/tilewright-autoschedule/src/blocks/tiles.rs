@@ -6,6 +6,7 @@ use tilewright_target::{Target, TensorInstruction};
 use super::form::{BlockedProduct, Kind};
 use crate::axes::balanced;
 use crate::parts::round_up;
+use crate::tile::step;
 
 /// The most elements of a block that are multiplied by one copy of the code.
 const CHUNK: i64 = 32;
@@ -21,6 +22,12 @@ const MANY: i64 = 8;
 
 /// How many panels of weights the second cache could hold.
 const PANELS: i64 = 16;
+
+/// Instructions that take a vector of weights apart.
+const TAKING_APART: f64 = 2.5;
+
+/// Instructions that add a vector of integers' sums of a block to the sums of all.
+const SCALING: f64 = 4.0;
 
 /// Tiles of an open number of rows that share a panel.
 pub(super) const SHARING: i64 = 8;
@@ -97,6 +104,34 @@ impl Tiles {
             per_byte,
             panel,
         })
+    }
+
+    /// Estimated cycles of a product in these tiles, weights being in a cache.
+    pub(super) fn cycles(&self, form: &BlockedProduct, target: &Target) -> f64 {
+        let (costs, blocks) = (&target.costs, form.block.extent as f64);
+        let vectors = self.vectors as f64;
+        let steps = (form.inner.extent / self.group) as f64;
+        let parts = self.parts(form.row.1);
+        let of_tiles = parts.iter().map(|part| {
+            let (tiles, rows) = (part.tiles.estimate() as f64, part.rows as f64);
+            let work = rows * vectors * steps;
+            // A byte is loaded once, and its bits are moved and masked.
+            let sharing = if part.panels { tiles.max(1.0) } else { 1.0 };
+            let apart = vectors * steps / sharing;
+            let loads = rows * steps + apart / self.per_byte as f64;
+            // Sums of integers become numbers, which are scaled and added up.
+            let of_block = if self.dot.is_some() { SCALING * rows * vectors } else { 0.0 };
+            let instructions = work + TAKING_APART * apart + of_block;
+            let block = step(target, work + of_block, loads, instructions, 0.0);
+            let store = rows * vectors * costs.store + costs.tile;
+            tiles * self.outer as f64 * (blocks * block + store)
+        });
+        let copy = if form.lies_along_blocks() {
+            0.0
+        } else {
+            form.row.1.estimate() as f64 * blocks * form.inner.extent as f64 * costs.convert_cell
+        };
+        of_tiles.sum::<f64>() + copy
     }
 
     /// The dot product of signed bytes with weights: as bytes without sign, as signed ones where they are
