@@ -511,11 +511,7 @@ impl PwAff {
                 continue;
             }
             let aff = a.gist(&inside, budget)?;
-            let s = if is_universe(s) {
-                s.clone()
-            } else {
-                s.gist(context, budget)?
-            };
+            let s = if is_universe(s) { s.clone() } else { s.gist(context, budget)? };
             pieces.push((s, aff));
         }
         Ok(PwAff::of_pieces(self.space.clone(), pieces))

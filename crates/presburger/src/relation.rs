@@ -750,8 +750,8 @@ fn has_ends(part: &Basic, params: usize) -> bool {
         for (row, as_it_is) in rows() {
             // In `f + c x >= 0`, `c x` has a least value where `f` has a greatest one.
             let end = |k: usize, greatest: bool| (row[k] > 0) == (as_it_is == greatest);
-            let mut open = (1..row.len())
-                .filter(|k| row[*k] != 0 && !ends[*k][usize::from(end(*k, true))]);
+            let mut open =
+                (1..row.len()).filter(|k| row[*k] != 0 && !ends[*k][usize::from(end(*k, true))]);
             let (first, second) = (open.next(), open.next());
             let candidates = match (first, second) {
                 (None, _) => 1..row.len(),

@@ -128,9 +128,9 @@ impl KernelLoops {
             at.and_then(|at| free.get(at)).copied().unwrap_or(false)
         };
         // What runs is the expanded function, without what is made once.
-        let blocked = if target.groups.is_none() { blocks::price(func, &is_free, target) } else { None };
-        let expanded =
-            if blocked.is_some() { None } else { expand_with(func, target, &is_free) };
+        let blocked =
+            if target.groups.is_none() { blocks::price(func, &is_free, target) } else { None };
+        let expanded = if blocked.is_some() { None } else { expand_with(func, target, &is_free) };
         let func = expanded.as_ref().unwrap_or(func);
         let once = made_once(func, &is_free);
         let is_free = |b: &Buffer| is_free(b) || once.contains(b);

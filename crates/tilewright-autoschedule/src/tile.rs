@@ -683,13 +683,7 @@ fn step_of(k: usize, c: &Contraction, operand: usize) -> i64 {
 }
 
 /// A step of a tile by its arithmetic, its loads and its instructions, whichever takes longest.
-pub(crate) fn step(
-    target: &Target,
-    work: f64,
-    loads: f64,
-    instructions: f64,
-    latency: f64,
-) -> f64 {
+pub(crate) fn step(target: &Target, work: f64, loads: f64, instructions: f64, latency: f64) -> f64 {
     let costs = &target.costs;
     let issue = instructions * costs.issue;
     (work * costs.fma).max(loads * costs.load).max(latency).max(issue)

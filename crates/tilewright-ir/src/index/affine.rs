@@ -28,8 +28,7 @@ impl Affine {
         Linear::from_expr(e).map(Affine)
     }
 
-    /// The flat offset of `indices` in a buffer that is compact or has constant strides. What moves by
-    /// an open number of cells is opaque.
+    /// The flat offset of `indices` in a buffer. What moves by an open number of cells is opaque.
     pub fn of_access(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
         if buffer.elem_offset.is_some() {
             return None;
@@ -41,35 +40,23 @@ impl Affine {
         let mut stride = Dim::from(1);
         let mut sum = Linear::constant(0, DType::I32);
         for (index, extent) in indices.iter().zip(&shape).rev() {
-            let index = Linear::from_expr(index)?;
-            sum = match stride.known() {
-                Some(n) => sum.plus(&index, i128::try_from(n).ok()?)?,
-                None => {
-                    let by = stride.typed(DType::I32);
-                    let one =
-                        index.terms.iter().map(|(e, k)| (e.clone().cast(DType::I32) * &by, *k));
-                    let mut terms: Vec<(Expr, i128)> = one.collect();
-                    if index.constant != 0 {
-                        terms.push((by, index.constant));
-                    }
-                    let moved = Linear { terms, constant: 0, dtype: DType::I32 };
-                    sum.plus(&moved, 1)?
-                }
-            };
+            sum = moved(sum, index, stride)?;
             stride = stride * *extent;
         }
         // The offset is computed in 32 bits; no tensor of open size has more cells.
         stride.fits_int32().then_some(Affine(sum))
     }
 
-    /// The flat offset in a buffer with constant strides, whose elements `int32` counts.
+    /// The flat offset in a buffer with strides, whose elements `int32` counts: as far as extents and strides are known.
     fn of_strided(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
+        let [shape, strides] = [&buffer.shape, &buffer.strides].map(|sizes| dim::of_shape(sizes));
         let mut sum = Linear::constant(0, DType::I32);
         let mut last: i128 = 0;
-        for ((index, stride), extent) in indices.iter().zip(&buffer.strides).zip(&buffer.shape) {
-            let stride = i128::from(stride.as_int()?);
-            last = extent.as_int().map_or(last, |d| last + i128::from(d - 1) * stride);
-            sum = sum.plus(&Linear::from_expr(index)?, stride)?;
+        for ((index, stride), extent) in indices.iter().zip(strides?).zip(shape?) {
+            if let (Some(by), Some(extent)) = (stride.number(), extent.number()) {
+                last += i128::from(extent - 1) * i128::from(by);
+            }
+            sum = moved(sum, index, stride)?;
         }
         i32::try_from(last).is_ok().then_some(Affine(sum))
     }
@@ -93,4 +80,19 @@ impl Affine {
     pub fn opaque(&self) -> impl Iterator<Item = (&Expr, i64)> {
         self.0.terms.iter().filter(|(e, _)| e.as_var().is_none()).map(|(e, k)| (e, *k as i64))
     }
+}
+
+/// An offset with an index more, one step of which is so many cells.
+fn moved(sum: Linear, index: &Expr, stride: Dim) -> Option<Linear> {
+    let index = Linear::from_expr(index)?;
+    if let Some(n) = stride.known() {
+        return sum.plus(&index, i128::try_from(n).ok()?);
+    }
+    let by = stride.typed(DType::I32);
+    let one = index.terms.iter().map(|(e, k)| (e.clone().cast(DType::I32) * &by, *k));
+    let mut terms: Vec<(Expr, i128)> = one.collect();
+    if index.constant != 0 {
+        terms.push((by, index.constant));
+    }
+    sum.plus(&Linear { terms, constant: 0, dtype: DType::I32 }, 1)
 }
