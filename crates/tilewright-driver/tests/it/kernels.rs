@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tilewright_autoschedule::integer::{expand, expand_products};
+use tilewright_autoschedule::price::price;
 use tilewright_autoschedule::{TileCheck, UNTILED, contractions, others};
 use tilewright_codegen::emit;
 use tilewright_codegen::entry::{self, Planned};
@@ -430,11 +431,54 @@ fn weights_in_blocks_are_tiled_for_rows_of_two_open_sizes() {
             let free = (first..first + 3).map(Attr::Int).collect();
             let mut func = func.clone();
             func.attrs.insert(FREE_LAYOUT.into(), Attr::List(free));
+            // The plan knows them by their tiles, too.
+            let known: Vec<bool> = (0..func.params.len()).map(|k| k >= first as usize).collect();
+            assert!(price(&func, &known, 0, &machine.target).tiled, "{}", machine.target.cpu);
             let func = expand(&func, &machine.target).expect("tiles");
             let func = lowered(&func, &machine.target);
             let said = [UNTILED, IN_MEMORY].into_iter().filter_map(|key| func.attrs.get(key));
             let said: Vec<String> = said.map(|said| format!("{said:?}")).collect();
             assert!(said.is_empty(), "{}: {said:?}", machine.target.cpu);
         }
+    }
+}
+
+/// Queries of several heads that lie in one product with keys and values: they are so many cells apart as rows of that
+/// have, and images of them an open number.
+#[test]
+fn scores_of_queries_in_a_larger_product_run_in_vectors() {
+    let text = r#"
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(a_handle: T.handle, b_handle: T.handle, mask_handle: T.handle, out_handle: T.handle):
+        n = T.int32()
+        s = T.int32()
+        a = T.match_buffer(a_handle, (n, s, 4, 64), "float32", strides=(s * 768, 768, 64, 1))
+        b = T.match_buffer(b_handle, (n, 4, 64, s), "float32")
+        mask = T.match_buffer(mask_handle, (n, s, 1, s), "float32")
+        out = T.match_buffer(out_handle, (n, s, 4, s), "float32")
+        sums = T.alloc_buffer((n, s, 4, s), "float32")
+        for i, j, h, l, k in T.grid(n, s, 4, s, 64):
+            with T.block("sums"):
+                vi, vj, vh, vl, vk = T.axis.remap("SSSSR", [i, j, h, l, k])
+                with T.init():
+                    sums[vi, vj, vh, vl] = T.float32(0.0)
+                sums[vi, vj, vh, vl] = sums[vi, vj, vh, vl] + a[vi, vj, vh, vk] * b[vi, vh, vk, vl]
+        for i, j, h, l in T.grid(n, s, 4, s):
+            with T.block("out"):
+                vi, vj, vh, vl = T.axis.remap("SSSS", [i, j, h, l])
+                out[vi, vj, vh, vl] = sums[vi, vj, vh, vl] * T.float32(0.125) + mask[vi, vj, 0, vl]
+"#;
+    let module = parse_module(&Source::new("scores.py", text)).expect("it parses");
+    let func = module.tensor("main").expect("a function");
+    for machine in machines().iter().filter(|m| m.target.triple.starts_with("x86_64")) {
+        let found = faults(func, machine, true);
+        assert!(found.is_empty(), "{}: {found:?}", machine.target.cpu);
+        let text = assembly_of(&lowered(func, &machine.target), &machine.target);
+        assert!(!text.contains("vgather"), "{}: elements are gathered", machine.target.cpu);
     }
 }
