@@ -183,7 +183,7 @@ fn row_step(c: &Contraction, t: &Tile) -> i64 {
 
 /// Whether the machine leaves out lanes of loads of an operand.
 fn leaves_out_lanes(c: &Contraction, target: &Target, operand: usize) -> bool {
-    target.vectors.masks && [4, 8].contains(&c.operands[operand].buffer.dtype().bytes())
+    target.vectors.leaves_out(c.operands[operand].buffer.dtype().bytes())
 }
 
 /// The ways in which an operand can give vectors along an axis.

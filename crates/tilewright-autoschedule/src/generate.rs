@@ -356,7 +356,7 @@ impl Inside<'_> {
         let direct = c.out[tile.vector_axis] == Some(1);
         let columns = &c.axes[tile.vector_axis];
         let open = kind == TileBlock::Finish && direct && last && columns.is_open();
-        if open && !(self.target.vectors.masks && self.stores_masked(sch, block)?) {
+        if open && !self.stores_masked(sch, block)? {
             self.open_lanes(sch, block, lane, columns.dim)?;
             return rows.iter().filter(|_| counted).try_for_each(|l| sch.unroll(l));
         }
@@ -392,7 +392,7 @@ impl Inside<'_> {
     fn stores_masked(&self, sch: &Schedule, block: &BlockRef) -> Result<bool> {
         let (reads, writes) = accessed(&parts::block(sch, block)?.body);
         let mut types = reads.iter().chain(&writes).map(|b| b.dtype().bytes());
-        Ok(types.all(|n| [4, 8].contains(&n)))
+        Ok(types.all(|n| self.target.vectors.leaves_out(n)))
     }
 
     /// Stores the lanes of a last tile that an open number of columns leaves over: whole vectors, then one by

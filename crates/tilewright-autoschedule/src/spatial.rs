@@ -302,6 +302,7 @@ impl Spatial<'_> {
             && loads.iter().all(|a| matches!(row.moves(a), Some(Move::By(0 | 1))));
         let is_open = row.extent.known().is_none() && row.parts.len() == 1;
         let bytes = widest(self.stage, value, accesses)?;
-        (self.target.vectors.masks && is_open && beside).then(|| self.target.vectors.lanes(bytes))
+        (self.target.vectors.leaves_out(bytes) && is_open && beside)
+            .then(|| self.target.vectors.lanes(bytes))
     }
 }

@@ -23,11 +23,16 @@ pub struct Vectors {
     /// Whether arithmetic takes one value in memory for all lanes; else it is loaded by an instruction of its
     /// own.
     pub broadcasts: bool,
-    /// Whether lanes of 4 and 8 bytes can be left out where vectors are loaded and stored.
-    pub masks: bool,
+    /// The bytes of elements whose lanes can be left out where vectors are loaded and stored.
+    pub masks: &'static [usize],
 }
 
 impl Vectors {
+    /// Whether lanes of elements of so many bytes can be left out where vectors are loaded and stored.
+    pub fn leaves_out(&self, element_bytes: usize) -> bool {
+        self.masks.contains(&element_bytes)
+    }
+
     /// Elements of so many bytes in one of the widest registers, at least one.
     pub fn lanes(&self, element_bytes: usize) -> i64 {
         let widest = self.bytes.first().copied().unwrap_or(1);
@@ -52,7 +57,11 @@ impl Vectors {
             Arch::X86_64 | Arch::Nvidia | Arch::Other => (&[16], 16),
         };
         let broadcasts = features.has("avx512f");
-        let masks = broadcasts || features.has("avx2") || features.sve_bits().is_some();
+        let masks: &[usize] = match features.arch() {
+            _ if features.has("avx512bw") && features.has("avx512vl") => &[2, 4, 8],
+            _ if broadcasts || features.has("avx2") || features.sve_bits().is_some() => &[4, 8],
+            _ => &[],
+        };
         Vectors { bytes, registers, broadcasts, masks }
     }
 }

@@ -160,16 +160,16 @@ class Module:
 #                             }
 #                             #pragma unroll
 #                             for (int ax0_ax1_fused_0_17 = 0; ax0_ax1_fused_0_17 < 2; ++ax0_ax1_fused_0_17) {
-#                                 for (int ax0_ax1_fused_4_18 = 0; ax0_ax1_fused_4_18 < 8; ++ax0_ax1_fused_4_18) {
-#                                     const float t_19 = (((((ax0_ax1_fused_0_17 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 4) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + ax0_ax1_fused_4_18) < 8)) ? tw_get_f16(A_1[(((((ax0_ax1_fused_0_17 * 64) + (b_5 * 32)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + ax0_ax1_fused_4_18)]) : (0.0f));
-#                                     A_pad_9[((((ax0_ax1_fused_0_17 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + ax0_ax1_fused_4_18)] = tw_put_f16(t_19);
+#                                 for (int lane_18 = 0; lane_18 < 8; ++lane_18) {
+#                                     const float t_19 = (((((ax0_ax1_fused_0_17 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 4) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + lane_18) < 8)) ? tw_get_f16(A_1[(((((ax0_ax1_fused_0_17 * 64) + (b_5 * 32)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_18)]) : (0.0f));
+#                                     A_pad_9[((((ax0_ax1_fused_0_17 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_18)] = tw_put_f16(t_19);
 #                                 }
 #                             }
 #                             #pragma unroll
 #                             for (int ax0_ax1_fused_0_20 = 0; ax0_ax1_fused_0_20 < 2; ++ax0_ax1_fused_0_20) {
-#                                 for (int ax0_ax1_fused_4_21 = 0; ax0_ax1_fused_4_21 < 8; ++ax0_ax1_fused_4_21) {
-#                                     const float t_22 = (((((ax0_ax1_fused_0_20 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 6) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + ax0_ax1_fused_4_21) < 8)) ? tw_get_f16(B_2[(((((ax0_ax1_fused_0_20 * 64) + (b_5 * 48)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + ax0_ax1_fused_4_21)]) : (0.0f));
-#                                     B_pad_8[((((ax0_ax1_fused_0_20 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + ax0_ax1_fused_4_21)] = tw_put_f16(t_22);
+#                                 for (int lane_21 = 0; lane_21 < 8; ++lane_21) {
+#                                     const float t_22 = (((((ax0_ax1_fused_0_20 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 6) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + lane_21) < 8)) ? tw_get_f16(B_2[(((((ax0_ax1_fused_0_20 * 64) + (b_5 * 48)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_21)]) : (0.0f));
+#                                     B_pad_8[((((ax0_ax1_fused_0_20 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_21)] = tw_put_f16(t_22);
 #                                 }
 #                             }
 #                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);

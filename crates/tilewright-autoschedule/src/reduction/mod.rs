@@ -154,7 +154,7 @@ impl<'a> Reduction<'a> {
         let Some(around) = sch.get_loops(&head)?.into_iter().nth(depth) else { return Ok(()) };
         let block = sch.get_block(pad.name(), &places.block.func)?;
         let bytes = pad.buffer.dtype().bytes();
-        let masks = self.target.vectors.masks && [4, 8].contains(&bytes);
+        let masks = self.target.vectors.leaves_out(bytes);
         let lanes = masks.then(|| self.target.vectors.lanes(bytes));
         let mut trial = sch.clone();
         let edges = self.edges(&images, pad);

@@ -148,7 +148,8 @@ impl<'a> Reduction<'a> {
     pub(super) fn masks(&self) -> bool {
         let result = self.epilogue.map_or(&self.stage.buffer, |next| &next.buffer);
         let types = self.loads.iter().map(|l| l.buffer.dtype()).chain([self.dtype, result.dtype()]);
-        self.target.vectors.masks && types.map(DType::bytes).all(|n| [4, 8].contains(&n))
+        let mut bytes = types.map(DType::bytes);
+        bytes.all(|n| self.target.vectors.leaves_out(n))
     }
 
     /// By how much each load moves along an axis; `None` where it does not move evenly.

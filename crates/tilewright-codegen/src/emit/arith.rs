@@ -271,7 +271,7 @@ fn extreme(c: &mut Code<'_>, intrinsic: &str, better: &str, x: &Operands<'_>) ->
         _ if c.shared.machine.nan_min_max => return c.extreme(intrinsic, x.a, x.b),
         (true, _) => (x.a, x.b),
         (_, true) => (x.b, x.a),
-        _ if c.shared.machine.masks && x.a.ty.lanes > 1 => {
+        _ if !c.shared.machine.masks.is_empty() && x.a.ty.lanes > 1 => {
             let either = c.select_cmp(better, x.a, x.b, x.a, x.b);
             return c.select_cmp("fcmp ord", x.a, x.a, &either, x.a);
         }

@@ -12,8 +12,8 @@ pub(super) struct MachineFeatures {
     pub half: bool,
     /// Has minimum and maximum instructions that propagate `NaN`.
     pub nan_min_max: bool,
-    /// Writes only chosen lanes of vectors, by masks in registers of their own.
-    pub masks: bool,
+    /// The bytes of elements of which it writes only chosen lanes of vectors, by masks in registers of their own.
+    pub masks: &'static [usize],
     /// Preferred width of vectors in bits, where LLVM's own choice is not the best.
     vector_width: Option<u32>,
     /// The exact length of scalable vectors in bits, which makes vectors of that length vectors of the machine.
@@ -30,10 +30,11 @@ impl MachineFeatures {
             features.arch() == Arch::X86_64,
             features.arch() == Arch::Riscv64,
         );
+        let has_masks = (x86 && features.has("avx512vl")) || features.sve_bits().is_some();
         MachineFeatures {
             half: arm || (x86 && features.has("f16c")) || (riscv && features.has("zfhmin")),
             nan_min_max: arm,
-            masks: (x86 && features.has("avx512vl")) || features.sve_bits().is_some(),
+            masks: if has_masks { target.vectors.masks } else { &[] },
             vector_width: (x86 && target.vectors.bytes.first() == Some(&64)).then_some(512),
             sve_bits: features.sve_bits(),
             dots: Dot::available(target),

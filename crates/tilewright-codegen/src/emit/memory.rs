@@ -409,7 +409,7 @@ impl Func<'_> {
     fn covering(&self, b: &Buffer, lanes: u16, element: Scalar) -> Option<u16> {
         let wide = lanes.checked_next_power_of_two()?;
         let bytes = usize::from(wide) * element.bytes();
-        let fits = self.code.shared.machine.masks && [4, 8].contains(&element.bytes());
+        let fits = self.code.shared.machine.masks.contains(&element.bytes());
         (fits && &*b.scope != "local" && lanes > 2 && wide != lanes && bytes <= 64).then_some(wide)
     }
 

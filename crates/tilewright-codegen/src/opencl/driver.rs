@@ -216,7 +216,7 @@ impl DeviceInfo {
         // Processors with wide vectors have many.
         target.vectors.registers = if self.floats >= 16 { 32 } else { 16 };
         target.vectors.broadcasts = self.floats >= 16;
-        target.vectors.masks = false;
+        target.vectors.masks = &[];
         if self.is_processor() {
             target = target.with_host();
         }
