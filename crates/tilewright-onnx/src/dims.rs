@@ -108,7 +108,10 @@ pub(crate) fn resolve(
             };
             (dim, size)
         };
-        let usual = usual_extent((1..rank).filter(|axis| given(*axis).1.is_none()).count());
+        let open_axes: Vec<usize> = (0..rank).filter(|axis| given(*axis).1.is_none()).collect();
+        let names_of_axes: Vec<Option<&str>> = (0..rank).map(|axis| named(given(axis).0)).collect();
+        let batch = batch_axis(&open_axes, &names_of_axes);
+        let usual = usual_extent(open_axes.iter().filter(|axis| Some(**axis) != batch).count());
         for axis in 0..rank {
             let (dim, size) = given(axis);
             let range = ranges.find(named(dim), &input.name, axis);
@@ -121,7 +124,7 @@ pub(crate) fn resolve(
                 (Some(size), _) => Size::from(size),
                 (None, range) => {
                     let range = range.unwrap_or(SizeRange::ALL);
-                    let usual = if axis == 0 { USUAL_SIZE } else { usual };
+                    let usual = if batch == Some(axis) { USUAL_BATCH } else { usual };
                     open.size(named(dim), &input.name, axis, (range, usual))
                 }
             });
@@ -210,7 +213,22 @@ impl OpenSizes {
     }
 }
 
-/// What an extent is taken for in decisions about speed, where so many of a value are open behind the first one: a
+/// How many examples a batch is taken for in decisions about speed.
+const USUAL_BATCH: usize = 2;
+
+/// The axis along which examples lie, for decisions about speed: one that is called so, else the first one. Where no
+/// other one is open, examples are rows, of which there may be many.
+fn batch_axis(open: &[usize], names: &[Option<&str>]) -> Option<usize> {
+    let is_called_so = |axis: &&usize| {
+        let name = names[**axis].map(str::to_ascii_lowercase);
+        name.is_some_and(|n| ["n", "b", "bs"].contains(&n.as_str()) || n.contains("batch"))
+    };
+    let first = open.first().filter(|axis| **axis == 0);
+    let batch = open.iter().find(is_called_so).or(first);
+    batch.copied().filter(|_| open.len() > 1)
+}
+
+/// What an extent is taken for in decisions about speed, where so many of a value are open beside a batch: a
 /// volume has about as many cells as an image.
 fn usual_extent(open: usize) -> usize {
     let image = (USUAL_SIZE * USUAL_SIZE) as f64;

@@ -45,16 +45,15 @@ impl Reduction<'_> {
             Some(n) if self.masks() && n % (few * lanes) != 0 => ((n + lanes - 1) / lanes).min(4),
             _ => few,
         };
-        let ragged = extent.number().is_none_or(|n| self.masks() && n % (vectors * lanes) != 0);
         let width = vectors * lanes;
-        if ragged {
+        let (full, rest) = (extent.floordiv(width.dim()), extent.modulo(width.dim()));
+        if rest != 0 && (extent.known().is_none() || self.masks()) {
             self.ragged_partial(sch, block, (extent, width), depth)?;
             if vectors > 1 {
                 fewer(sch, block, depth, lanes)?;
             }
             return combined(sch, block, depth, lanes);
         }
-        let (full, rest) = (extent.floordiv(width.dim()), extent.modulo(width.dim()));
         let loops = sch.get_loops(block)?.split_off(depth);
         let Some((along, others)) = loops.split_last() else {
             return Err(Error::internal("a reduction without loops"));
