@@ -75,6 +75,8 @@ fn is_quotient(v: &Var, known: &[Var]) -> Option<Expr> {
 /// The sizes that an extent is a multiple of: where it is not zero, they are not either.
 fn factors(extent: Dim) -> Vec<Var> {
     let mut sizes = extent.vars();
-    sizes.retain(|v| extent.substitute(&|x| (x == v).then(|| Dim::from(0))) == 0);
+    // Sizes are no negative numbers, so that `q - 1` is none where `q` is zero: one more is.
+    let more = extent + Dim::from(1);
+    sizes.retain(|v| more.substitute(&|x| (x == v).then(|| Dim::from(0))) == 1);
     sizes
 }

@@ -83,7 +83,7 @@ pub fn is_cut(module: &Module) -> bool {
 /// that would give it an argument without elements ends before.
 pub fn mark_needs_elements(module: &Module) -> Module {
     each_tensor(module, |_, f| {
-        let open = f.shape_vars();
+        let open = f.sizes();
         let of_graph = !open.is_empty() && open.iter().all(|v| open_size(v).is_some());
         if of_graph && !f.attrs.contains_key(TAKES_EMPTY) {
             Arc::make_mut(f).attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
