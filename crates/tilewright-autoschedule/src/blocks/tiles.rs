@@ -190,6 +190,8 @@ impl Tiles {
             all.extend((few > 1).then(|| part(from(many), left, few)));
             let last = if few > 1 { few_at_once } else { many };
             all.push(part(from(last), rows.modulo(last), 1));
+            // What tiles of the size divide leaves over nothing.
+            all.retain(|part| part.tiles != 0);
             return all;
         };
         // Tiles of numbers are of about as many rows each.
