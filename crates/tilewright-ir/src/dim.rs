@@ -33,6 +33,12 @@ use form::{Atom, Form};
 pub use integer::Integer;
 pub use range::{MAX_CELLS, SizeRange, USUAL_SIZE};
 
+/// By how much a size is taken to be larger than usual where another one would be nothing ([`Dim::estimate`]).
+const LARGER: usize = 16;
+
+/// Usual sizes below this are those of batches.
+const FEW: usize = 8;
+
 /// A size: a number, or an expression of open sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dim(Repr);
@@ -345,13 +351,29 @@ impl Dim {
 
     /// A number for decisions about speed, and nothing else: the size where all open ones are as large as usual
     /// ([`Var::usual`]), or what of their range is next to that. A variable that stands for another size is as large
-    /// as that.
+    /// as that. What would be at most one cell then, as the frames of a short sound are, is taken for that of larger
+    /// sizes: nobody runs a model for so little.
     pub fn estimate(self) -> i64 {
-        self.value(&|v| {
-            let usual = v.stands_for().and_then(|d| usize::try_from(d.estimate()).ok());
-            Some(usual.unwrap_or(v.usual()).clamp(v.range().least(), v.range().most()))
-        })
-        .map_or(i64::MAX, |n| n as i64)
+        let usual = self.at_usual(1);
+        let larger = match usual {
+            None | Some(0 | 1) if self.known().is_none() => self.at_usual(LARGER),
+            _ => None,
+        };
+        larger.or(usual).unwrap_or(i64::MAX)
+    }
+
+    /// The size where all open ones are so many times as large as usual; batches are not. `None` for no size.
+    fn at_usual(self, times: usize) -> Option<i64> {
+        let value = self.value(&|v| {
+            let stands_for = v.stands_for().and_then(|d| d.at_usual(times));
+            let usual = match stands_for.and_then(|n| usize::try_from(n).ok()) {
+                Some(n) => n,
+                None if v.usual() < FEW => v.usual(),
+                None => v.usual() * times,
+            };
+            Some(usual.clamp(v.range().least(), v.range().most()))
+        });
+        value.map(|n| n as i64)
     }
 
     /// The size, inside of a tensor function, that a size of a graph is: its open ones are the
