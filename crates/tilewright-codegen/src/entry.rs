@@ -236,31 +236,48 @@ pub fn program(
     funcs: &[(Arc<str>, &TensorFunc)],
     target: &Target,
 ) -> Result<String> {
-    program_with(prefix, plan, funcs, target, Visibility::Default)
+    let kernels = emit::module_with_prefix(prefix, &with_shapes(plan, funcs)?, target)?;
+    Ok(function(prefix, plan, Visibility::Default)? + &kernels)
 }
 
 /// Whether a symbol can be used outside the library or program that it is linked into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Visibility {
+enum Visibility {
     Default,
     Hidden,
 }
 
-/// [`program`], where the function may stay inside the library that it is linked into.
-pub(crate) fn program_with(
+/// [`program`] in modules that are compiled apart and linked together, where the function stays inside the library that it
+/// is linked into.
+///
+/// # Errors
+/// Those of [`program`].
+pub(crate) fn parts_of_program(
     prefix: &str,
     plan: &Planned,
     funcs: &[(Arc<str>, &TensorFunc)],
     target: &Target,
-    visibility: Visibility,
-) -> Result<String> {
+) -> Result<Vec<String>> {
+    let funcs = with_shapes(plan, funcs)?;
+    let mut parts = emit::parts_with_prefix(prefix, &funcs, target)?;
+    let mut main = function(prefix, plan, Visibility::Hidden)?;
+    for (name, _) in &funcs {
+        let _ = writeln!(main, "declare hidden i32 @{}(ptr, ptr)", emit::symbol(prefix, name));
+    }
+    parts.push(main);
+    Ok(parts)
+}
+
+/// The functions that a plan calls, with the one that computes its shapes.
+fn with_shapes<'a>(
+    plan: &'a Planned,
+    funcs: &[(Arc<str>, &'a TensorFunc)],
+) -> Result<Vec<(Arc<str>, &'a TensorFunc)>> {
     if let Some(f) = plan.called().into_iter().find(|f| !funcs.iter().any(|(n, _)| n == *f)) {
         return Err(broken(format!("there is no function `{f}`")));
     }
     let shapes = plan.shapes().map(|s| (s.name.clone(), &s.func));
-    let funcs: Vec<(Arc<str>, &TensorFunc)> = funcs.iter().cloned().chain(shapes).collect();
-    let kernels = emit::module_with_prefix(prefix, &funcs, target)?;
-    Ok(function(prefix, plan, visibility)? + &kernels)
+    Ok(funcs.iter().cloned().chain(shapes).collect())
 }
 
 fn broken(what: String) -> Error {

@@ -8,7 +8,7 @@ use tilewright_ir::hash::HashMap;
 use tilewright_ir::{Error, Lowered, Result, Source, TensorFunc};
 use tilewright_runtime::parallel;
 use tilewright_target::abi::Workers;
-use tilewright_target::{Code, CodeOptions, Target};
+use tilewright_target::{Code, CodeOptions, OptLevel, Target};
 
 use crate::cache::ObjectCache;
 use crate::emit::{self, Assertion, MAX_VALUES};
@@ -135,29 +135,43 @@ pub(crate) fn objects(
         .collect::<Result<Vec<(Arc<str>, &TensorFunc)>>>()?;
     let modules = emit::modules(&named, target)?;
     let cache = ObjectCache::from_options(options);
+    let tell = |done| {
+        if let Some(watch) = options.watch {
+            watch(done, modules.len());
+        }
+    };
+    let objects = objects_of(llvm, &cache, &modules, (target, options.level), &tell);
+    cache.tell_warnings(options);
+    objects
+}
+
+/// Compiles modules to object files, as many at a time as there are cores. `tell` hears how many are done.
+///
+/// # Errors
+/// Those of [`Llvm::compile`]; the first one in the order of the modules.
+pub(crate) fn objects_of(
+    llvm: &'static Llvm,
+    cache: &ObjectCache,
+    modules: &[String],
+    (target, level): (&Target, OptLevel),
+    tell: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Vec<u8>>> {
     // The longest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..modules.len()).collect();
     order.sort_by_key(|i| Reverse(modules[*i].len()));
     let (failed, done) = (AtomicBool::new(false), AtomicUsize::new(0));
-    tell_done(0, options, &modules);
+    tell(0);
     let objects = parallel::map(order.len(), |k| {
         // Where one has failed, the others are not needed.
         if failed.load(Ordering::Relaxed) {
             return None;
         }
-        let object = cache.compile(llvm, &modules[order[k]], target, options.level);
+        let object = cache.compile(llvm, &modules[order[k]], target, level);
         failed.fetch_or(object.is_err(), Ordering::Relaxed);
-        tell_done(done.fetch_add(1, Ordering::Relaxed) + 1, options, &modules);
+        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
         Some(object.map(|object| object.bytes))
     });
-    cache.tell_warnings(options);
     let mut objects: Vec<_> = order.into_iter().zip(objects).collect();
     objects.sort_by_key(|(i, _)| *i);
     objects.into_iter().filter_map(|(_, object)| object).collect()
-}
-
-fn tell_done(done: usize, options: &CodeOptions<'_>, modules: &[String]) {
-    if let Some(watch) = options.watch {
-        watch(done, modules.len());
-    }
 }

@@ -32,7 +32,7 @@ use crate::emit::{assertions, check_prefix};
 use crate::entry::Planned;
 use crate::header::Version;
 use crate::llvm::{Llvm, OptLevel};
-use crate::{entry, header};
+use crate::{entry, header, kernels};
 
 pub use control::signature;
 pub use given::{Control, Library, Program};
@@ -146,13 +146,13 @@ impl Library<'_> {
         check_size(constants.total)?;
         let bytes = constants.bytes();
         // The functions with the kernels' interface have prefixes of their own, and stay inside.
-        let hidden = entry::Visibility::Hidden;
-        let objects = self.programs().enumerate().map(|(k, program)| {
+        let modules = self.programs().enumerate().map(|(k, program)| {
             let Program { plan, funcs } = program;
-            let ir = entry::program_with(&self.inner(k), plan, funcs, self.target, hidden)?;
-            cache.compile(llvm, &ir, self.target, OptLevel::Full)
+            entry::parts_of_program(&self.inner(k), plan, funcs, self.target)
         });
-        let objects = objects.collect::<Result<Vec<_>>>()?;
+        let modules = modules.collect::<Result<Vec<_>>>()?.concat();
+        let how = (self.target, OptLevel::Full);
+        let objects = kernels::objects_of(llvm, cache, &modules, how, &|_| {})?;
         let general = self.program.plan;
         let versions = if self.control.is_some() { &[] } else { self.versions };
         let versions = versions.iter().map(|p| Version::new(general, p.plan));
@@ -169,7 +169,7 @@ impl Library<'_> {
         linker.part("interface.c", self.interface(&constants, &versions)?.as_bytes())?;
         linker.part("constants.S", self.assembler().as_bytes())?;
         for (k, object) in objects.iter().enumerate() {
-            linker.part(&format!("kernels_{k}.o"), &object.bytes)?;
+            linker.part(&format!("kernels_{k}.o"), object)?;
         }
         Ok((linker, header))
     }

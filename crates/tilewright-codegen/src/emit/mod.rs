@@ -121,6 +121,33 @@ pub(crate) fn modules(funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Res
     Ok(families.iter().map(|family| written.module(std::slice::from_ref(family))).collect())
 }
 
+/// The functions in modules of about [`PART`] bytes, with symbols under a prefix: those of one module can be compiled
+/// while others are, and which they are does not depend on the machine that compiles.
+///
+/// # Errors
+/// As [`module_with_prefix`].
+pub(crate) fn parts_with_prefix(
+    prefix: &str,
+    funcs: &[(Arc<str>, &TensorFunc)],
+    target: &Target,
+) -> Result<Vec<String>> {
+    let written = Written::new(prefix, funcs, target)?;
+    let families = written.families();
+    let mut parts = Vec::new();
+    let (mut first, mut bytes) = (0, 0);
+    for (k, family) in families.iter().enumerate() {
+        bytes += written.bytes(family);
+        if bytes >= PART || k + 1 == families.len() {
+            parts.push(written.module(&families[first..=k]));
+            (first, bytes) = (k + 1, 0);
+        }
+    }
+    Ok(parts)
+}
+
+/// Bytes of text from which on functions are a module.
+const PART: usize = 1 << 17;
+
 /// Functions whose texts are written, before it is decided which share one.
 struct Written {
     machine: Rc<MachineFeatures>,
@@ -164,6 +191,12 @@ impl Written {
             })
             .collect();
         family::group(&forms)
+    }
+
+    /// Bytes of the text that the functions of a family share.
+    fn bytes(&self, family: &Family) -> usize {
+        let first = family.members.first().map(|(first, _)| &self.functions[*first].piece);
+        first.map_or(0, |piece| piece.functions.iter().map(|text| text.len()).sum())
     }
 
     /// A module with some of the families.
