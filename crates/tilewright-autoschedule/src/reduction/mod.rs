@@ -327,14 +327,23 @@ fn padded_at(
     Some(())
 }
 
+/// Shares the iterations of so many loops; those of the inner ones alone where something stands between them and the
+/// others, as the copy of an image does inside of a batch.
 fn share_loops(sch: &mut Schedule, count: usize, head: &BlockRef, units: usize) -> Result<()> {
-    match count {
-        0 => Ok(()),
-        _ => {
-            let loops = sch.get_loops(head)?;
-            share(sch, &loops[units..units + count])
+    let loops = sch.get_loops(head)?;
+    let wanted = &loops[units..units + count];
+    let mut refused = Ok(());
+    for first in 0..count {
+        let mut trial = sch.clone();
+        match share(&mut trial, &wanted[first..]) {
+            Ok(()) => {
+                *sch = trial;
+                return Ok(());
+            }
+            Err(e) => refused = refused.and(Err(e)),
         }
     }
+    refused
 }
 
 /// The blocks of a reduction, and where its variables stand in them.
