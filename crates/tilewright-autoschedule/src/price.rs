@@ -4,7 +4,8 @@
 //! its iterations: one vector at a time where a loop walks along all that it touches, and one
 //! element at a time where none does. What comes from farther than the second cache takes longer, and so
 //! do functions that are computed by many operations. Products of 8-bit integers are priced as what they become
-//! ([`crate::integer`]). An open size counts as its estimate ([`Dim::estimate`]).
+//! ([`crate::integer`]), those with weights in blocks by their tiles. An open size counts as its estimate
+//! ([`Dim::estimate`]).
 //!
 //! [`Dim::estimate`]: tilewright_ir::Dim::estimate
 

@@ -49,14 +49,16 @@ impl Affine {
 
     /// The flat offset in a buffer with strides, whose elements `int32` counts: as far as extents and strides are known.
     fn of_strided(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
-        let [shape, strides] = [&buffer.shape, &buffer.strides].map(|sizes| dim::of_shape(sizes));
         let mut sum = Linear::constant(0, DType::I32);
         let mut last: i128 = 0;
-        for ((index, stride), extent) in indices.iter().zip(strides?).zip(shape?) {
-            if let (Some(by), Some(extent)) = (stride.number(), extent.number()) {
-                last += i128::from(extent - 1) * i128::from(by);
-            }
-            sum = moved(sum, index, stride)?;
+        for ((index, stride), extent) in indices.iter().zip(&buffer.strides).zip(&buffer.shape) {
+            sum = match stride.as_int().map(i128::from) {
+                Some(by) => {
+                    last = extent.as_int().map_or(last, |d| last + i128::from(d - 1) * by);
+                    sum.plus(&Linear::from_expr(index)?, by)?
+                }
+                None => moved(sum, index, Dim::from_expr(stride)?)?,
+            };
         }
         i32::try_from(last).is_ok().then_some(Affine(sum))
     }
