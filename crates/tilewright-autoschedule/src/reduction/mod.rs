@@ -330,6 +330,9 @@ fn padded_at(
 /// Shares the iterations of so many loops; those of the inner ones alone where something stands between them and the
 /// others, as the copy of an image does inside of a batch.
 fn share_loops(sch: &mut Schedule, count: usize, head: &BlockRef, units: usize) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
     let loops = sch.get_loops(head)?;
     let wanted = &loops[units..units + count];
     let mut refused = Ok(());
