@@ -393,7 +393,7 @@ mod tests {
         let shapes = resolve(&inputs, &none.0, &none.1, &none.2).expect("open sizes");
         let usual: Vec<Vec<i64>> =
             shapes.iter().map(|s| s.iter().map(|d| d.estimate()).collect()).collect();
-        assert_eq!(usual, [vec![240, 3, 240, 240], vec![240, 3, 38, 38, 38]]);
+        assert_eq!(usual, [vec![2, 3, 240, 240], vec![2, 3, 38, 38, 38]]);
     }
 
     #[test]

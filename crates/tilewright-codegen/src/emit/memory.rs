@@ -70,8 +70,15 @@ impl Code<'_> {
         self.intrinsic(name, &[ty, at], ty, &[&from.address, &from.align(), mask, others])
     }
 
+    /// Stores the lanes that a mask has. Integers are stored as floats of as many bytes: of a truncated vector under a
+    /// mask of one lane LLVM 22 stores the whole of the wider element, and so a part of the next cell.
     fn store_masked(&mut self, v: &Val, to: &Cells, mask: &Val) {
         let at = to.address.ty;
+        let v = &match v.ty.scalar {
+            Scalar::I16 => self.convert("bitcast", v, Scalar::Half),
+            Scalar::I32 => self.convert("bitcast", v, Scalar::F32),
+            _ => v.clone(),
+        };
         let name = if at.lanes == 1 { "masked.store" } else { "masked.scatter" };
         self.intrinsic_void(name, &[v.ty, at], &[v, &to.address, &to.align(), mask]);
     }
