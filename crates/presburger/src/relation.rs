@@ -9,6 +9,8 @@ use std::sync::Arc;
 use crate::aff::Aff;
 use crate::basic::{Basic, complement};
 use crate::eliminate::{explicit, lazily};
+use crate::ends::Narrowing;
+use crate::matrix::negate;
 use crate::num::{Budget, Int, Res, Stop};
 use crate::subtract;
 
@@ -557,9 +559,6 @@ impl Relation {
     pub fn is_bounded(&self, budget: &Budget) -> Res<bool> {
         let params = self.space.params.len();
         for p in self.parts.iter() {
-            if has_ends(p, params) || p.is_empty(budget)? {
-                continue;
-            }
             // The directions without end, with all parameters at rest.
             let mut cone = p.clone();
             let kept: Vec<Vec<Int>> = (0..params)
@@ -574,6 +573,22 @@ impl Relation {
             }
             cone.eqs.rows_mut().chain(cone.ineqs.rows_mut()).for_each(|r| r[0] = 0);
             kept.iter().for_each(|r| cone.eqs.push(r));
+            // Rows say so one after the other, most often.
+            let mut rows = cone.ineqs.clone();
+            for row in cone.eqs.rows() {
+                rows.push(row);
+                let at = rows.len();
+                rows.push(row);
+                negate(rows.row_mut(at))?;
+            }
+            let narrowing = Narrowing::new(&rows, cone.width() - 1);
+            let mut ends = narrowing.free();
+            let mut dims = params..self.space.total();
+            if narrowing.narrow(&mut ends) && dims.all(|k| ends.range(k).is_some())
+                || p.is_empty(budget)?
+            {
+                continue;
+            }
             for k in params..self.space.total() {
                 for sign in [1, -1] {
                     let mut row = vec![0; cone.width()];
@@ -731,52 +746,6 @@ fn inputs_are_given(part: &Basic, inputs: std::ops::Range<usize>) -> bool {
         }
         if left.is_empty() || left.len() == before {
             return left.is_empty();
-        }
-    }
-}
-
-/// Whether constraints give each dimension behind the parameters a least and a greatest value, by
-/// what has both already.
-fn has_ends(part: &Basic, params: usize) -> bool {
-    // By column, whether there is a least and a greatest value.
-    let mut ends = vec![[false; 2]; part.width()];
-    ends[..=params].fill([true; 2]);
-    let rows = || {
-        let eqs = part.eqs.rows().flat_map(|r| [(r, true), (r, false)]);
-        eqs.chain(part.ineqs.rows().map(|r| (r, true)))
-    };
-    loop {
-        let mut news = false;
-        for (row, as_it_is) in rows() {
-            // In `f + c x >= 0`, `c x` has a least value where `f` has a greatest one.
-            let end = |k: usize, greatest: bool| (row[k] > 0) == (as_it_is == greatest);
-            let mut open =
-                (1..row.len()).filter(|k| row[*k] != 0 && !ends[*k][usize::from(end(*k, true))]);
-            let (first, second) = (open.next(), open.next());
-            let candidates = match (first, second) {
-                (None, _) => 1..row.len(),
-                (Some(k), None) => k..k + 1,
-                _ => continue,
-            };
-            for k in candidates.filter(|k| row[*k] != 0) {
-                let side = &mut ends[k][usize::from(end(k, false))];
-                news |= !*side;
-                *side = true;
-            }
-        }
-        for (at, def) in part.divs.rows().enumerate().filter(|(_, d)| d[0] != 0) {
-            let col = part.div_col(at);
-            for greatest in [false, true] {
-                let known = (1..def.len() - 1)
-                    .filter(|k| def[1 + k] != 0)
-                    .all(|k| ends[k][usize::from((def[1 + k] > 0) == greatest)]);
-                let side = &mut ends[col][usize::from(greatest)];
-                news |= known && !*side;
-                *side |= known;
-            }
-        }
-        if !news {
-            return ends.iter().all(|e| *e == [true; 2]);
         }
     }
 }
