@@ -28,8 +28,7 @@
 //! ([`Tile::zeros`]), and the last tile of open columns has a version for each number of vectors.
 //! Where both operands are read in vectors, it has as many lanes as there are columns left ([`Tile::exact`]).
 //! Columns that whole vectors leave over may be vectors along the reduction (`columns`). An open
-//! number of rows leaves an open number over, which runs in a tile of as many, a version for each number
-//! (`loop_versions`), or, where these would be many, in tiles of 1, 2, 4, ... rows, of each one at most.
+//! number of rows has tiles of several sizes (`open_rows`).
 
 use std::sync::Arc;
 
@@ -41,13 +40,14 @@ use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::columns::Columns;
-use crate::contraction::{Contraction, ContractionAxis, Group};
+use crate::contraction::{Contraction, Group};
+use crate::open_rows::OpenRows;
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
 use crate::partial::begun;
 use crate::parts::{
     self, TileBlocks, as_one, block, blocks, computed_at, copied, copies, lay_out, loop_at,
-    no_unroll, number, packed, partition, remainders, split, vectors, written,
+    no_unroll, number, packed, partition, split, vectors, written,
 };
 use crate::price;
 use crate::tile::{Source, Tile};
@@ -93,9 +93,10 @@ pub fn tiled(
 
     let columns = order.outer.iter().position(|o| matches!(o, Outer::Columns));
     let (outer, reduce) = nest(sch, &block, c, tile, &order, columns.filter(|_| guarded))?;
-    let (Some(innermost), Some(first)) = (outer.last(), reduce.first()) else {
+    let Some(innermost) = outer.last().filter(|_| !reduce.is_empty()) else {
         return Err(Error::internal("a tile has no loop around it"));
     };
+    let open_rows = OpenRows::new(c, tile, target, outer.len(), reduce.len());
     sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
     if guarded {
         lay_out(sch, &block, &sums)?;
@@ -112,20 +113,20 @@ pub fn tiled(
     }
     let copied = c.out[tile.vector_axis] != Some(1) || is_long(sch, &finish, tile)?;
     let result = written(sch, &finish)?;
+    let banded = order.shared > 0 && band(sch, c, tile, &block, order.shared - 1, target)?;
+    let mut blocks = vec![block.clone(), finish.clone()];
     let mut kinds = vec![TileBlock::Init, TileBlock::Update];
-    let mut copy = None;
     if copied {
         let sums = BufferArg::Name(written(sch, &block)?);
         let only = head.iter().map(|_| finish.clone()).collect::<Vec<_>>();
-        copy = Some(sch.cache_read(&finish, sums, "local", &only)?);
+        blocks.insert(1, sch.cache_read(&finish, sums, "local", &only)?);
         kinds.push(TileBlock::Copy);
     }
     kinds.push(TileBlock::Finish);
-    let init = sch.decompose_reduction(&block, first)?;
-    let update = sch.latest(block);
-    let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
-    let mut parts =
-        vec![TileBlocks::whole([init, update].into_iter().chain(copy).chain([finish]).collect())];
+    let mut parts = vec![TileBlocks::whole(blocks)];
+    if open_rows.is_none() {
+        begin(sch, &mut parts, outer.len())?;
+    }
     // The last tile of columns is apart where it is smaller: it alone has fewer lanes to store, and
     // no sums that nothing reads.
     let cut = columns.filter(|_| whole > 0 && rest > 0);
@@ -141,34 +142,27 @@ pub fn tiled(
             p.last = std::mem::take(&mut p.ragged);
         }
     }
-    let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).chain(head);
-    let heads: Vec<BlockRef> = heads.collect();
-    let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
-    let ragged =
-        tile.row_axis.filter(|r| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0));
-    if let Some(r) = ragged {
-        let full = if open {
-            [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None]
-        } else {
-            [number(c.axes[r].extent / tile.rows), number(1)]
-        };
+    let columns_of = parts.len();
+    let mut heads: Vec<BlockRef> = parts.iter().filter_map(|p| p.blocks.first().cloned()).collect();
+    let ragged = tile.row_axis.filter(|r| tile.rows > 1 && c.axes[*r].extent % tile.rows != 0);
+    if let Some(rows) = &open_rows {
+        rows.tiles(sch, &mut parts)?;
+        begin(sch, &mut parts, outer.len())?;
+        let first = parts.chunks(parts.len() / columns_of).filter_map(|parts| parts.first());
+        heads = first.filter_map(|p| p.blocks.first().cloned()).collect();
+    } else if let Some(r) = ragged {
+        let full = [number(c.axes[r].extent / tile.rows), number(1)];
         partition(sch, &mut parts, outer.len() - 1, &full)?;
     }
+    heads.extend(head);
     for [sums, finish] in last.into_iter().filter_map(|l| l.vectors) {
         parts.push(vectors_of_columns(sch, sums, finish, outer.len())?);
     }
     trim(sch, &parts, &kinds, c, tile)?;
     let inside = Inside { c, tile, target, outer: outer.len(), reduce: reduce.len() };
     parts.iter().try_for_each(|part| inside.part(sch, part, &kinds))?;
-    if let Some(r) = ragged.filter(|_| open && tile.counts_rows(c)) {
-        // What is left over has a version for each number of rows.
-        let left = c.axes[r].dim.modulo(tile.rows as usize).typed(DType::I32);
-        let cases: Vec<i64> = (1..tile.rows).collect();
-        for part in parts.iter().filter(|p| p.ragged) {
-            let Some(first) = part.blocks.first() else { continue };
-            let tiles = loop_at(sch, first, outer.len() - 1)?;
-            sch.loop_versions(&tiles, &left, &cases)?;
-        }
+    if let Some(rows) = &open_rows {
+        rows.versions(sch, &parts)?;
     }
     if let Some(at) = columns.filter(|_| tile.zeros(c) && tile.vectors > 1) {
         few_vectors(sch, &parts, at, c, tile)?;
@@ -180,10 +174,20 @@ pub fn tiled(
         heads: &heads,
         result: &result,
         cut,
-        ragged: ragged.is_some(),
+        ragged: open_rows.is_some() || ragged.is_some(),
         nested: if banded { order.shared } else { outer.len() },
     }
     .run(sch)
+}
+
+/// Begins the sums of parts, whose first block has them, apart from the steps of the reduction.
+fn begin(sch: &mut Schedule, parts: &mut [TileBlocks], outer: usize) -> Result<()> {
+    parts.iter_mut().try_for_each(|part| {
+        let Some(sums) = part.blocks.first() else { return Ok(()) };
+        let both = begun(sch, sums, outer)?;
+        part.blocks.splice(0..1, both);
+        Ok(())
+    })
 }
 
 /// Gives the last tile of an open number of columns a version for each number of vectors that these take.
@@ -274,7 +278,9 @@ fn nest(
     let last = loops.len() - usize::from(c.group.is_some());
     let reduce = loops[around + 1..last].to_vec();
     let mut inner = reduce.clone();
+    // Those of an open number of rows are made later.
     if tile.row_axis.is_some()
+        && tile.open_rows(c).is_none()
         && let Some(rows) = outer.pop()
     {
         let [tiles, row] = split(sch, &rows, None, tile.rows)?;
@@ -300,40 +306,21 @@ struct Inside<'a> {
 impl Inside<'_> {
     /// Those of all blocks of a part, which are of these kinds.
     fn part(&self, sch: &mut Schedule, part: &TileBlocks, kinds: &[TileBlock]) -> Result<()> {
-        // An open number of rows is left: tiles of fewer rows have their sums in registers.
-        let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
-        let apart = open.filter(|_| part.ragged && !self.tile.counts_rows(self.c));
         let copied = kinds.contains(&TileBlock::Copy);
-        let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
-        for (block, kind) in part.blocks.iter().zip(kinds) {
-            match apart.filter(|_| *kind == TileBlock::Update) {
-                Some(rows) => {
-                    let lanes = 1 + usize::from(self.c.group.is_some());
-                    let made = remainders(sch, block, self.outer, rows.dim, self.tile, lanes)?;
-                    work.extend(made.into_iter().map(|(block, rows)| (block, *kind, rows)));
-                }
-                None => work.push((block.clone(), *kind, 1)),
-            }
-        }
-        work.iter().try_for_each(|(block, kind, rows)| {
+        part.blocks.iter().zip(kinds).try_for_each(|(block, kind)| {
             // Places that vary keep a copy in memory.
             let rolled = *kind == TileBlock::Finish && copied;
-            let counted = (apart.is_none() || *rows > 1) && !rolled;
-            let around = self.loops_around(*kind, apart);
-            self.block(sch, block, *kind, around, part.last, counted)?;
-            if !rolled {
+            let around = match kind {
+                TileBlock::Update => self.outer + self.reduce,
+                TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
+            };
+            self.block(sch, block, *kind, around, part.last, !rolled)?;
+            if !rolled || part.single {
                 return Ok(());
             }
             let row = sch.get_loops(block)?.into_iter().nth(around);
             row.map_or(Ok(()), |row| no_unroll(sch, &row))
         })
-    }
-
-    fn loops_around(&self, kind: TileBlock, apart: Option<&ContractionAxis>) -> usize {
-        match kind {
-            TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
-            TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
-        }
     }
 
     /// Those of a block under so many loops, in the `last` tile of columns or in others. Rows become statements

@@ -17,6 +17,7 @@
 //! * `candidates`: the choice of a tile.
 //! * [`generate`]: the trace of a contraction.
 //! * `columns`: the few columns that whole vectors leave over.
+//! * `open_rows`: tiles of an open number of rows.
 //! * `order`: the loops around a tile.
 //! * `parts`: what loops around a tile are taken apart into.
 //! * `partial`: partial results in lanes, and how they are combined.
@@ -49,6 +50,7 @@ pub mod generate;
 pub mod groups;
 mod halves;
 pub mod integer;
+mod open_rows;
 pub mod options;
 mod order;
 mod padding;

@@ -11,8 +11,6 @@ use tilewright_schedule::value::{Lambda, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Permissions, Schedule};
 use tilewright_transform::cursor;
 
-use crate::tile::Tile;
-
 /// How many iterations a part of a loop has, as primitives take it: `None`, for all that are left over, where
 /// `int32` does not hold the number.
 pub(crate) fn number(n: i64) -> Option<Expr> {
@@ -148,12 +146,14 @@ pub(crate) struct TileBlocks {
     pub(crate) ragged: bool,
     /// Whether it has the last tile of columns, which is smaller.
     pub(crate) last: bool,
+    /// Whether its tiles have one row each, while others have several.
+    pub(crate) single: bool,
 }
 
 impl TileBlocks {
     /// Blocks of which nothing has been taken apart.
     pub(crate) fn whole(blocks: Vec<BlockRef>) -> TileBlocks {
-        TileBlocks { blocks, ragged: false, last: false }
+        TileBlocks { blocks, ragged: false, last: false, single: false }
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn partition(
             return Err(Error::internal("a part of a loop has other blocks"));
         };
         let copies = copies.split_off(others);
-        parts.push(TileBlocks { blocks: copies, ragged: true, last: parts[k].last });
+        parts.push(TileBlocks { blocks: copies, ragged: true, ..parts[k] });
     }
     Ok(())
 }
@@ -307,60 +307,6 @@ pub(crate) fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
 pub(crate) fn block(sch: &Schedule, block: &BlockRef) -> Result<Arc<Block>> {
     let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
     found.ok_or_else(|| Error::internal("a block is gone"))
-}
-
-/// Takes the open number of rows apart that is left behind whole tiles, in the block that adds to their
-/// sums, under so many loops: tiles of fewer rows ([`Tile::remainders`]), each with the reduction
-/// inside; `lanes` loops are inside a row. Returns the blocks, and how many rows each adds to at once.
-pub(crate) fn remainders(
-    sch: &mut Schedule,
-    block: &BlockRef,
-    around: usize,
-    rows: Dim,
-    tile: &Tile,
-    lanes: usize,
-) -> Result<Vec<(BlockRef, i64)>> {
-    let loops = sch.get_loops(block)?;
-    let Some(row) = loops.len().checked_sub(lanes + 1).filter(|row| *row >= around) else {
-        return Err(Error::internal("a tile has fewer loops inside"));
-    };
-    let rest = loops[around..].iter().filter(|l| **l != loops[row]).cloned();
-    let order: Vec<LoopRef> = [loops[row].clone()].into_iter().chain(rest).collect();
-    sch.reorder(&order)?;
-    let all = tile.remainders();
-    if all.len() < 2 {
-        return Ok(vec![(block.clone(), 1)]);
-    }
-    // How many tiles of each size there are. Nothing is left over then.
-    let mut left = rows.modulo(count_of(tile.rows));
-    let mut counts = Vec::new();
-    for few in &all {
-        counts.push(left.floordiv(count_of(*few)));
-        left = left.modulo(count_of(*few));
-    }
-    let parts = counts
-        .iter()
-        .zip(&all)
-        .map(|(count, few)| Some((*count * count_of(*few)).typed(DType::I32)));
-    let parts: Vec<Option<Expr>> = parts.chain([None]).collect();
-    let mut names = vec![block.clone()];
-    names.extend(copies(sch, &block.func, &loops[row], &parts)?);
-    if names.len() != all.len() {
-        return Err(Error::refused("rows are left over that no tile has"));
-    }
-    for ((block, few), count) in
-        names.iter().zip(&all).zip(counts).filter(|((_, few), _)| **few > 1)
-    {
-        let loops = sch.get_loops(block)?;
-        let [tile, row] = split(sch, &loops[around], Some(count.typed(DType::I32)), *few)?;
-        let (reduce, lane) = loops[around + 1..].split_at(loops.len() - around - 1 - lanes);
-        sch.reorder(&[&[tile], reduce, &[row], lane].concat())?;
-    }
-    Ok(names.into_iter().zip(all).collect())
-}
-
-fn count_of(n: i64) -> usize {
-    usize::try_from(n).unwrap_or(1)
 }
 
 /// The blocks of a function with iteration variables, in the order of the text.

@@ -30,7 +30,7 @@
 //! the reduction reads and the one before did not: rows that lie beside one another share theirs, and so do steps; of operands that
 //! stay in the first cache none counts. The price of a contraction is that of all its tiles, ragged
 //! ones included, plus `pack` for each cell that is packed at run time. Of an open number of rows, what
-//! is left over runs in tiles of fewer rows ([`Tile::remainders`]). So padded work, the number of tiles
+//! is left over runs in tiles of fewer rows ([`Tile::row_tiles`]). So padded work, the number of tiles
 //! and bytes streamed all count, and a ragged size takes the tile that wastes least: 66 columns of few
 //! steps are 3 tiles of 24 rather than 5 of 16. What is left over of the columns takes the vectors that
 //! it needs: 13 vectors are 4 tiles of 3 and one of 1. Columns that are left over of whole vectors may
@@ -69,11 +69,13 @@ const IN_FLIGHT: f64 = 320.0;
 const PAGE_BYTES: i64 = 4096;
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: f64 = 64.0;
-/// Most rows of a tile that has versions for each number of rows that is left over, and most vectors of sums in all of
-/// these.
-const COUNTED: (i64, i64) = (10, 90);
-/// Open sizes that the number of the pixels of all images is of: how many there are, and two extents.
-const PIXELS: usize = 3;
+/// Most rows of a tile that has versions for each number of rows that is left over.
+const MOST_ROWS: i64 = 10;
+/// Most vectors of sums in all of these, where few rows may be all that there are, and else.
+const VERSIONS: i64 = 90;
+const FEW_VERSIONS: i64 = 20;
+/// Open sizes that the number of the pixels of an image is of.
+const PIXELS: usize = 2;
 /// Lanes of the shortest vector.
 pub(crate) const FEWEST: i64 = 4;
 
@@ -117,26 +119,41 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// The rows of the tiles in which an open number of rows that is left over runs, fewer than a
-    /// tile has: powers of two, each at most once, the largest first.
-    pub fn remainders(&self) -> Vec<i64> {
-        let powers = std::iter::successors(Some(1i64), |n| n.checked_mul(2));
-        let mut all: Vec<i64> = powers.take_while(|n| *n < self.rows).collect();
-        all.reverse();
-        all
+    /// The axis of its rows, where that is open.
+    pub fn open_rows<'c>(&self, c: &'c Contraction) -> Option<&'c ContractionAxis> {
+        self.row_axis.map(|r| &c.axes[r]).filter(|axis| axis.is_open() && self.rows > 1)
     }
 
-    /// Whether an open number of rows that is left over has a version of its own for each number: where all of these
-    /// together are not much code.
-    pub fn counts_rows(&self, c: &Contraction) -> bool {
-        // Of the pixels of all images few are left over, so that the code is not worth it.
-        if self.row_axis.is_some_and(|r| sizes_of(c.axes[r].dim) >= PIXELS) {
-            return false;
+    /// The rows of the tiles in which an open number of rows runs: whole tiles, then what these leave over. That takes
+    /// tiles of a part of their rows, as many as it takes for sums not to wait for one another: a version for each
+    /// number would be more code than all else. Where few rows may be all that there are, and these versions are not
+    /// much code, whole tiles alone.
+    pub fn row_tiles(&self, c: &Contraction, target: &Target) -> Vec<i64> {
+        if self.has_versions(c, self.rows) && self.may_be_few(c) {
+            return vec![self.rows];
         }
+        let costs = &target.costs;
+        let least = (costs.latency / (costs.fma * self.vectors as f64)).ceil() as i64;
+        let parts = (2..self.rows).filter(|few| self.rows % few == 0);
+        let mut parts = parts.filter(|few| *few == 2 || self.has_versions(c, *few));
+        let few = parts.clone().find(|few| *few >= least).or_else(|| parts.next_back());
+        [self.rows].into_iter().chain(few).collect()
+    }
+
+    /// Whether few rows may be all that there are, as those of a batch, and not those of an image.
+    fn may_be_few(&self, c: &Contraction) -> bool {
+        let pixels = self.row_axis.is_some_and(|r| sizes_of(c.axes[r].dim) >= PIXELS);
+        !pixels && [0, 1].into_iter().all(|o| !c.slides(o))
+    }
+
+    /// Whether what tiles of so many rows leave over has a version for each number of rows, and does not run row by row:
+    /// where all versions together are not much code.
+    pub fn has_versions(&self, c: &Contraction, rows: i64) -> bool {
         // The last tile of an open number of columns has code of its own.
         let parts = if c.axes[self.vector_axis].is_open() { 2 } else { 1 };
-        let vectors = self.rows * (self.rows - 1) / 2 * self.vectors * parts;
-        (2..=COUNTED.0).contains(&self.rows) && vectors <= COUNTED.1
+        let vectors = rows * (rows - 1) / 2 * self.vectors * parts;
+        let little = vectors <= FEW_VERSIONS || vectors <= VERSIONS && self.may_be_few(c);
+        (3..=MOST_ROWS).contains(&rows) && little
     }
 
     /// Its sizes and axes, for people.
@@ -337,6 +354,8 @@ struct Pricing<'a> {
     near: bool,
     /// The part of the tiles that bring rows, and columns, to the first cache.
     firsts: [f64; 2],
+    /// The tiles of an open number of rows, and whether what they leave over has versions.
+    row_tiles: (Vec<i64>, bool),
 }
 
 impl<'a> Pricing<'a> {
@@ -377,7 +396,13 @@ impl<'a> Pricing<'a> {
             turn,
             near: [0, 1].iter().all(|o| c.size(*o) <= target.caches.l1 as i64 / 4),
             firsts: [1.0; 2],
+            row_tiles: Default::default(),
         };
+        if t.open_rows(c).is_some() {
+            let tiles = t.row_tiles(c, target);
+            let versions = tiles.last().is_some_and(|rows| t.has_versions(c, *rows));
+            price.row_tiles = (tiles, versions);
+        }
         price.firsts = price.firsts();
         price
     }
@@ -443,24 +468,35 @@ impl<'a> Pricing<'a> {
         let (c, t) = (self.c, self.t);
         let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
         if t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
-            if t.counts_rows(c) {
-                let parts = t.rows as f64;
-                let left = (1..t.rows).map(|rows| self.tile(rows, vectors)).sum::<f64>();
-                let full = (m as f64 - (parts - 1.0) / 2.0).max(0.0) / parts;
-                return full * self.tile(t.rows, vectors) + left / parts;
-            }
-            // Any number of rows may be left over: on average, each tile of them runs every second time.
-            let left = t.remainders();
-            let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
-            let full = (m as f64 - rows).max(0.0) / t.rows as f64;
-            // Their sums come from memory, and go back there.
-            let costs = &self.target.costs;
-            let moved = |rows: i64| (rows * vectors) as f64 * (costs.load + costs.store);
-            let left = left.into_iter().map(|n| self.tile(n, vectors) + moved(n)).sum::<f64>();
-            full * self.tile(t.rows, vectors) + half * left
+            // Any number of rows may be left over.
+            let (whole, left) = self.open_strip(vectors);
+            let parts = t.rows as f64;
+            (m as f64 - (parts - 1.0) / 2.0).max(0.0) / parts * whole + left
         } else {
             (m / t.rows) as f64 * self.tile(t.rows, vectors) + self.tile(m % t.rows, vectors)
         }
+    }
+
+    /// Of an open number of rows, a whole tile, and the mean of what is left over.
+    fn open_strip(&self, vectors: i64) -> (f64, f64) {
+        let (tiles, versions) = &self.row_tiles;
+        let prices: Vec<(i64, f64)> =
+            tiles.iter().map(|rows| (*rows, self.tile(*rows, vectors))).collect();
+        let (rows, whole) = prices.first().copied().unwrap_or((1, self.tile(1, vectors)));
+        let last = tiles.last().copied().unwrap_or(1);
+        let single = self.tile(1, vectors);
+        let rest: Vec<f64> = (0..last)
+            .map(|n| if *versions { self.tile(n, vectors) } else { n as f64 * single })
+            .collect();
+        let left = (0..rows).map(|mut n| {
+            let mut price = 0.0;
+            for (rows, tile) in &prices {
+                price += (n / rows) as f64 * tile;
+                n %= rows;
+            }
+            price + rest.get(n as usize).copied().unwrap_or_default()
+        });
+        (whole, left.sum::<f64>() / rows as f64)
     }
 
     /// All tiles of columns. What is left over of these takes the vectors that it needs.

@@ -238,6 +238,8 @@ impl Acting {
             always: false,
             unguarded: false,
         };
+        let both = acts_both_ways(body);
+        (acting.always, acting.unguarded) = (both, both);
         acting.stmt(body);
         acting
     }
@@ -258,6 +260,27 @@ impl Acting {
         if !std::mem::replace(&mut self.is_noted, true) {
             self.places.push(self.scope.clone());
         }
+    }
+}
+
+/// Whether something happens in a statement whichever of its guards hold: at least in both branches of one.
+fn acts_both_ways(s: &Stmt) -> bool {
+    match s.kind() {
+        _ if s.is_nop() => false,
+        StmtKind::Store { .. }
+        | StmtKind::Assume(_)
+        | StmtKind::Assert { .. }
+        | StmtKind::Evaluate(_) => true,
+        StmtKind::If { then, otherwise: Some(other), .. } => {
+            acts_both_ways(then) && acts_both_ways(other)
+        }
+        StmtKind::Seq(all) => all.iter().any(acts_both_ways),
+        StmtKind::For { body, .. }
+        | StmtKind::Let { body, .. }
+        | StmtKind::Allocate { body, .. }
+        | StmtKind::Constant { body, .. }
+        | StmtKind::Declare { body, .. } => acts_both_ways(body),
+        _ => false,
     }
 }
 

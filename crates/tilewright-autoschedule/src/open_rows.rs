@@ -1,0 +1,133 @@
+//! Tiles of an open number of rows.
+//!
+//! What whole tiles leave over runs in tiles of fewer rows, and what these leave over in a version for each number:
+//!
+//! ```text
+//! for tiles of 9 rows: ...                                     loop_partition, split
+//! for tiles of 3 rows:
+//!     for the reduction: for 3 rows: sums += a * b             fission, reorder
+//!     for 3 rows: out = what follows of sums
+//! if there is one row: ...                                     loop_versions
+//! if there are two: ...
+//! ```
+
+use tilewright_ir::{DType, Dim, Error, Expr, Result};
+use tilewright_schedule::{BlockRef, Schedule};
+use tilewright_target::Target;
+
+use crate::contraction::Contraction;
+use crate::parts::{TileBlocks, copies, loop_at, split};
+use crate::tile::Tile;
+
+/// Tiles of so many rows, and how many there are; what is left over is a tile, too.
+struct Kind {
+    rows: i64,
+    count: Option<Dim>,
+}
+
+/// The tiles along an axis of open extent.
+pub(crate) struct OpenRows {
+    /// The kinds of tiles, the most rows first.
+    kinds: Vec<Kind>,
+    /// The rows of the last tiles, and what they leave over, where that has a version for each number of rows.
+    counted: Option<(i64, Dim)>,
+    /// How many loops are around a tile, that over tiles included, and how many the reduction has.
+    outer: usize,
+    reduce: usize,
+}
+
+impl OpenRows {
+    /// Those of a tile, where it has rows along an open axis.
+    pub(crate) fn new(
+        c: &Contraction,
+        tile: &Tile,
+        target: &Target,
+        outer: usize,
+        reduce: usize,
+    ) -> Option<OpenRows> {
+        let axis = tile.open_rows(c)?;
+        let mut kinds = Vec::new();
+        let mut from = Dim::from(0);
+        let mut add = |rows: i64| {
+            let count = axis.dim.floordiv(count_of(rows)) - from.floordiv(count_of(rows));
+            from = axis.dim.floordiv(count_of(rows)) * Dim::from(count_of(rows));
+            kinds.extend((count != 0).then_some(Kind { rows, count: Some(count) }));
+            axis.dim - from
+        };
+        let mut rest = (tile.rows, axis.dim);
+        for rows in tile.row_tiles(c, target) {
+            rest = (rows, add(rows));
+        }
+        let (last, left) = rest;
+        let counted = tile.has_versions(c, last) && left != 0;
+        if counted {
+            kinds.push(Kind { rows: last, count: None });
+        } else {
+            add(1);
+        }
+        let counted = counted.then_some((last, left));
+        Some(OpenRows { kinds, counted, outer, reduce })
+    }
+
+    /// Makes the tiles of the blocks of parts, in which the loop over rows is one yet: sums, and what follows of
+    /// them. Of each part there is then one for each kind of tiles.
+    pub(crate) fn tiles(&self, sch: &mut Schedule, parts: &mut Vec<TileBlocks>) -> Result<()> {
+        let mut made = Vec::new();
+        for part in parts.drain(..) {
+            let Some(first) = part.blocks.first() else { continue };
+            let rows = loop_at(sch, first, self.outer - 1)?;
+            let others = self.kinds.len().saturating_sub(1);
+            let sizes = self.kinds.iter().take(others).map(|kind| {
+                kind.count.map(|n| (n * Dim::from(count_of(kind.rows))).typed(DType::I32))
+            });
+            let sizes: Vec<Option<Expr>> = sizes.chain([None]).collect();
+            let mut blocks = part.blocks.clone();
+            if sizes.len() > 1 {
+                blocks.extend(copies(sch, &first.func, &rows, &sizes)?);
+            }
+            if blocks.len() != part.blocks.len() * sizes.len() {
+                return Err(Error::internal("rows in parts have other blocks"));
+            }
+            for (kind, blocks) in self.kinds.iter().zip(blocks.chunks(part.blocks.len())) {
+                let (ragged, single) = (kind.count.is_none(), kind.rows == 1);
+                if !single {
+                    self.sink(sch, blocks, kind)?;
+                }
+                made.push(TileBlocks { blocks: blocks.to_vec(), ragged, single, ..part });
+            }
+        }
+        *parts = made;
+        Ok(())
+    }
+
+    /// Puts the loop over the rows of a tile inside of the reduction, and around each of the other blocks.
+    fn sink(&self, sch: &mut Schedule, blocks: &[BlockRef], kind: &Kind) -> Result<()> {
+        let Some((sums, follows)) = blocks.split_first() else { return Ok(()) };
+        let all = loop_at(sch, sums, self.outer - 1)?;
+        let [_, row] = split(sch, &all, kind.count.map(|n| n.typed(DType::I32)), kind.rows)?;
+        follows.iter().try_for_each(|_| sch.fission(&row, 1).map(drop))?;
+        let mut inside = sch.get_loops(sums)?.split_off(self.outer);
+        if inside.len() <= self.reduce {
+            return Err(Error::internal("a tile has no loop over its rows"));
+        }
+        inside[..=self.reduce].rotate_left(1);
+        sch.reorder(&inside)
+    }
+
+    /// Gives what is left over a version for each number of rows, where it is to have these.
+    pub(crate) fn versions(&self, sch: &mut Schedule, parts: &[TileBlocks]) -> Result<()> {
+        let Some((rows, left)) = self.counted else { return Ok(()) };
+        let left = left.typed(DType::I32);
+        let cases: Vec<i64> = (1..rows).collect();
+        for part in parts.iter().filter(|p| p.ragged) {
+            let Some(first) = part.blocks.first() else { continue };
+            let tiles = loop_at(sch, first, self.outer - 1)?;
+            sch.loop_versions(&tiles, &left, &cases)?;
+        }
+        Ok(())
+    }
+}
+
+fn count_of(n: i64) -> usize {
+    usize::try_from(n).unwrap_or(1)
+}
