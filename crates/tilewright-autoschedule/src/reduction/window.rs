@@ -364,9 +364,14 @@ impl<'a> Windows<'a> {
     fn split(&self) -> Option<Split> {
         let own: Vec<usize> =
             (0..self.axes.len()).filter(|k| !self.is_shared(&self.axes[*k])).collect();
-        let rows = self.rows(&own)?;
+        // A band of one row is as one value of an axis that has no band.
+        let (single, rows) = match self.rows(&own)? {
+            Some(rows) if rows.each == 1 => (Some(rows.var), None),
+            rows => (None, rows),
+        };
         let shared = self.axes.iter().filter(|a| self.is_shared(a) && a.extent > 1);
-        let shared: Vec<Var> = shared.filter_map(|a| a.index.as_var().cloned()).collect();
+        let shared = shared.filter_map(|a| a.index.as_var().cloned());
+        let shared: Vec<Var> = shared.chain(single).collect();
         let distinct: HashSet<&Var> = shared.iter().collect();
         let is_split = distinct.len() == shared.len() && !(shared.is_empty() && rows.is_none());
         is_split.then_some(Split { shared, rows })
