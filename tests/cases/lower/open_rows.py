@@ -36,10 +36,10 @@ class Module:
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
                             C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + i0_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
-            for ax0 in T.unroll(6):
-                for ax1_0 in T.unroll(2):
-                    for ax1_1 in T.vectorized(8):
-                        C[i0_0 * 6 + ax0, ax1_0 * 8 + ax1_1] = C_local[0, ax0, ax1_0 * 8 + ax1_1]
+            for i0_1 in T.unroll(6):
+                for ax0_0 in T.unroll(2):
+                    for ax0_1 in T.vectorized(8):
+                        C[i0_0 * 6 + i0_1, ax0_0 * 8 + ax0_1] = C_local[0, i0_1, ax0_0 * 8 + ax0_1]
         if n % 6 == 1:
             C_local = T.decl_buffer((1, 1, 16), "float32", scope="local")
             for i1_1_0 in T.unroll(2):
@@ -48,10 +48,10 @@ class Module:
             for i2 in T.serial(16, annotations={"pragma_unroll_count": 2}):
                 for i1_1_0 in T.unroll(2):
                     for i1_1_1 in T.vectorized(8):
-                        C_local[0, 0, i1_1_0 * 8 + i1_1_1] = C_local[0, 0, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
-            for ax1_0 in T.unroll(2):
-                for ax1_1 in T.vectorized(8):
-                    C[n // 6 * 6, ax1_0 * 8 + ax1_1] = C_local[0, 0, ax1_0 * 8 + ax1_1]
+                        C_local[0, 0, i1_1_0 * 8 + i1_1_1] = C_local[0, 0, i1_1_0 * 8 + i1_1_1] + A[n - n % 6, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+            for ax0_0 in T.unroll(2):
+                for ax0_1 in T.vectorized(8):
+                    C[n - n % 6, ax0_0 * 8 + ax0_1] = C_local[0, 0, ax0_0 * 8 + ax0_1]
         if n % 6 == 2:
             C_local = T.decl_buffer((1, 2, 16), "float32", scope="local")
             for i0_1 in T.unroll(2):
@@ -62,11 +62,11 @@ class Module:
                 for i0_1 in T.unroll(2):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
-                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + i0_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
-            for ax0 in T.unroll(2):
-                for ax1_0 in T.unroll(2):
-                    for ax1_1 in T.vectorized(8):
-                        C[n // 6 * 6 + ax0, ax1_0 * 8 + ax1_1] = C_local[0, ax0, ax1_0 * 8 + ax1_1]
+                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n + i0_1 - n % 6, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+            for i0_1 in T.unroll(2):
+                for ax0_0 in T.unroll(2):
+                    for ax0_1 in T.vectorized(8):
+                        C[n + i0_1 - n % 6, ax0_0 * 8 + ax0_1] = C_local[0, i0_1, ax0_0 * 8 + ax0_1]
         if n % 6 == 3:
             C_local = T.decl_buffer((1, 3, 16), "float32", scope="local")
             for i0_1 in T.unroll(3):
@@ -77,11 +77,11 @@ class Module:
                 for i0_1 in T.unroll(3):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
-                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + i0_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
-            for ax0 in T.unroll(3):
-                for ax1_0 in T.unroll(2):
-                    for ax1_1 in T.vectorized(8):
-                        C[n // 6 * 6 + ax0, ax1_0 * 8 + ax1_1] = C_local[0, ax0, ax1_0 * 8 + ax1_1]
+                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n + i0_1 - n % 6, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+            for i0_1 in T.unroll(3):
+                for ax0_0 in T.unroll(2):
+                    for ax0_1 in T.vectorized(8):
+                        C[n + i0_1 - n % 6, ax0_0 * 8 + ax0_1] = C_local[0, i0_1, ax0_0 * 8 + ax0_1]
         if n % 6 == 4:
             C_local = T.decl_buffer((1, 4, 16), "float32", scope="local")
             for i0_1 in T.unroll(4):
@@ -92,11 +92,11 @@ class Module:
                 for i0_1 in T.unroll(4):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
-                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + i0_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
-            for ax0 in T.unroll(4):
-                for ax1_0 in T.unroll(2):
-                    for ax1_1 in T.vectorized(8):
-                        C[n // 6 * 6 + ax0, ax1_0 * 8 + ax1_1] = C_local[0, ax0, ax1_0 * 8 + ax1_1]
+                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n + i0_1 - n % 6, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+            for i0_1 in T.unroll(4):
+                for ax0_0 in T.unroll(2):
+                    for ax0_1 in T.vectorized(8):
+                        C[n + i0_1 - n % 6, ax0_0 * 8 + ax0_1] = C_local[0, i0_1, ax0_0 * 8 + ax0_1]
         if n % 6 == 5:
             C_local = T.decl_buffer((1, 5, 16), "float32", scope="local")
             for i0_1 in T.unroll(5):
@@ -107,8 +107,8 @@ class Module:
                 for i0_1 in T.unroll(5):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
-                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + i0_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
-            for ax0 in T.unroll(5):
-                for ax1_0 in T.unroll(2):
-                    for ax1_1 in T.vectorized(8):
-                        C[n // 6 * 6 + ax0, ax1_0 * 8 + ax1_1] = C_local[0, ax0, ax1_0 * 8 + ax1_1]
+                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[n + i0_1 - n % 6, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+            for i0_1 in T.unroll(5):
+                for ax0_0 in T.unroll(2):
+                    for ax0_1 in T.vectorized(8):
+                        C[n + i0_1 - n % 6, ax0_0 * 8 + ax0_1] = C_local[0, i0_1, ax0_0 * 8 + ax0_1]

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::machine::MachineFeatures;
 pub(super) use super::scalar::Scalar;
@@ -127,7 +128,7 @@ pub(super) type Texts = BTreeMap<String, String>;
 /// What is written of one tensor function: templates of LLVM functions, and what they use. Each part is
 /// keyed by what makes it unique.
 pub(super) struct Shared {
-    pub machine: Rc<MachineFeatures>,
+    pub machine: Arc<MachineFeatures>,
     /// Declarations of intrinsics and functions from outside, by name.
     declares: RefCell<Texts>,
     /// Internal functions that are made on request, by name.
@@ -155,7 +156,7 @@ pub(super) struct Piece {
 }
 
 impl Shared {
-    pub fn new(machine: Rc<MachineFeatures>) -> Shared {
+    pub fn new(machine: Arc<MachineFeatures>) -> Shared {
         Shared {
             machine,
             declares: RefCell::default(),

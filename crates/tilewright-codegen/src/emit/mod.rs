@@ -68,10 +68,11 @@ mod template;
 mod transpose;
 mod types;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_ir::hash::HashSet;
 use tilewright_ir::{Error, Result, TensorFunc};
+use tilewright_runtime::parallel as threads;
 use tilewright_target::Target;
 
 use code::{Piece, Shared, Texts};
@@ -150,7 +151,7 @@ const PART: usize = 1 << 17;
 
 /// Functions whose texts are written, before it is decided which share one.
 struct Written {
-    machine: Rc<MachineFeatures>,
+    machine: Arc<MachineFeatures>,
     functions: Vec<Function>,
 }
 
@@ -165,21 +166,22 @@ struct Function {
 impl Written {
     fn new(prefix: &str, funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Result<Written> {
         check_prefix(prefix)?;
-        let machine = Rc::new(MachineFeatures::new(target));
-        let mut functions: Vec<Function> = Vec::with_capacity(funcs.len());
-        for (name, func) in funcs {
-            let symbol = symbol(prefix, name);
-            if functions.iter().any(|f| f.symbol == symbol) {
-                return Err(Error::input(format!("two functions are called `{name}`")));
-            }
+        let machine = Arc::new(MachineFeatures::new(target));
+        let symbols: Vec<String> = funcs.iter().map(|(name, _)| symbol(prefix, name)).collect();
+        let mut seen = HashSet::default();
+        if let Some(k) = symbols.iter().position(|symbol| !seen.insert(symbol)) {
+            return Err(Error::input(format!("two functions are called `{}`", funcs[k].0)));
+        }
+        let functions = threads::map(funcs.len(), |k| {
+            let ((name, func), symbol) = (&funcs[k], symbols[k].clone());
             let shared = Shared::new(machine.clone());
             let exported = target
                 .check_memory(func)
                 .and_then(|()| func::tensor_func(&shared, &symbol, func))
                 .map_err(|e| e.context(format!("function `{name}`")).at(func.span))?;
-            functions.push(Function { symbol, exported, piece: shared.finish() });
-        }
-        Ok(Written { machine, functions })
+            Ok(Function { symbol, exported, piece: shared.finish() })
+        });
+        Ok(Written { machine, functions: functions.into_iter().collect::<Result<_>>()? })
     }
 
     fn families(&self) -> Vec<Family> {
