@@ -60,7 +60,12 @@ impl Tile {
         }
         let across = across?;
         let bytes = widest(stage, value, accesses)?;
-        let (u, v) = (axes[across].extent.estimate(), axes[along].extent.estimate());
+        // An open one may be long, also where it is usually short, as a batch is.
+        let long = |k: usize| match axes[k].extent.known() {
+            None => axes[k].extent.estimate().max(MOST),
+            Some(_) => axes[k].extent.estimate(),
+        };
+        let (u, v) = (long(across), long(along));
         let size = target.vectors.lanes(bytes).min(MOST);
         let pays = u.min(v) >= FEWEST && u.checked_mul(v)? >= CELLS && size >= FEWEST;
         pays.then_some(Tile { along, across, size })
