@@ -20,7 +20,7 @@ use std::cell::RefCell;
 const QUESTION: u64 = 256;
 
 /// Operations at which a question costs twice what they are.
-const HARD: u64 = 1 << 12;
+const HARD: u64 = 1 << 14;
 
 /// Most that a question is charged beyond its operations.
 const MOST: u64 = 1_000_000;
