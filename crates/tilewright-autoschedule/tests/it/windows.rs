@@ -1,6 +1,7 @@
 //! Windows over padded images against the interpreter: no copy of the image is made.
 
-use tilewright_ir::{ForKind, StmtKind, TensorFunc, Visit, visit};
+use tilewright_ir::{BinOp, ExprKind, ForKind, StmtKind, TensorFunc, Visit, visit};
+use tilewright_transform::lower;
 
 use crate::reductions::{auto, check, targets, text};
 
@@ -205,4 +206,36 @@ fn padding_that_counts_is_read() {
         let module = tilewright_tvmscript::parse_module(&source).expect("it reads");
         check(module.tensor("f").expect("a function"), 0.0);
     }
+}
+
+#[test]
+fn a_band_of_one_row_is_in_the_loop_over_rows() {
+    // Channels in groups, whose image is padded for one group at a time, with vectors along the results of a group.
+    let func = text(
+        "def f(X: T.Buffer((40, 24, 18), 'float32'), W: T.Buffer((3, 3, 5, 88), 'float32'), \
+         O: T.Buffer((24, 18, 88), 'float32')):\n    \
+             P = T.alloc_buffer((40, 26, 20), 'float32')\n    \
+             for c, i, j in T.grid(40, 26, 20):\n        \
+                 with T.block('P'):\n            \
+                     vc, vi, vj = T.axis.remap('SSS', [c, i, j])\n            \
+                     P[vc, vi, vj] = T.if_then_else(vi >= 1 and vi < 25 and vj >= 1 and vj < 19, \
+                         X[vc, vi - 1, vj - 1], T.float32(0))\n    \
+             for i, j, g, o, c, k, l in T.grid(24, 18, 8, 11, 5, 3, 3):\n        \
+                 with T.block('O'):\n            \
+                     vi, vj, vg, vo, vc, vk, vl = T.axis.remap('SSSSRRR', [i, j, g, o, c, k, l])\n            \
+                     with T.init():\n                O[vi, vj, vg * 11 + vo] = T.float32(0)\n            \
+                     O[vi, vj, vg * 11 + vo] = O[vi, vj, vg * 11 + vo] \
+                         + P[vg * 5 + vc, vi + vk, vj + vl] * W[vk, vl, vc, vg * 11 + vo]\n",
+    );
+    check(&func, 1e-5);
+    let lowered = lower(&auto(&func, &targets()[0])).expect("lowers");
+    lowered.body.for_each(|s| {
+        if let StmtKind::Store { value, .. } = s.kind() {
+            let weighted = value.any(|e| {
+                matches!(e.kind(), ExprKind::Binary(BinOp::Mul, a, b)
+                if a.loads_from(|_| true) && b.loads_from(|_| true))
+            });
+            assert!(!weighted || value.dtype().lanes > 1, "{value}");
+        }
+    });
 }
