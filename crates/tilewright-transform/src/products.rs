@@ -273,7 +273,10 @@ fn closed(said: &Said, others: &[Size], mut sizes: Vec<Size>) -> Vec<Size> {
 /// single size counts where neither an extent nor a quotient tells more of that size.
 fn products(func: &TensorFunc) -> Vec<Dim> {
     let extents: Vec<Dim> = extents(func).iter().filter_map(Dim::from_expr).collect();
-    let mut found: Vec<Dim> = extents.iter().copied().filter(|d| is_product(*d)).collect();
+    // Of `h * w * 32`, `h * w`: that there are whole tiles of 32 is not forgotten.
+    let open = |d: Dim| if d.vars().len() > 1 { open_factors(d) } else { d };
+    let mut found: Vec<Dim> =
+        extents.iter().copied().filter(|d| is_product(*d)).map(open).collect();
     found.sort();
     found.dedup();
     let all = found.clone();
@@ -290,9 +293,14 @@ fn products(func: &TensorFunc) -> Vec<Dim> {
 /// Whether a size is a product of open ones, or a multiple of one.
 fn is_product(d: Dim) -> bool {
     let times = d.substitute(&|_| Some(Dim::from(1)));
-    let product = dim::product(d.vars().iter().map(Dim::open));
+    let product = open_factors(d);
     product != d && times.known().is_some() && product * times == d
         || d.vars().len() > 1 && product == d
+}
+
+/// The product of the open sizes that a size is of.
+fn open_factors(d: Dim) -> Dim {
+    dim::product(d.vars().iter().map(Dim::open))
 }
 
 /// Whether the function divides something that such a size is in: a variable does not say of which number the size

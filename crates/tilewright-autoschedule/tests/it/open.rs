@@ -274,6 +274,21 @@ fn what_stands_for_a_size_is_as_large_in_prices() {
 }
 
 #[test]
+fn multiples_of_products_of_sizes_have_whole_tiles() {
+    // All pixels of 32 channels, as one axis.
+    let pixels = size("h", true) * size("w", true) * Dim::from(32);
+    let x = Operand::f32(&[size("b", true), pixels]);
+    let func = reduce(Reduction::Mean, &x, &[0], false).expect("a reduction");
+    for target in &targets() {
+        let made = with_products_as_sizes(&func, |f| Ok(scheduled("pixels", f, target)));
+        let lowered = lower(&made.expect("a schedule")).expect("lowers");
+        let mut singles = Singles::default();
+        singles.stmt(&lowered.body);
+        assert_eq!((singles.0, bounds::count(&lowered)), (0, 0), "for {}", target.cpu);
+    }
+}
+
+#[test]
 fn images_that_were_halved_are_in_range_as_others_are() {
     // What is known of `(h + 3) // 4` beside `(h + 1) // 2` is that it is half of it.
     let half = |name| (size(name, true) + Dim::from(1)).floordiv(Dim::from(2));
