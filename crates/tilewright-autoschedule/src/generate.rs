@@ -142,19 +142,17 @@ pub fn tiled(
             p.last = std::mem::take(&mut p.ragged);
         }
     }
-    let columns_of = parts.len();
-    let mut heads: Vec<BlockRef> = parts.iter().filter_map(|p| p.blocks.first().cloned()).collect();
+    let of_columns = parts.len();
     let ragged = tile.row_axis.filter(|r| tile.rows > 1 && c.axes[*r].extent % tile.rows != 0);
     if let Some(rows) = &open_rows {
         rows.tiles(sch, &mut parts)?;
         begin(sch, &mut parts, outer.len())?;
-        let first = parts.chunks(parts.len() / columns_of).filter_map(|parts| parts.first());
-        heads = first.filter_map(|p| p.blocks.first().cloned()).collect();
     } else if let Some(r) = ragged {
         let full = [number(c.axes[r].extent / tile.rows), number(1)];
         partition(sch, &mut parts, outer.len() - 1, &full)?;
     }
-    heads.extend(head);
+    let first = parts.iter().take(of_columns).filter_map(|p| p.blocks.first().cloned());
+    let heads: Vec<BlockRef> = first.chain(head).collect();
     for [sums, finish] in last.into_iter().filter_map(|l| l.vectors) {
         parts.push(vectors_of_columns(sch, sums, finish, outer.len())?);
     }

@@ -11,6 +11,7 @@
 //! if there are two: ...
 //! ```
 
+use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Error, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
@@ -49,8 +50,9 @@ impl OpenRows {
         let mut kinds = Vec::new();
         let mut from = Dim::from(0);
         let mut add = |rows: i64| {
-            let count = axis.dim.floordiv(count_of(rows)) - from.floordiv(count_of(rows));
-            from = axis.dim.floordiv(count_of(rows)) * Dim::from(count_of(rows));
+            let whole = axis.dim.floordiv(rows.dim());
+            let count = whole - from.floordiv(rows.dim());
+            from = whole * rows.dim();
             kinds.extend((count != 0).then_some(Kind { rows, count: Some(count) }));
             axis.dim - from
         };
@@ -70,16 +72,18 @@ impl OpenRows {
     }
 
     /// Makes the tiles of the blocks of parts, in which the loop over rows is one yet: sums, and what follows of
-    /// them. Of each part there is then one for each kind of tiles.
+    /// them. Of each part there is then one for each kind of tiles; those of the first kind come first.
     pub(crate) fn tiles(&self, sch: &mut Schedule, parts: &mut Vec<TileBlocks>) -> Result<()> {
-        let mut made = Vec::new();
+        let mut made: Vec<(usize, TileBlocks)> = Vec::new();
         for part in parts.drain(..) {
             let Some(first) = part.blocks.first() else { continue };
             let rows = loop_at(sch, first, self.outer - 1)?;
             let others = self.kinds.len().saturating_sub(1);
-            let sizes = self.kinds.iter().take(others).map(|kind| {
-                kind.count.map(|n| (n * Dim::from(count_of(kind.rows))).typed(DType::I32))
-            });
+            let sizes = self
+                .kinds
+                .iter()
+                .take(others)
+                .map(|kind| kind.count.map(|n| (n * kind.rows.dim()).typed(DType::I32)));
             let sizes: Vec<Option<Expr>> = sizes.chain([None]).collect();
             let mut blocks = part.blocks.clone();
             if sizes.len() > 1 {
@@ -88,15 +92,17 @@ impl OpenRows {
             if blocks.len() != part.blocks.len() * sizes.len() {
                 return Err(Error::internal("rows in parts have other blocks"));
             }
-            for (kind, blocks) in self.kinds.iter().zip(blocks.chunks(part.blocks.len())) {
+            let of_kinds = self.kinds.iter().zip(blocks.chunks(part.blocks.len()));
+            for (k, (kind, blocks)) in of_kinds.enumerate() {
                 let (ragged, single) = (kind.count.is_none(), kind.rows == 1);
                 if !single {
                     self.sink(sch, blocks, kind)?;
                 }
-                made.push(TileBlocks { blocks: blocks.to_vec(), ragged, single, ..part });
+                made.push((k, TileBlocks { blocks: blocks.to_vec(), ragged, single, ..part }));
             }
         }
-        *parts = made;
+        made.sort_by_key(|(k, _)| *k);
+        *parts = made.into_iter().map(|(_, part)| part).collect();
         Ok(())
     }
 
@@ -126,8 +132,4 @@ impl OpenRows {
         }
         Ok(())
     }
-}
-
-fn count_of(n: i64) -> usize {
-    usize::try_from(n).unwrap_or(1)
 }

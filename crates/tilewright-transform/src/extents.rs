@@ -275,12 +275,7 @@ fn acts_both_ways(s: &Stmt) -> bool {
             acts_both_ways(then) && acts_both_ways(other)
         }
         StmtKind::Seq(all) => all.iter().any(acts_both_ways),
-        StmtKind::For { body, .. }
-        | StmtKind::Let { body, .. }
-        | StmtKind::Allocate { body, .. }
-        | StmtKind::Constant { body, .. }
-        | StmtKind::Declare { body, .. } => acts_both_ways(body),
-        _ => false,
+        _ => s.body().is_some_and(acts_both_ways),
     }
 }
 
