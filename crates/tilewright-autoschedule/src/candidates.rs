@@ -222,8 +222,10 @@ fn tiles(
     let masks = leaves_out_lanes(c, target, vector);
     let padded = both && [0, 1].iter().all(|o| c.whole(*o, v).is_some());
     let mut all = Vec::new();
+    // Fewer columns than lanes are padded where these are most of them: else other axes give vectors.
+    let few = n < lanes && (source == Source::Direct || 4 * n < 3 * lanes || c.group.is_some());
     // Where nothing is used again, what lies as it does is better read once, in its own order.
-    if n < lanes || (m == 1 && source == Source::Direct) || c.is_half(1 - vector) {
+    if few || (m == 1 && source == Source::Direct) || c.is_half(1 - vector) {
         return all;
     }
     for vectors in 1..=8 {
@@ -260,10 +262,11 @@ fn tiles(
         }
         let most = (registers - ahead - 1 - vectors) / vectors;
         // Where arithmetic takes no operand from memory, but a lane of a register, LLVM loads a register for
-        // each row (tiles of 8 x 3 vectors spill, those of 6 x 4 do not).
-        let lanes_of_rows = (registers + ahead - vectors) / (vectors + 1);
-        let by_lane = ahead > 0 && !target.vectors.broadcasts;
-        let most = if by_lane { most.min(lanes_of_rows) } else { most }.min(m);
+        // each row (tiles of 8 x 3 vectors spill, those of 6 x 4 do not). So it does elsewhere for many rows of two
+        // vectors (tiles of 11 to 13 x 2 spill, and take twice their time; those of 10 x 2 do not).
+        let values_of_rows = (registers + ahead - vectors) / (vectors + 1);
+        let loads_first = ahead > 0 && (!target.vectors.broadcasts || vectors == 2);
+        let most = if loads_first { most.min(values_of_rows) } else { most }.min(m);
         if most < 1 {
             break;
         }
