@@ -20,7 +20,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{cut, halves, no_unroll, number, split, split_nest, vectors};
+use crate::parts::{blocks, cut, halves, no_unroll, number, split, split_nest, vectors};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
@@ -44,25 +44,30 @@ impl Piece {
     }
 }
 
-/// Tiles of a width along an open axis of vectors, then narrower ones, of which one is not full: of two vectors, so
-/// that an operation does not wait for the one before, or of one where vectors may be `alone`, as rows have that
-/// already, or the next tiles begin while one runs. Many whole ones among these have loops of their own. Where the
-/// width is one vector and rows are `inside` of the loop over vectors, any of them may be the one that is not full: its
-/// mask is made once for all rows. Elsewhere only the last is, whose mask is the same in all rows.
+/// Tiles of a width along an open axis of vectors, then one that is not full, of which the vectors that there are have
+/// versions ([`Reduction::few_vectors`]). Where vectors may be `alone`, as rows have several sums to add to already, or
+/// the next tiles begin while one runs, single ones follow. Where the width is one vector and rows are `inside` of the
+/// loop over vectors, any of them may be the one that is not full: its mask is made once for all rows. Elsewhere only
+/// the last is, whose mask is the same in all rows.
 fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, [alone, inside]: [bool; 2]) -> Vec<Piece> {
     if width == lanes && inside {
         return vec![Piece { count: extent.ceildiv(lanes.dim()), size: lanes, masked: true }];
     }
+    let size = if alone { lanes } else { width };
     let mut all = vec![whole_piece(extent, width)];
     let mut rest = extent.modulo(width.dim());
-    let size = if alone { lanes } else { (2 * lanes).min(width) };
-    if width > 2 * lanes {
+    if width > 2 * size {
         all.push(whole_piece(rest, size));
         rest = extent.modulo(size.dim());
     }
     all.push(Piece { count: rest.ceildiv(size.dim()), size, masked: true });
     all.retain(|p| p.count != 0);
     all
+}
+
+/// So many values in whole vectors, and behind them.
+fn in_vectors(width: i64, lanes: i64) -> [i64; 2] {
+    [width / lanes * lanes, width % lanes]
 }
 
 fn whole_piece(of: Dim, size: i64) -> Piece {
@@ -102,6 +107,8 @@ struct Sized {
     width: i64,
     /// How many tiles there are along both axes, where an open number is exact.
     counts: [Option<Dim>; 2],
+    /// The lanes that a tile has where it is not full.
+    left: Option<Dim>,
 }
 
 /// The loops that are around both blocks before tiles are made.
@@ -158,8 +165,14 @@ impl Reduction<'_> {
         // A band has these axes alone.
         let sums: Vec<usize> =
             tiling.of_sums().into_iter().filter(|k| tiling.axes().contains(k)).collect();
-        let mut all =
-            vec![Sized { block, finish, rows: 1, width: tiling.width, counts: [None; 2] }];
+        let mut all = vec![Sized {
+            block,
+            finish,
+            rows: 1,
+            width: tiling.width,
+            counts: [None; 2],
+            left: None,
+        }];
         let mut parted = None;
         let first = around.units + tiling.outer();
         for (depth, level) in tiling.order.iter().enumerate() {
@@ -196,7 +209,8 @@ impl Reduction<'_> {
                         Level::Rows => (rows, counts[0]) = (piece.size, count),
                         _ => (width, counts[1]) = (piece.size, count),
                     }
-                    next.push(Sized { block, finish, rows, width, counts });
+                    let left = piece.masked.then(|| extent.modulo(piece.size.dim())).or(one.left);
+                    next.push(Sized { block, finish, rows, width, counts, left });
                 }
             }
             all = next;
@@ -221,6 +235,7 @@ impl Reduction<'_> {
         let count = units + tiling.order.len();
         let (outer, reduce) = loops.split_at(count);
         let (mut outer, mut rows, mut lane) = (outer.to_vec(), None, None);
+        let mut along = None;
         for (depth, level) in tiling.order.iter().enumerate() {
             let (size, count) = match level {
                 Level::Axis(_) => continue,
@@ -236,7 +251,7 @@ impl Reduction<'_> {
             outer[at] = tiles;
             match level {
                 Level::Rows => rows = Some(one),
-                _ => lane = Some(one),
+                _ => (along, lane) = (Some(outer[at].clone()), Some(one)),
             }
         }
         let inner: Vec<LoopRef> = rows.iter().chain(&lane).cloned().collect();
@@ -265,8 +280,12 @@ impl Reduction<'_> {
             None => reduce.iter().try_for_each(|l| no_unroll(sch, l))?,
         }
         let blocks = vec![init, update, one.finish.clone()];
+        if let (Some(left), Some(tiles), 2..) = (one.left, &along, vectors) {
+            self.few_vectors(sch, tiles, &blocks, left, one.width)?;
+            return Ok(blocks);
+        }
+        let width = (wide > 0).then(|| in_vectors(one.width, self.lanes()));
         for (k, block) in blocks.iter().enumerate() {
-            let width = (wide > 0).then_some(one.width);
             if shared && k == 1 {
                 self.rows_of_vectors(sch, block, one.width)?
             } else {
@@ -274,6 +293,37 @@ impl Reduction<'_> {
             }
         }
         Ok(blocks)
+    }
+
+    /// Gives a tile of several vectors, of which so many lanes are left, a version for each number of vectors. All but
+    /// the last one are whole.
+    fn few_vectors(
+        &self,
+        sch: &mut Schedule,
+        tiles: &LoopRef,
+        made: &[BlockRef],
+        left: Dim,
+        width: i64,
+    ) -> Result<()> {
+        let lanes = self.lanes();
+        let Some(func) = made.first().map(|b| b.func.clone()) else { return Ok(()) };
+        let before = blocks(sch, &func)?;
+        let cases: Vec<i64> = (1..width / lanes).collect();
+        sch.loop_versions(tiles, &left.ceildiv(lanes.dim()).typed(DType::I32), &cases)?;
+        let mut all = made.to_vec();
+        for block in blocks(sch, &func)? {
+            if before.iter().all(|b| b.name != block.name) {
+                all.push(sch.get_block(&block.name, &func)?);
+            }
+        }
+        // Where there is no version for some numbers, the next one stands in its place.
+        let all_there = all.len() as i64 == made.len() as i64 * width / lanes;
+        for (k, version) in all.chunks(made.len()).enumerate() {
+            let whole = k as i64 * lanes;
+            let width = Some([whole, if all_there { lanes } else { width - whole }]);
+            version.iter().try_for_each(|b| self.in_registers(sch, b, width, false))?;
+        }
+        Ok(())
     }
 
     /// Lets a tile of rows go through what it reads in the order of memory: each place is used by all rows before
@@ -316,7 +366,7 @@ impl Reduction<'_> {
     /// serves all rows before the next one is read.
     fn rows_of_vectors(&self, sch: &mut Schedule, block: &BlockRef, width: i64) -> Result<()> {
         let lanes = self.lanes();
-        let (whole, rest) = (width / lanes * lanes, width % lanes);
+        let [whole, rest] = in_vectors(width, lanes);
         let sizes = [whole, rest].into_iter().filter(|n| *n > 0).map(number);
         let depth = sch.get_loops(block)?.len() - 2;
         let parts = cut(sch, block, depth, &sizes.collect::<Vec<_>>())?;
@@ -336,18 +386,18 @@ impl Reduction<'_> {
         Ok(())
     }
 
-    /// Gives what is inside of a tile constant places: the loop over lanes, where there is one of so many,
-    /// becomes vectors, and the loops over these and over rows statements.
+    /// Gives what is inside of a tile constant places: the loop over lanes, where there is one of so many in whole
+    /// vectors and behind them, becomes vectors, and the loops over these and over rows statements.
     fn in_registers(
         &self,
         sch: &mut Schedule,
         block: &BlockRef,
-        width: Option<i64>,
+        width: Option<[i64; 2]>,
         rows: bool,
     ) -> Result<()> {
         let mut loops = sch.get_loops(block)?;
         let lanes = self.lanes();
-        let Some(width) = width else {
+        let Some([whole, rest]) = width else {
             return match loops.pop().filter(|_| rows) {
                 Some(row) => sch.unroll(&row),
                 None => Ok(()),
@@ -357,13 +407,13 @@ impl Reduction<'_> {
         if let Some(row) = loops.pop().filter(|_| rows) {
             sch.unroll(&row)?;
         }
-        let (whole, rest) = (width / lanes * lanes, width % lanes);
         let mut parts = vec![lane];
         if whole > 0 && rest > 0 {
-            parts = sch.loop_partition(&parts[0], Some(&[number(whole), number(rest)]))?;
+            parts = sch.loop_partition(&parts[0], Some(&[number(whole), None]))?;
         }
         for (k, part) in parts.iter().enumerate() {
-            let (lane, several) = vectors(sch, part, if k == 0 { whole } else { rest }, lanes)?;
+            let size = if k == 0 && whole > 0 { whole } else { rest };
+            let (lane, several) = vectors(sch, part, size, lanes)?;
             sch.vectorize(&lane)?;
             several.iter().try_for_each(|l| sch.unroll(l))?;
         }

@@ -451,3 +451,72 @@ fn copies_rows(func: &TensorFunc) -> bool {
     });
     found
 }
+
+/// Counts the reductions of one input, in vectors: under a condition for each lane, and without.
+#[derive(Default)]
+struct Updates {
+    /// How many conditions on lanes are around.
+    masks: usize,
+    masked: usize,
+    whole: usize,
+}
+
+impl Visit for Updates {
+    fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::If { cond, .. } if cond.dtype().lanes > 1 => {
+                self.masks += 1;
+                walk_stmt(self, s);
+                self.masks -= 1;
+            }
+            StmtKind::Store { value, .. }
+                if matches!(value.kind(), ExprKind::Binary(BinOp::Max, ..)) =>
+            {
+                *(if self.masks > 0 { &mut self.masked } else { &mut self.whole }) += 1;
+            }
+            _ => walk_stmt(self, s),
+        }
+    }
+}
+
+#[test]
+fn columns_behind_whole_tiles_have_a_version_for_each_number_of_vectors() {
+    let (n, m) = (size("n", true), size("m", true));
+    let f = reduce(Reduction::Max, &Operand::f32(&[3.into(), n, m]), &[1], false);
+    let f = f.expect("a reduction");
+    check("a maximum of rows", &f, false, &[1, 15, 16, 17, 32, 49, 64, 70, 100]);
+    let lowered = lower(&scheduled("a maximum of rows", &f, &targets()[0])).expect("lowers");
+    let mut updates = Updates::default();
+    updates.stmt(&lowered.body);
+    // Tiles of four vectors, and versions of one to four, of which the last one alone leaves out lanes.
+    assert_eq!((updates.whole, updates.masked), (1 + 3, 4));
+}
+
+/// The extents of the unrolled loops of a function.
+fn unrolled(func: &TensorFunc) -> Vec<i64> {
+    let mut found = Vec::new();
+    func.body.for_each(|s| {
+        if let StmtKind::For { range, kind: ForKind::Unrolled, .. } = s.kind() {
+            found.extend(range.extent.as_int());
+        }
+    });
+    found
+}
+
+#[test]
+fn rows_of_two_vectors_leave_registers_for_their_values() {
+    let f = matmul(&Operand::f32(&[1024, 64]), &Operand::f32(&[64, 24])).expect("a product");
+    let made = unrolled(&scheduled("1024 x 64 x 24", &f, &targets()[0]));
+    assert!(made.contains(&2) && made.iter().all(|n| *n <= 10), "{made:?}");
+}
+
+#[test]
+fn columns_that_are_most_of_a_vector_are_padded_to_one() {
+    for columns in [12usize, 15] {
+        let f = matmul(&Operand::f32(&[70, 40]), &Operand::f32(&[40, columns])).expect("a product");
+        let what = format!("70 x 40 x {columns}");
+        check(&what, &f, true, &[1]);
+        let made = unrolled(&scheduled(&what, &f, &targets()[0]));
+        assert!(made.iter().any(|n| *n >= 8), "{what}: no rows in a tile: {made:?}");
+    }
+}

@@ -9,8 +9,8 @@
 //! evaluated and one is selected, which lets LLVM vectorise. Where the condition is a vector, the
 //! sides are evaluated under a *mask*: their loads touch only the lanes that take part.
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::hash::HashSet;
-
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{BinOp, CallTarget, DType, Error, Expr, ExprKind, Result, Visit};
 
@@ -226,7 +226,7 @@ impl Func<'_> {
         if a.dtype() != b.dtype() {
             return Err(Error::malformed(format!("`{a}` and `{b}` differ in their lanes")));
         }
-        if self.is_speculative(b) {
+        if self.is_speculative(b, &loads_of(a)) {
             let y = self.expr(b)?;
             return Ok(self.code.bin(name, &x, &y));
         }
@@ -245,7 +245,7 @@ impl Func<'_> {
             return self.expr(if cond.is_true() { t } else { f });
         }
         let c = self.expr(cond)?;
-        if self.is_speculative(t) && self.is_speculative(f) {
+        if self.is_speculative(t, &[]) && self.is_speculative(f, &[]) {
             let (t, f) = (self.expr(t)?, self.expr(f)?);
             return self.choose(e, &c, &t, &f);
         }
@@ -332,15 +332,19 @@ impl Func<'_> {
     }
 
     /// Whether an expression may be evaluated where its value is not asked for, at little cost:
-    /// no calls with effects, loads only where they are inside their buffer, few operations.
-    /// (Operators are defined for all operands, see [`super::arith`].)
-    fn is_speculative(&mut self, e: &Expr) -> bool {
-        struct Cost {
+    /// no calls with effects, loads only where they are inside their buffer, few operations; what was loaded already,
+    /// `done`, costs nothing. (Operators are defined for all operands, see [`super::arith`].)
+    fn is_speculative(&mut self, e: &Expr, done: &[Expr]) -> bool {
+        struct Cost<'a> {
             operations: usize,
             loads: Vec<Expr>,
+            done: &'a [Expr],
         }
-        impl Visit for Cost {
+        impl Visit for Cost<'_> {
             fn expr(&mut self, e: &Expr) {
+                if self.done.iter().any(|load| same_expr(e, load)) {
+                    return;
+                }
                 self.operations += match e.kind() {
                     ExprKind::Int(_)
                     | ExprKind::Float(_)
@@ -372,7 +376,7 @@ impl Func<'_> {
                 }
             }
         }
-        let mut cost = Cost { operations: 0, loads: Vec::new() };
+        let mut cost = Cost { operations: 0, loads: Vec::new(), done };
         cost.expr(e);
         cost.operations <= CHEAP
             && cost.loads.iter().all(|load| match load.kind() {
@@ -389,7 +393,7 @@ impl Func<'_> {
     /// A condition that LLVM may rely on. What reads memory, calls or is a vector is dropped:
     /// evaluating it would cost more than it tells.
     pub(super) fn assume(&mut self, e: &Expr) -> Result<()> {
-        if touches_memory(e) || e.dtype() != DType::BOOL || !self.is_speculative(e) {
+        if touches_memory(e) || e.dtype() != DType::BOOL || !self.is_speculative(e, &[]) {
             return Ok(());
         }
         let v = self.expr(e)?;
@@ -411,6 +415,16 @@ pub(crate) fn shared_parts(t: &Expr, f: &Expr) -> Vec<Expr> {
         new && !shared
     });
     found
+}
+
+/// What an expression certainly reads from memory.
+fn loads_of(e: &Expr) -> Vec<Expr> {
+    let mut loads = Vec::new();
+    certain(e, &mut |e| {
+        loads.extend(matches!(e.kind(), ExprKind::Load(..)).then(|| e.clone()));
+        true
+    });
+    loads
 }
 
 /// Calls back for what an expression certainly evaluates, but for variables and numbers; the parts of a
