@@ -30,7 +30,7 @@ use tilewright_graph::stages::{Access, Iter, accesses};
 use tilewright_graph::view::is_compact;
 
 use crate::grouped::{Groups, grouped, in_groups, view};
-use crate::parts::{Join, Moved, moved};
+use crate::parts::{Moved, is_mover, moved};
 
 /// `collapse_axes` by name.
 pub const PASS: Pass = Pass {
@@ -130,8 +130,8 @@ impl Calls<'_, '_> {
         }
         let of_result = self.apart(b.var.id())?;
         apart.extend(outs.iter().map(|_| of_result.clone()));
-        // A join is one by its axes.
-        if is_moved && Join::recognise(&func).is_some() {
+        // Joins and slices are such by their axes.
+        if is_moved && is_mover(&func) {
             return None;
         }
         let key = (name.clone(), apart);

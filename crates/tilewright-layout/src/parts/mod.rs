@@ -101,30 +101,60 @@ pub(crate) type Moved = HashMap<u64, Option<BTreeSet<usize>>>;
 /// What joins and slices of a graph function move.
 pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> Moved {
     let mut moved = Moved::default();
+    let whole = || Some(BTreeSet::new());
+    // The axes of the results of slices that are tuples, by their variable.
+    let mut of_tuples: HashMap<u64, Vec<Option<BTreeSet<usize>>>> = HashMap::default();
     for b in func.bindings() {
-        let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
-        let Some(mover) = functions.get(func) else { continue };
-        let (whole, parts) = match Join::recognise(mover) {
-            Some(join) => (Some(BTreeSet::new()), Some(join.axes())),
-            None if Sliced::recognise(mover).is_ok() && !only_turns(mover) => (None, None),
-            None => continue,
-        };
-        add_axes(&mut moved, b.var.id(), whole);
-        for arg in args {
-            if let GraphExpr::Var(v) = arg {
-                add_axes(&mut moved, v.id(), parts.clone());
+        match &b.value {
+            GraphExpr::CallTir { func, args, .. } => {
+                let Some(mover) = functions.get(func) else { continue };
+                let of_args = if let Some(join) = Join::recognise(mover) {
+                    add_axes(&mut moved, b.var.id(), whole());
+                    Some(join.axes())
+                } else if let Some(sliced) = slices(mover) {
+                    let mut of_results = sliced.axes();
+                    let of_result = (of_results.len() == 1).then(|| of_results.remove(0));
+                    add_axes(&mut moved, b.var.id(), of_result.flatten());
+                    of_tuples.insert(b.var.id(), of_results);
+                    whole()
+                } else {
+                    continue;
+                };
+                for arg in args {
+                    if let GraphExpr::Var(v) = arg {
+                        add_axes(&mut moved, v.id(), of_args.clone());
+                    }
+                }
             }
+            GraphExpr::Item(of, k) => {
+                let GraphExpr::Var(of) = &**of else { continue };
+                if let Some(axes) = of_tuples.get(&of.id()).and_then(|all| all.get(*k)) {
+                    add_axes(&mut moved, b.var.id(), axes.clone());
+                }
+            }
+            _ => {}
         }
     }
-    // Results of a call of several go with the call.
+    // Results of other calls of several go with the call.
     for b in func.bindings() {
         let GraphExpr::Item(of, _) = &b.value else { continue };
         let GraphExpr::Var(of) = &**of else { continue };
-        if moved.contains_key(&of.id()) || moved.contains_key(&b.var.id()) {
+        let is_sliced = of_tuples.contains_key(&of.id());
+        if !is_sliced && (moved.contains_key(&of.id()) || moved.contains_key(&b.var.id())) {
             moved.extend([(of.id(), None), (b.var.id(), None)]);
         }
     }
     moved
+}
+
+/// Whether a function moves what it gives: the axes of a value that is one are its own.
+pub(crate) fn is_mover(func: &TensorFunc) -> bool {
+    Join::recognise(func).is_some() || slices(func).is_some()
+}
+
+/// The slices that a function is, but for one that gives all of its input in another order.
+fn slices(func: &TensorFunc) -> Option<Sliced> {
+    Sliced::recognise(func).ok().filter(|_| !only_turns(func))
 }
 
 fn add_axes(moved: &mut Moved, value: u64, axes: Option<BTreeSet<usize>>) {

@@ -6,11 +6,14 @@
 //! input, the axis `i` of the result has the stride `sum_j steps[i][j] * T[j]`, and it begins
 //! `sum_j start[j] * T[j]` elements further.
 
+use std::collections::BTreeSet;
+
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::index::Linear;
 use tilewright_ir::{Attr, Buffer, Dim, Error, Expr, ExprKind, Result, TensorFunc, dim};
 
 use super::strides::{Strides, moving};
+use crate::padding::same_extent;
 use tilewright_graph::marks::{COPY, PARTS, SLICE, VIEW, items, list, numbers};
 use tilewright_graph::stages::{fresh, function};
 use tilewright_graph::view::is_compact;
@@ -61,6 +64,18 @@ impl Sliced {
             found.push((input, slice, stage.clone()));
         }
         Ok(Sliced { results: found })
+    }
+
+    /// For each result the axes along which it is a part of a box, apart from the ones before; `None` where it is no
+    /// box of its input.
+    pub(super) fn axes(&self) -> Vec<Option<BTreeSet<usize>>> {
+        let of_result = |(_, slice, stage): &(usize, Slice, Stage)| {
+            let ExprKind::Load(from, _) = stage.value.kind() else { return None };
+            slice.corner()?;
+            let extents = from.shape.iter().zip(&stage.buffer.shape).enumerate();
+            Some(extents.filter(|(_, (of, own))| !same_extent(of, own)).map(|e| e.0).collect())
+        };
+        self.results.iter().map(of_result).collect()
     }
 
     /// The function for one of the results.
