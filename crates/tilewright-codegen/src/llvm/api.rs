@@ -133,7 +133,7 @@ const FAMILIES: [&str; 4] = ["X86", "AArch64", "RISCV", "NVPTX"];
 /// (`emit::address`), and it changes none of them for the better; it takes an eighth of LLVM's time. Neither does
 /// scheduling once more behind register allocation, which takes a twentieth. Measured on networks and transformers with
 /// AVX2 and AVX-512: kernels take 0.99 of their time without both.
-const OPTIONS: [&CStr; 2] = [c"-disable-lsr", c"-disable-post-ra"];
+pub(super) const OPTIONS: [&CStr; 2] = [c"-disable-lsr", c"-disable-post-ra"];
 
 /// The newest major version that is known to have [`OPTIONS`]: LLVM ends the process where it does not know one.
 const NEWEST_WITH_OPTIONS: c_uint = 22;

@@ -136,10 +136,12 @@ impl Llvm {
     }
 
     /// The version and the name of the file behind all links: what tells this LLVM from a patched
-    /// build of the same version; and what is kept from it.
+    /// build of the same version; what is kept from it, and the options that it is given.
     pub(crate) fn identity(&self) -> String {
         let file = self.resolved.file_name().unwrap_or_default();
-        format!("{} {} {}", self.version(), file.to_string_lossy(), self.avoided_features())
+        let options = api::OPTIONS.map(CStr::to_string_lossy).join(" ");
+        let avoided = self.avoided_features();
+        format!("{} {} {avoided} {options}", self.version(), file.to_string_lossy())
     }
 
     /// Features of x86 CPUs that this LLVM generates wrong code with, or ends the process.
