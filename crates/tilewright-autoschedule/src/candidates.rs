@@ -222,8 +222,11 @@ fn tiles(
     let masks = leaves_out_lanes(c, target, vector);
     let padded = both && [0, 1].iter().all(|o| c.whole(*o, v).is_some());
     let mut all = Vec::new();
-    // Fewer columns than lanes are padded where these are most of them: else other axes give vectors.
-    let few = n < lanes && (source == Source::Direct || 4 * n < 3 * lanes || c.group.is_some());
+    // Fewer columns than lanes are padded where they are more than half of them, and there are rows enough that no sum
+    // waits for the one before: else other axes give vectors.
+    let waits = (m as f64) < target.costs.latency / target.costs.fma;
+    let unpadded = source == Source::Direct || c.group.is_some();
+    let few = n < lanes && (2 * n <= lanes || waits || unpadded);
     // Where nothing is used again, what lies as it does is better read once, in its own order.
     if few || (m == 1 && source == Source::Direct) || c.is_half(1 - vector) {
         return all;

@@ -511,8 +511,8 @@ fn rows_of_two_vectors_leave_registers_for_their_values() {
 }
 
 #[test]
-fn columns_that_are_most_of_a_vector_are_padded_to_one() {
-    for columns in [12usize, 15] {
+fn columns_of_more_than_half_a_vector_are_padded_to_one() {
+    for columns in [9usize, 12, 15] {
         let f = matmul(&Operand::f32(&[70, 40]), &Operand::f32(&[40, columns])).expect("a product");
         let what = format!("70 x 40 x {columns}");
         check(&what, &f, true, &[1]);
