@@ -199,11 +199,9 @@ fn few_vectors(
     let axis = &c.axes[tile.vector_axis];
     let last = parts.iter().filter(|p| axis.is_open() && p.last).find_map(|p| p.blocks.first());
     let Some(first) = last else { return Ok(()) };
-    let lanes = (tile.width / tile.vectors) as usize;
-    let left = axis.dim.modulo(tile.width as usize).ceildiv(lanes).typed(DType::I32);
+    let lanes = tile.width / tile.vectors;
     let tiles = loop_at(sch, first, at)?;
-    let cases: Vec<i64> = (1..tile.vectors).collect();
-    sch.loop_versions(&tiles, &left, &cases).map(drop)
+    parts::few_vectors(sch, &tiles, axis.dim.modulo(tile.width as usize), (tile.vectors, lanes))
 }
 
 /// Operations of a tile's results above which they are made in a loop: LLVM takes long for straight code, and

@@ -165,11 +165,31 @@ pub(crate) fn copies(
     l: &LoopRef,
     sizes: &[Option<Expr>],
 ) -> Result<Vec<BlockRef>> {
+    made_by(sch, func, |sch| sch.loop_partition(l, Some(sizes)).map(drop))
+}
+
+/// The blocks of a function that primitives make, in order.
+pub(crate) fn made_by(
+    sch: &mut Schedule,
+    func: &str,
+    primitives: impl FnOnce(&mut Schedule) -> Result<()>,
+) -> Result<Vec<BlockRef>> {
     let before = blocks(sch, func)?;
-    sch.loop_partition(l, Some(sizes))?;
+    primitives(sch)?;
     let made = blocks(sch, func)?.into_iter();
     let made = made.filter(|b| before.iter().all(|x| x.name != b.name));
     made.map(|b| sch.get_block(&b.name, func)).collect()
+}
+
+/// Gives a tile of several vectors, of which so many lanes are left, a version for each number of vectors.
+pub(crate) fn few_vectors(
+    sch: &mut Schedule,
+    tiles: &LoopRef,
+    left: Dim,
+    (vectors, lanes): (i64, i64),
+) -> Result<()> {
+    let cases: Vec<i64> = (1..vectors).collect();
+    sch.loop_versions(tiles, &left.ceildiv(lanes.dim()).typed(DType::I32), &cases).map(drop)
 }
 
 /// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it

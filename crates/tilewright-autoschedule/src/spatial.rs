@@ -33,7 +33,7 @@ use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{amount, blocks, loop_at, row_of_vectors, split_nest};
+use crate::parts::{amount, loop_at, made_by, row_of_vectors, split_nest};
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -281,12 +281,10 @@ impl Spatial<'_> {
         size: &Var,
     ) -> Result<()> {
         let outermost = loop_at(sch, block, 0)?;
-        let before = blocks(sch, &block.func)?;
-        sch.loop_versions(&outermost, &size.expr(), &[1])?;
-        let mut made = blocks(sch, &block.func)?;
-        made.retain(|b| before.iter().all(|x| x.name != b.name));
+        let made = made_by(sch, &block.func, |sch| {
+            sch.loop_versions(&outermost, &size.expr(), &[1]).map(drop)
+        })?;
         for other in made {
-            let other = sch.get_block(&other.name, &block.func)?;
             Spatial { whole: true, ..*self }.loops(sch, &other, iters, value, indices)?;
         }
         let (stage, iters, value) = self.at_one((iters, value), size);

@@ -20,7 +20,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{blocks, cut, halves, no_unroll, number, split, split_nest, vectors};
+use crate::parts::{self, cut, halves, no_unroll, number, split, split_nest, vectors};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
@@ -307,15 +307,10 @@ impl Reduction<'_> {
     ) -> Result<()> {
         let lanes = self.lanes();
         let Some(func) = made.first().map(|b| b.func.clone()) else { return Ok(()) };
-        let before = blocks(sch, &func)?;
-        let cases: Vec<i64> = (1..width / lanes).collect();
-        sch.loop_versions(tiles, &left.ceildiv(lanes.dim()).typed(DType::I32), &cases)?;
-        let mut all = made.to_vec();
-        for block in blocks(sch, &func)? {
-            if before.iter().all(|b| b.name != block.name) {
-                all.push(sch.get_block(&block.name, &func)?);
-            }
-        }
+        let copies = parts::made_by(sch, &func, |sch| {
+            parts::few_vectors(sch, tiles, left, (width / lanes, lanes))
+        })?;
+        let all = [made, &copies].concat();
         // Where there is no version for some numbers, the next one stands in its place.
         let all_there = all.len() as i64 == made.len() as i64 * width / lanes;
         for (k, version) in all.chunks(made.len()).enumerate() {
