@@ -20,6 +20,8 @@ use crate::tile::{FEWEST, Source, Tile, mean, price};
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
 /// again, copying it costs more than reading it as it lies.
 const PACKING: f64 = 0.25;
+/// The most rows of a tile that have a pointer each: what general registers hold beside other numbers.
+const POINTERS: i64 = 10;
 /// The most vectors of a tile along an open axis.
 const WIDEST_OPEN: i64 = 2;
 /// The fewest steps of a reduction, and of products in all, for which tiles pay.
@@ -29,8 +31,9 @@ const WORK: (i64, i64) = (4, 1 << 12);
 /// best, for its axes as they are and merged. None where no axis can be vectorised, or tiles do not pay.
 pub(crate) fn candidates(c: Contraction, target: &Target) -> Vec<(Contraction, Tile)> {
     let merged = c.merged();
+    let flat = c.flattened();
     let mut all = Vec::new();
-    for c in [Some(c), merged].into_iter().flatten() {
+    for c in [Some(c), merged, flat].into_iter().flatten() {
         let Some(c) = c.grouped(target) else { continue };
         all.extend(best(&c, target).into_iter().map(|tile| (c.clone(), tile)));
     }
@@ -89,6 +92,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         // What is read in vectors along an open axis is packed with room for whole tiles.
         let columns = c.axes_where(IterKind::Spatial, |k| {
             moves_along(vector, k, c)
+                && c.axes[k].is_even
                 && (if c.axes[k].is_open() {
                     c.operands[broadcast].steps[k] == 0 && all_open(c)
                 } else {
@@ -103,7 +107,8 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
             } else if moves_along(broadcast, v, c) {
                 Vec::new()
             } else {
-                others.iter().copied().filter(|r| *r != v && slides(c, vector, *r)).collect()
+                let others = others.iter().copied().filter(|r| *r != v && c.axes[*r].is_even);
+                others.filter(|r| slides(c, vector, *r)).collect()
             };
             let rows = nearest(c, rows);
             let rows: Vec<Option<usize>> =
@@ -267,9 +272,13 @@ fn tiles(
         // Where arithmetic takes no operand from memory, but a lane of a register, LLVM loads a register for
         // each row (tiles of 8 x 3 vectors spill, those of 6 x 4 do not). So it does elsewhere for many rows of two
         // vectors (tiles of 11 to 13 x 2 spill, and take twice their time; those of 10 x 2 do not).
-        let values_of_rows = (registers + ahead - vectors) / (vectors + 1);
-        let loads_first = ahead > 0 && (!target.vectors.broadcasts || vectors == 2);
+        // Rows that jump have a pointer each, and where registers are many, all are loaded first.
+        let jumps = r.is_some_and(|r| !c.axes[r].is_even);
+        let spare = if jumps { 0 } else { ahead };
+        let values_of_rows = (registers + spare - vectors) / (vectors + 1);
+        let loads_first = ahead > 0 && (jumps || !target.vectors.broadcasts || vectors == 2);
         let most = if loads_first { most.min(values_of_rows) } else { most }.min(m);
+        let most = if jumps { most.min(POINTERS) } else { most };
         if most < 1 {
             break;
         }

@@ -18,7 +18,7 @@
 //!
 //! Sums are added up in another order than in other columns.
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Dim, Error, Result};
 use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
@@ -143,7 +143,7 @@ impl Columns<'_> {
         let rest = (0..rank).filter(|d| *d != axis && *d != last && !batch.contains(d));
         let order: Vec<usize> =
             batch.iter().copied().chain([axis]).chain(rest).chain([last]).collect();
-        Ok(in_groups(rank, order.into_iter().map(|d| vec![(d, 1)]).collect()))
+        Ok(in_groups(rank, order.into_iter().map(|d| vec![(d, Dim::from(1))]).collect()))
     }
 
     /// Makes the loops of the columns that are left over. Returns the first block of them.

@@ -37,20 +37,30 @@ pub struct ContractionAxis {
     /// The block's variable; the last one of several.
     pub var: Var,
     /// The positions of its iteration variables in the block, the slowest first, and their extents.
-    pub iters: Vec<(usize, i64)>,
+    pub iters: Vec<(usize, Dim)>,
     /// The number of its values, which start at zero; for decisions, where it is open.
     pub extent: i64,
     /// The same, exactly.
     pub dim: Dim,
     /// Spatial or reduction.
     pub kind: IterKind,
+    /// Whether all operands move along it by equal steps. Those of several variables that one does not walk as one
+    /// move by the step of the fastest one, and jump where that begins again.
+    pub is_even: bool,
 }
 
 impl ContractionAxis {
     /// The axis of the `k`-th iteration variable of a block.
     pub fn new(k: usize, var: &Var, dim: Dim, kind: IterKind) -> ContractionAxis {
         let extent = dim.estimate();
-        ContractionAxis { var: var.clone(), iters: vec![(k, extent)], extent, dim, kind }
+        ContractionAxis {
+            var: var.clone(),
+            iters: vec![(k, dim)],
+            extent,
+            dim,
+            kind,
+            is_even: true,
+        }
     }
 
     /// Whether its extent is known only when the function runs.
@@ -116,6 +126,9 @@ pub struct Contraction {
     /// By how many cells the place of the finished value moves along each axis; `None` where that is
     /// not even.
     pub out: Vec<Option<i64>>,
+    /// For each axis the indices of the finished value that it is as a whole, the first and the one behind the last,
+    /// those of one value not counted.
+    pub places: Vec<Option<(usize, usize)>>,
     /// The type of a sum.
     pub dtype: DType,
     /// Bytes of a sum, and of what is multiplied in one lane: an element, or a group of them.
@@ -174,6 +187,7 @@ impl Contraction {
             return None;
         }
         let out = steps(&stage.buffer, &stage.indices, &axes)?;
+        let places = places(&stage.buffer, &stage.indices, &axes);
         let dims = stage
             .covers_buffer()?
             .into_iter()
@@ -184,6 +198,7 @@ impl Contraction {
             operands,
             dims,
             out: out.into_iter().map(Some).collect(),
+            places,
             dtype,
             bytes: dtype.bytes(),
             group: None,
@@ -264,20 +279,55 @@ impl Contraction {
     /// A convolution by a window of one pixel so has all its pixels in one axis. `None` where there is
     /// nothing to merge.
     pub fn merged(&self) -> Option<Contraction> {
+        self.merged_by(Contraction::mergeable)
+    }
+
+    /// The same contraction with all pixels of open images as the rows of one axis, which the result walks as one, and
+    /// the data that a window slides over does not: tiles then go on where a row of an image ends.
+    pub fn flattened(&self) -> Option<Contraction> {
+        let mut c = self.merged_by(Contraction::pixels)?;
+        for axis in c.axes.iter_mut().filter(|a| a.iters.len() > 1) {
+            axis.is_even = false;
+        }
+        Some(c)
+    }
+
+    fn merged_by(
+        &self,
+        pair: impl Fn(&Contraction) -> Option<(usize, usize)>,
+    ) -> Option<Contraction> {
         let mut c = self.clone();
-        while let Some((slow, fast)) = c.mergeable() {
+        while let Some((slow, fast)) = pair(&c) {
             let axis = c.axes[slow].clone();
             let into = &mut c.axes[fast];
-            into.extent *= axis.extent;
+            into.extent = into.extent.saturating_mul(axis.extent);
             into.dim = axis.dim * into.dim;
             into.iters.splice(0..0, axis.iters);
+            c.places[fast] = c.places[slow].zip(c.places[fast]).map(|(s, f)| (s.0, f.1));
             c.axes.remove(slow);
             c.out.remove(slow);
+            c.places.remove(slow);
             c.operands.iter_mut().for_each(|o| {
                 o.steps.remove(slow);
             });
         }
         (c.axes.len() < self.axes.len()).then_some(c)
+    }
+
+    /// Two axes that one operand moves along, in a window that slides over it, and the result walks as one; the faster
+    /// one is open.
+    fn pixels(&self) -> Option<(usize, usize)> {
+        let spatial = self.axes_where(IterKind::Spatial, |k| self.axes[k].dim != 1);
+        let pairs = spatial.iter().flat_map(|s| spatial.iter().map(move |f| (*s, *f)));
+        pairs.into_iter().find(|&(slow, fast)| {
+            let moving = |k: usize| [0, 1].map(|o| self.operands[o].steps[k] != 0);
+            let beside = self.places[slow].zip(self.places[fast]).is_some_and(|(s, f)| s.1 == f.0);
+            let data = [0, 1].into_iter().filter(|o| moving(fast)[*o]);
+            self.axes[fast].is_open()
+                && beside
+                && moving(slow) == moving(fast)
+                && matches!(data.collect::<Vec<_>>()[..], [data] if self.slides(data))
+        })
     }
 
     /// Two axes that one operand and the result walk as one, and the other operand stays along.
@@ -351,14 +401,23 @@ impl Contraction {
             let mut c = self.clone();
             for (k, axis) in c.axes.iter_mut().enumerate().filter(|(_, a)| a.is_open()) {
                 let usual = axis.extent as f64;
-                axis.extent = (axis.extent / part).max(SHORT).min(axis.extent);
+                let smaller = |n: i64| (n / part).max(SHORT).min(n);
+                axis.extent = if axis.is_even {
+                    smaller(axis.extent)
+                } else {
+                    axis.iters.iter().map(|(_, n)| smaller(n.estimate())).product()
+                };
                 for o in c.operands.iter_mut().filter(|o| o.steps[k] != 0) {
                     o.size = (o.size as f64 / usual * axis.extent as f64) as i64;
                 }
             }
             c
         };
-        let long = self.axes.iter().any(|a| a.is_open() && a.extent > SHORT);
+        let is_long = |a: &ContractionAxis| {
+            let longest = a.iters.iter().map(|(_, n)| n.estimate()).max();
+            a.is_open() && longest.filter(|_| !a.is_even).unwrap_or(a.extent) > SHORT
+        };
+        let long = self.axes.iter().any(is_long);
         if long { vec![at(4), at(16)] } else { Vec::new() }
     }
 
@@ -391,6 +450,24 @@ fn as_one(slow: i64, fast: i64, extent: i64) -> bool {
 
 /// A step of an open number of cells, which is taken to be longer than any other.
 const OPEN_STEP: i64 = 1 << 40;
+
+/// For each axis the index of a tensor that it is as a whole, and the next one; those of one value are not counted.
+pub(crate) fn places(
+    buffer: &Buffer,
+    indices: &[Expr],
+    axes: &[ContractionAxis],
+) -> Vec<Option<(usize, usize)>> {
+    let whole = indices.iter().zip(&buffer.shape).filter(|(_, n)| n.as_int() != Some(1));
+    let whole: Vec<_> = whole.collect();
+    let place = |a: &ContractionAxis| {
+        let alone = whole.iter().filter(|(i, _)| i.mentions(&a.var)).count() == 1;
+        let at = whole
+            .iter()
+            .position(|(i, n)| i.as_var() == Some(&a.var) && Dim::from_expr(n) == Some(a.dim));
+        at.filter(|_| alone).map(|at| (at, at + 1))
+    };
+    axes.iter().map(place).collect()
+}
 
 /// Whether an index moves by a known number along a variable.
 fn is_even(index: &Expr, v: &Var) -> bool {

@@ -33,7 +33,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, Block, DType, Dim, Error, Expr, ExprKind, Result};
+use tilewright_ir::{Attr, DType, Dim, Error, Expr, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
@@ -41,6 +41,7 @@ use tilewright_target::Target;
 
 use crate::columns::Columns;
 use crate::contraction::{Contraction, Group};
+use crate::merge::{digits_in_range, merge};
 use crate::open_rows::OpenRows;
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
@@ -68,6 +69,38 @@ pub fn tiled(
 ) -> Result<()> {
     let block = sch.get_block(&c.block, func)?;
     let finish = pack(sch, &block, c, tile, epilogue, apart)?;
+    let Some(merged) = merge(sch, &block, &finish, c)? else {
+        return tiles(sch, &block, &finish, c, tile, apart, target);
+    };
+    sch.with_products_as_sizes(func, |sch| {
+        let mut c = merged;
+        let iters = parts::block(sch, &block)?.iters.clone();
+        for axis in &mut c.axes {
+            let at = axis.iters.first().and_then(|(at, _)| iters.get(*at));
+            if let Some(dim) = at.and_then(|i| Dim::from_expr(&i.domain.extent)) {
+                axis.dim = dim;
+                axis.iters.iter_mut().for_each(|i| i.1 = dim);
+            }
+        }
+        if c.axes.iter().any(|a| !a.is_even) {
+            digits_in_range(sch, &[&block, &finish])?;
+        }
+        tiles(sch, &block, &finish, &c, tile, apart, target)
+    })
+}
+
+/// Makes the tiles of a contraction, in whose block each axis is one loop. What `finish` makes of its sums is the
+/// result.
+fn tiles(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    finish: &BlockRef,
+    c: &Contraction,
+    tile: &Tile,
+    apart: &[Arc<str>],
+    target: &Target,
+) -> Result<()> {
+    let func = &block.func;
     let order = Order::choose(c, tile, target);
     let sums = digits(
         c,
@@ -78,48 +111,44 @@ pub fn tiled(
         &[],
         Some(tile.width),
     );
-    let merged = merge(sch, &block, &finish, c)?;
     // Then the vector axis is guarded where it ends, and not padded.
     let guarded = tile.guarded(c);
     if !guarded {
-        lay_out(sch, &block, &sums)?;
+        lay_out(sch, block, &sums)?;
     }
     let lanes = (!guarded).then_some(tile.width);
     let iters = digits(c, tile, &order, c.rank(), Some, &order.reduce, lanes);
-    sch.transform_block_layout(&block, &iters)?;
-    if let Some(map) = merged {
-        sch.transform_block_layout(&finish, &map)?;
-    }
+    sch.transform_block_layout(block, &iters)?;
 
     let columns = order.outer.iter().position(|o| matches!(o, Outer::Columns));
-    let (outer, reduce) = nest(sch, &block, c, tile, &order, columns.filter(|_| guarded))?;
+    let (outer, reduce) = nest(sch, block, c, tile, &order, columns.filter(|_| guarded))?;
     let Some(innermost) = outer.last().filter(|_| !reduce.is_empty()) else {
         return Err(Error::internal("a tile has no loop around it"));
     };
     let open_rows = OpenRows::new(c, tile, target, outer.len(), reduce.len());
-    sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
+    sch.reverse_compute_at(finish, innermost, false, Position::default())?;
     if guarded {
-        lay_out(sch, &block, &sums)?;
+        lay_out(sch, block, &sums)?;
     }
     let (whole, rest) = tile.columns(c);
     let mut last = Vec::new();
     let mut head = None;
     if let (Some(along), Some(axis), Some(at)) = (tile.along, tile.packed(), columns) {
         let few = Columns { c, tile, target, along, outer: outer.len() };
-        last = few.split_last_tile(sch, &block, &finish, at)?;
-        few.pack(sch, &block, &last, tiles_outermost(c, tile, axis))?;
+        last = few.split_last_tile(sch, block, finish, at)?;
+        few.pack(sch, block, &last, tiles_outermost(c, tile, axis))?;
         unread(sch, func, apart)?;
         head = Some(few.tiled(sch, &last)?);
     }
-    let copied = c.out[tile.vector_axis] != Some(1) || is_long(sch, &finish, tile)?;
-    let result = written(sch, &finish)?;
-    let banded = order.shared > 0 && band(sch, c, tile, &block, order.shared - 1, target)?;
+    let copied = c.out[tile.vector_axis] != Some(1) || is_long(sch, finish, tile)?;
+    let result = written(sch, finish)?;
+    let banded = order.shared > 0 && band(sch, c, tile, block, order.shared - 1, target)?;
     let mut blocks = vec![block.clone(), finish.clone()];
     let mut kinds = vec![TileBlock::Init, TileBlock::Update];
     if copied {
-        let sums = BufferArg::Name(written(sch, &block)?);
+        let sums = BufferArg::Name(written(sch, block)?);
         let only = head.iter().map(|_| finish.clone()).collect::<Vec<_>>();
-        blocks.insert(1, sch.cache_read(&finish, sums, "local", &only)?);
+        blocks.insert(1, sch.cache_read(finish, sums, "local", &only)?);
         kinds.push(TileBlock::Copy);
     }
     kinds.push(TileBlock::Finish);
@@ -467,7 +496,7 @@ fn digits(
     last: &[usize],
     lanes: Option<i64>,
 ) -> Lambda {
-    let places = |k: usize| -> Option<Vec<(usize, i64)>> {
+    let places = |k: usize| -> Option<Vec<(usize, Dim)>> {
         let iters = c.axes[k].iters.iter();
         let all: Vec<_> = iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect();
         (!all.is_empty()).then_some(all)
@@ -495,8 +524,10 @@ fn digits(
     }));
     let within = last.iter().find_map(|k| Some((places(*k)?, group_size(*k, c)?)));
     list.extend(within.map(|(places, size)| Digit::Remainder(places, size)));
-    let units: Vec<Digit> =
-        (0..rank).filter(|d| !is_used(*d, &list)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
+    let units: Vec<Digit> = (0..rank)
+        .filter(|d| !is_used(*d, &list))
+        .map(|d| Digit::Whole(vec![(d, Dim::from(1))]))
+        .collect();
     let list = [units, list].concat();
     Lambda::over_indices(rank, move |at| {
         list.iter()
@@ -512,11 +543,11 @@ fn digits(
 /// A part of the place of a cell: axes as one, with their extents.
 #[derive(Clone)]
 enum Digit {
-    Whole(Vec<(usize, i64)>),
+    Whole(Vec<(usize, Dim)>),
     /// Which tile, or which group.
-    Quotient(Vec<(usize, i64)>, i64),
+    Quotient(Vec<(usize, Dim)>, i64),
     /// Where in it.
-    Remainder(Vec<(usize, i64)>, i64),
+    Remainder(Vec<(usize, Dim)>, i64),
 }
 
 fn is_used(d: usize, list: &[Digit]) -> bool {
@@ -529,51 +560,6 @@ fn is_used(d: usize, list: &[Digit]) -> bool {
 
 fn group_size(k: usize, c: &Contraction) -> Option<i64> {
     c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size)
-}
-
-/// The map that makes the merged axes of a contraction one loop each in the block that reads its sums,
-/// which lie as the contraction has them; `None` where nothing is merged.
-fn merge(
-    sch: &Schedule,
-    block: &BlockRef,
-    finish: &BlockRef,
-    c: &Contraction,
-) -> Result<Option<Lambda>> {
-    if c.axes.iter().all(|a| a.iters.len() == 1) {
-        return Ok(None);
-    }
-    let sums = written(sch, block)?;
-    let reader = self::block(sch, finish)?;
-    let mut at = None;
-    reader.body.any_expr(|e| {
-        if let ExprKind::Load(b, indices) = e.kind()
-            && b.name == sums
-        {
-            at = Some(indices.to_vec());
-        }
-        at.is_some()
-    });
-    let at = at.ok_or_else(|| Error::internal("a block does not read the sums"))?;
-    let mut groups: Vec<Vec<(usize, i64)>> = c
-        .axes
-        .iter()
-        .map(|a| a.iters.iter())
-        .map(|iters| {
-            iters.filter_map(|(i, n)| axis_of(*i, c, &reader, &at).map(|at| (at, *n))).collect()
-        })
-        .collect();
-    groups.retain(|g| g.len() > 1);
-    let rank = reader.iters.len();
-    let alone = (0..rank).filter(|d| groups.iter().all(|g| g.iter().all(|(at, _)| at != d)));
-    let mut all: Vec<Vec<(usize, i64)>> = alone.map(|d| vec![(d, 1)]).collect();
-    all.extend(groups);
-    all.sort();
-    Ok(Some(parts::in_groups(rank, all)))
-}
-
-fn axis_of(iter: usize, c: &Contraction, reader: &Block, at: &[Expr]) -> Option<usize> {
-    let dim = c.dims.iter().position(|d| *d == Some(iter))?;
-    reader.iters.iter().position(|i| at[dim].as_var() == Some(&i.var))
 }
 
 /// Gives the vector operand its layout and the sums their place. Returns the block that makes the

@@ -50,6 +50,7 @@ pub mod generate;
 pub mod groups;
 mod halves;
 pub mod integer;
+mod merge;
 mod open_rows;
 pub mod options;
 mod order;
@@ -82,7 +83,7 @@ use tilewright_transform::names::unique_blocks;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::canonical::{follows, refusal, sole_reader};
-use crate::contraction::{Contraction, is_free, steps};
+use crate::contraction::{Contraction, is_free, places, steps};
 use crate::groups::SplitGroups;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::parts::alone;
@@ -412,6 +413,7 @@ fn contraction<'a>(
     if let (Some(next), Some(map)) = (next, map) {
         let mut rename = Subst::vars(map);
         let at: Vec<_> = next.indices.iter().map(|i| rename.expr(i)).collect();
+        c.places = places(&next.buffer, &at, &c.axes);
         c.out = match steps(&next.buffer, &at, &c.axes) {
             Some(steps) => steps.into_iter().map(Some).collect(),
             None => vec![None; c.axes.len()],

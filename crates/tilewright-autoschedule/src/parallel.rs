@@ -19,6 +19,9 @@ use crate::parts::loop_at;
 use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK, SOME_ITERATIONS, fused, least};
 use crate::tile::Tile;
 
+/// Iterations of loops around open rows that are too few to be shared, where the rows are pixels.
+const FEW_ITERATIONS: i64 = 4;
+
 /// The tiles whose loops are shared.
 pub(crate) struct Parallel<'a> {
     pub(crate) c: &'a Contraction,
@@ -46,6 +49,12 @@ impl Parallel<'_> {
         // What is left over of an open number of rows has no branch that code is made of.
         let open = self.ragged && self.tile.row_axis.is_some_and(|r| self.c.axes[r].is_open());
         let nested = self.nested.min(self.order.outer.len() - usize::from(open));
+        if open && self.shares_pixels(nested) {
+            return self.heads.iter().try_for_each(|head| {
+                let rows = loop_at(sch, head, self.order.outer.len() - 1)?;
+                sch.parallel(&rows)
+            });
+        }
         let (wanted, whole) = (self.wanted(nested), self.first_part().min(nested));
         let mut trial = sch.clone();
         match self.share(&mut trial, &wanted) {
@@ -57,6 +66,14 @@ impl Parallel<'_> {
             Err(_) => self.share(sch, &(0..whole))?,
         }
         Ok(())
+    }
+
+    /// Whether the whole tiles along an open number of pixels are shared, each of their loops by itself: the first so
+    /// many loops have few iterations, and pixels are many.
+    fn shares_pixels(&self, nested: usize) -> bool {
+        let outer = self.order.outer[..nested].iter().map(|o| self.count(o));
+        let around = outer.fold(1i64, |n, (tiles, ..)| n.saturating_mul(tiles));
+        around < FEW_ITERATIONS && !self.tile.may_be_few(self.c)
     }
 
     /// The outermost loop that is in two parts.

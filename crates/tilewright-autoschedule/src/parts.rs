@@ -306,13 +306,15 @@ pub(crate) fn pieces(extent: Dim, width: i64) -> Vec<Piece> {
 }
 
 /// Some of the indices, with their extents, as one, the first the slowest.
-pub(crate) fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
+pub(crate) fn as_one(at: &[Expr], places: &[(usize, Dim)]) -> Expr {
     let Some(((first, _), rest)) = places.split_first() else { return Expr::i32(0) };
-    rest.iter().fold(at[*first].clone(), |sum, (d, extent)| sum * *extent + at[*d].clone())
+    rest.iter().fold(at[*first].clone(), |sum, (d, extent)| {
+        sum * extent.typed(DType::I32) + at[*d].clone()
+    })
 }
 
 /// The map that makes a variable of each group of indices.
-pub(crate) fn in_groups(rank: usize, all: Vec<Vec<(usize, i64)>>) -> Lambda {
+pub(crate) fn in_groups(rank: usize, all: Vec<Vec<(usize, Dim)>>) -> Lambda {
     Lambda::over_indices(rank, move |at| all.iter().map(|p| as_one(at, p)).collect())
 }
 

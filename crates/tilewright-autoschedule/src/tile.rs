@@ -65,6 +65,8 @@ const COUNT: f64 = 3.0;
 const SPLIT: f64 = 2.0;
 /// Instructions that a core has begun and not finished, on processors of today at least.
 const IN_FLIGHT: f64 = 320.0;
+/// Cycles that the place of a pixel takes, whose number is divided by open sizes.
+const DIGITS: f64 = 50.0;
 /// Bytes of a page, in which the place of a line says in which set of the first cache it is.
 const PAGE_BYTES: i64 = 4096;
 /// Bytes of a cache line.
@@ -141,7 +143,7 @@ impl Tile {
     }
 
     /// Whether few rows may be all that there are, as those of a batch, and not those of an image.
-    fn may_be_few(&self, c: &Contraction) -> bool {
+    pub(crate) fn may_be_few(&self, c: &Contraction) -> bool {
         let pixels = self.row_axis.is_some_and(|r| sizes_of(c.axes[r].dim) >= PIXELS);
         !pixels && [0, 1].into_iter().all(|o| !c.slides(o))
     }
@@ -436,7 +438,9 @@ impl<'a> Pricing<'a> {
             Some(1) => (work * costs.store * alone).max(work * costs.issue),
             _ => rows * width * costs.scatter,
         };
-        self.steps * step + store + costs.tile * alone
+        let jumps = t.row_axis.is_some_and(|r| !c.axes[r].is_even);
+        let digits = if jumps { DIGITS * rows } else { 0.0 };
+        self.steps * step + store + costs.tile * alone + digits
     }
 
     /// How many loads more so many vectors take that lie in two lines, since they are read where they lie in rows of

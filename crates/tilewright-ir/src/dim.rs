@@ -243,6 +243,11 @@ impl Dim {
         products.map(|(atoms, _)| Form(vec![(atoms.clone(), 1)]).dim()).collect()
     }
 
+    /// Whether several of its terms are products of open sizes, as those of `(h - 2) * (w - 2)` are.
+    pub fn is_polynomial(self) -> bool {
+        self.form().0.iter().filter(|(atoms, _)| atoms.len() > 1).count() > 1
+    }
+
     /// The least and the most that it can be as the size of a tensor, as far as its parts say it.
     pub fn range(self) -> SizeRange {
         let (low, high) = self.form().bounds().unwrap_or((0, i128::MAX));

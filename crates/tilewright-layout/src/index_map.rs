@@ -36,7 +36,7 @@
 //! **Limits.** Other maps that are not affine are refused with the term; an injective transform may
 //! be assumed, and then only the box has to be known.
 
-use tilewright_ir::hash::HashSet;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::extent;
@@ -446,43 +446,49 @@ impl IndexMap {
             }
         }
         // Axes in the order in which the indices have them.
-        let mut seen: Vec<usize> = Vec::new();
-        let mut at = 0;
-        while at < self.indices.len() {
-            let here = domain.simplify(&self.indices[at]);
-            if let Some((p, n)) = quotient(&here)
-                && let Some(rest) = self.indices.get(at + 1)
-                && remainder(&domain.simplify(rest))
-                    .is_some_and(|(q, m)| q == p && same_expr(&m, &n))
-                && let Some(axis) = self.params.iter().position(|q| *q == p)
-            {
-                let extent = shape[axis].clone().cast(p.dtype());
-                let flat = cells[at].expr() * &n + &cells[at + 1];
+        let (mut seen, mut in_order) = (Vec::new(), true);
+        let indices: Vec<Expr> = self.indices.iter().map(|e| domain.simplify(e)).collect();
+        let mut remainders: HashMap<usize, Expr> = HashMap::default();
+        for (at, here) in indices.iter().enumerate() {
+            if let Some(n) = remainders.remove(&at) {
+                physical.push(n);
+                continue;
+            }
+            let split = quotient(here).and_then(|(p, n)| {
+                let rest = (at + 1..indices.len()).find(|k| {
+                    remainder(&indices[*k]).is_some_and(|(q, m)| q == p && same_expr(&m, &n))
+                })?;
+                Some((self.params.iter().position(|q| *q == p)?, n, rest))
+            });
+            if let Some((axis, n, rest)) = split {
+                let extent = shape[axis].clone().cast(self.params[axis].dtype());
+                let flat = cells[at].expr() * &n + &cells[rest];
                 let above = engine.domain().simplify(&(n.clone() + &extent - 1));
                 physical.push(above.floordiv(n.clone()));
-                physical.push(n);
-                padding = if padding.is_false() {
-                    flat.clone().greater_equal(extent)
-                } else {
-                    padding.or(flat.clone().greater_equal(extent))
-                };
-                inverse[axis] = Some(flat);
+                let fills = extent.as_int().zip(n.as_int()).is_some_and(|(e, n)| e % n == 0);
+                if !fills {
+                    let beyond = flat.clone().greater_equal(extent);
+                    padding = if padding.is_false() { beyond } else { padding.or(beyond) };
+                }
+                if inverse[axis].replace(flat).is_some() {
+                    return Ok(None);
+                }
                 seen.push(axis);
-                at += 2;
+                in_order &= rest == at + 1;
+                remainders.insert(rest, n);
                 continue;
             }
             let Some(extent) =
-                self.fusion(domain, &here, shape, &cells[at], &mut inverse, &mut seen)
+                self.fusion(domain, here, shape, &cells[at], &mut inverse, &mut seen)
             else {
                 return Ok(None);
             };
             physical.push(engine.domain().simplify(&extent));
-            at += 1;
         }
         let Some(inverse) = inverse.into_iter().collect::<Option<Vec<Expr>>>() else {
             return Ok(None);
         };
-        let ordered = seen.is_sorted();
+        let ordered = in_order && seen.is_sorted();
         Ok(Some((physical, LayoutFacts { padding, inverse, ordered })))
     }
 
@@ -503,16 +509,21 @@ impl IndexMap {
         let mut factor = Expr::int(1, dtype);
         let mut sum = Expr::int(0, dtype);
         let mut digits = Vec::new();
+        let mut left = cell.expr();
         for (nth, &k) in axes.iter().rev().enumerate() {
             let p = &self.params[k];
             let extent = shape[k].clone().cast(dtype);
             sum = p.expr().cast(dtype) * &factor + sum;
-            let mut digit = cell.expr().floordiv(factor.clone());
-            if nth + 1 < axes.len() {
-                digit = digit.floormod(extent.clone());
-            }
+            let last = nth + 1 == axes.len();
+            let digit = if last { left.clone() } else { left.clone().floormod(extent.clone()) };
             digits.push((k, digit.cast(p.dtype())));
             factor = extent::times(&factor, &extent).ok().filter(|f| f.dtype() == dtype)?;
+            // Quotients by open sizes are taken one after the other: a quotient times its divisor and the remainder
+            // then are the number.
+            left = match factor.as_int() {
+                Some(_) => cell.expr().floordiv(factor.clone()),
+                None => left.floordiv(extent),
+            };
         }
         if !domain.is_equal(&sum, index) {
             return None;
@@ -619,19 +630,19 @@ fn beside(
     }
 }
 
-/// `p // n` of a variable by a symbolic factor.
+/// `p // n` of a variable by a factor that may be open.
 fn quotient(e: &Expr) -> Option<(Var, Expr)> {
-    by_symbol(e, BinOp::FloorDiv)
+    by_factor(e, BinOp::FloorDiv)
 }
 
 /// `p % n`.
 fn remainder(e: &Expr) -> Option<(Var, Expr)> {
-    by_symbol(e, BinOp::FloorMod)
+    by_factor(e, BinOp::FloorMod)
 }
 
-fn by_symbol(e: &Expr, wanted: BinOp) -> Option<(Var, Expr)> {
+fn by_factor(e: &Expr, wanted: BinOp) -> Option<(Var, Expr)> {
     match e.kind() {
-        ExprKind::Binary(op, a, b) if *op == wanted && b.as_int().is_none() => {
+        ExprKind::Binary(op, a, b) if *op == wanted && b.as_int().is_none_or(|n| n > 0) => {
             Some((a.as_var()?.clone(), b.clone()))
         }
         _ => None,

@@ -31,12 +31,13 @@
 use std::rc::Rc;
 use tilewright_ir::hash::HashMap;
 
+use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Fold, Subst};
-use tilewright_ir::{Expr, Var};
+use tilewright_ir::{BinOp, Expr, ExprKind, Var};
 
 use crate::answer::{Known, Proof, Unknown, not_affine};
 use crate::domain::Domain;
-use crate::form::{Pred, Sum};
+use crate::form::{Nature, Pred, Sum};
 use crate::memory::Question;
 use crate::quick::is_never;
 use crate::set::Set;
@@ -48,6 +49,55 @@ pub struct AccessRelation {
     pub domain: Domain,
     /// One index an axis.
     pub indices: Vec<Expr>,
+}
+
+/// Pairs of indices with one pair of numbers in the place of their quotients and their remainders by an open size:
+/// numbers are equal where both are. As sets have it, quotients by open sizes may be any numbers.
+fn without_digits<'a>(pairs: impl Iterator<Item = (&'a Expr, &'a Expr)>) -> Vec<(Expr, Expr)> {
+    let mut pairs: Vec<(Expr, Expr)> = pairs.map(|(a, b)| (a.clone(), b.clone())).collect();
+    while let Some((quotient, remainder, numbers)) = digits_of(&pairs) {
+        pairs[quotient] = numbers;
+        pairs.remove(remainder);
+    }
+    pairs
+}
+
+/// Whether a condition is about digits of a number that is a quotient by an open size itself.
+fn has_nested_digits(p: &Pred) -> bool {
+    let mut any = false;
+    p.atoms(&mut |a| {
+        if let Nature::Quotient(x, _) | Nature::Remainder(x, _) = a.nature() {
+            x.atoms(&mut |inner| any |= matches!(inner.nature(), Nature::Quotient(..)));
+        }
+    });
+    any
+}
+
+/// A pair of quotients, the pair of the remainders, and the numbers that these are of.
+fn digits_of(pairs: &[(Expr, Expr)]) -> Option<(usize, usize, (Expr, Expr))> {
+    let of = |pair: &(Expr, Expr), op: BinOp| {
+        let ((x, by), (y, other)) = (by_open(&pair.0, op)?, by_open(&pair.1, op)?);
+        same_expr(&by, &other).then_some((x, y, by))
+    };
+    pairs.iter().enumerate().find_map(|(quotient, pair)| {
+        let (x, y, by) = of(pair, BinOp::FloorDiv)?;
+        let remainder = pairs.iter().position(|other| {
+            of(other, BinOp::FloorMod).is_some_and(|(u, v, other)| {
+                same_expr(&u, &x) && same_expr(&v, &y) && same_expr(&by, &other)
+            })
+        })?;
+        Some((quotient, remainder, (x, y)))
+    })
+}
+
+/// What is divided, and an open divisor.
+fn by_open(e: &Expr, op: BinOp) -> Option<(Expr, Expr)> {
+    match e.kind() {
+        ExprKind::Binary(found, x, by) if *found == op && by.as_int().is_none() => {
+            Some((x.clone(), by.clone()))
+        }
+        _ => None,
+    }
 }
 
 impl AccessRelation {
@@ -83,7 +133,8 @@ impl AccessRelation {
         let mut normalizer = self.domain.engine.normalizer().under(&guards);
         let mut meet = Vec::new();
         let mut why: Option<Unknown> = None;
-        for (a, b) in self.indices.iter().zip(&other.indices) {
+        for (a, b) in without_digits(self.indices.iter().zip(&other.indices)) {
+            let (a, b) = (&a, &b);
             if let Some(e) = [a, b].into_iter().find(|e| !e.effects().constant()) {
                 why = Some(not_affine([e]));
                 continue;
@@ -126,6 +177,10 @@ impl AccessRelation {
     pub(crate) fn meets_nowhere(&self, other: &AccessRelation, meet: &Pred) -> Known<bool> {
         if self.never(other, meet)? {
             return Ok(true);
+        }
+        // Of digits that are left sets know little, and take long.
+        if has_nested_digits(meet) {
+            return Ok(false);
         }
         let engine = self.domain.engine();
         engine.remembered(self.question("apart", other, meet), || {

@@ -578,8 +578,14 @@ impl Domain {
     }
 
     fn try_proves(&self, cond: &Expr) -> Known<bool> {
-        let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
-        d.is_refuted(&fails)
+        let (d, holds) = self.form(|n| n.pred(cond))?;
+        // Numbers are asked of first: with digits, there is more to know.
+        if let Some(of_numbers) = d.of_numbers(&holds)?
+            && d.is_refuted(&of_numbers.negate()?)?
+        {
+            return Ok(true);
+        }
+        d.is_refuted(&holds.negate()?)
     }
 
     /// [`Domain::is_never`] as a question of its own.

@@ -68,6 +68,7 @@ pub mod place;
 pub mod points;
 mod product;
 mod quick;
+mod radix;
 mod relation;
 mod render;
 pub mod scop;

@@ -87,6 +87,89 @@ fn as_difference(t: &Term) -> Known<Option<Sum>> {
     Ok(None)
 }
 
+/// A sum with `x * rest` in the place of `x // y * y * rest + x % y * rest`: what is put together of the digits of a
+/// number is the number.
+pub(crate) fn joined_digits(s: &Sum) -> Known<Sum> {
+    let mut out = s.clone();
+    // Each round takes two digits.
+    while let Some(joined) = two_digits(&out)? {
+        out = joined;
+    }
+    Ok(out)
+}
+
+/// Whether a sum adds up digits of numbers in a radix of open sizes and other atoms, and nothing else: what sets know of
+/// digits makes none of them another term, unless a number is a multiple of the size that divides it.
+pub(crate) fn is_plain_digits(s: &Sum) -> Known<bool> {
+    let mut any = false;
+    for t in s.terms.keys() {
+        for f in t.factors() {
+            let Term::Atom(a) = f else { return Ok(false) };
+            let (Nature::Quotient(x, y) | Nature::Remainder(x, y)) = a.nature() else { continue };
+            let (multiple, _) = split_by(x, y)?;
+            if multiple != Sum::default() {
+                return Ok(false);
+            }
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
+fn two_digits(s: &Sum) -> Known<Option<Sum>> {
+    for (t, c) in &s.terms {
+        for f in t.factors() {
+            let Term::Atom(a) = f else { continue };
+            let Nature::Remainder(x, y) = a.nature() else { continue };
+            let Some(rest) = without(t, std::slice::from_ref(f)) else { continue };
+            let Some(quotient) = quotient_in(s, x, y) else { continue };
+            let upper = times(&rest, &Sum::atom(quotient))?;
+            let upper = match upper {
+                Some(upper) => times(&upper, y)?,
+                None => None,
+            };
+            let (Some(upper), Some(number)) = (upper, times(&rest, x)?) else { continue };
+            let has = |(t, k): (&Term, &i128)| s.terms.get(t) == Some(&(c * k));
+            if upper.constant != 0 || upper.terms.is_empty() || !upper.terms.iter().all(has) {
+                continue;
+            }
+            let minus = too_large(c.checked_neg())?;
+            let out = s.clone().plus(&Sum::term(t.clone()), minus)?.plus(&upper, minus)?;
+            return Ok(Some(out.plus(&number, *c)?));
+        }
+    }
+    Ok(None)
+}
+
+/// The quotient `x // y` in a sum.
+fn quotient_in(s: &Sum, x: &Sum, y: &Sum) -> Option<Atom> {
+    let factors = s.terms.keys().flat_map(|t| t.factors());
+    let mut atoms = factors.filter_map(|f| match f {
+        Term::Atom(a) => Some(a),
+        _ => None,
+    });
+    let is = |a: &&Atom| matches!(a.nature(), Nature::Quotient(u, v) if u == x && v == y);
+    atoms.find(is).cloned()
+}
+
+/// The product of two sums; `None` where one of two terms has no expression.
+pub(crate) fn times(a: &Sum, b: &Sum) -> Known<Option<Sum>> {
+    let mut out = Sum::constant(too_large(a.constant.checked_mul(b.constant))?);
+    for (x, y) in [(a, b), (b, a)] {
+        for (t, c) in &x.terms {
+            let c = too_large(c.checked_mul(y.constant))?;
+            out = out.plus(&Sum::term(t.clone()), c)?;
+        }
+    }
+    for (x, c) in &a.terms {
+        for (y, k) in &b.terms {
+            let Some(product) = monomial(x, y) else { return Ok(None) };
+            out = out.plus(&Sum::term(product), too_large(c.checked_mul(*k))?)?;
+        }
+    }
+    Ok(Some(out))
+}
+
 /// `x % y` without what `y` divides; `None` where that has no expression.
 fn remainder(x: &Sum, y: &Sum, dtype: DType) -> Known<Option<Sum>> {
     let x = without_remainders(x, y)?.unwrap_or_else(|| x.clone());
@@ -139,7 +222,7 @@ fn divided(s: &Sum, k: i128, common: &[Term]) -> Option<Sum> {
 }
 
 /// A term divided by factors of it; `None` where it has not all of them.
-fn without(t: &Term, divisors: &[Term]) -> Option<Sum> {
+pub(crate) fn without(t: &Term, divisors: &[Term]) -> Option<Sum> {
     let mut left = t.factors().to_vec();
     for f in divisors {
         let at = left.iter().position(|x| x == f)?;
@@ -182,7 +265,7 @@ pub(crate) fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
         Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
             x.atoms(&mut |a| close(a, into));
             y.atoms(&mut |a| close(a, into));
-            if let (Nature::Quotient(..), Some(product)) = (a.nature(), times(a, y)) {
+            if let (Nature::Quotient(..), Some(product)) = (a.nature(), atom_times(a, y)) {
                 product.atoms(&mut |a| close(a, into));
             }
         }
@@ -195,7 +278,7 @@ pub(crate) fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
 }
 
 /// `q * y` as a sum, where `y` is one term with coefficient one.
-pub(crate) fn times(q: &Atom, y: &Sum) -> Option<Sum> {
+pub(crate) fn atom_times(q: &Atom, y: &Sum) -> Option<Sum> {
     monomial(&Term::Atom(q.clone()), y.as_term()?).map(Sum::term)
 }
 

@@ -53,7 +53,7 @@ use crate::charged::{Ends, Set as Raw};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd};
 use crate::normalizer::{canonical, within_size};
-use crate::product::{is_remainder, split_by};
+use crate::product::{is_plain_digits, is_remainder, joined_digits, split_by};
 use crate::render::{self, cost};
 use crate::space::reading_order;
 
@@ -94,7 +94,11 @@ impl Domain {
     }
 
     fn try_simplify_index(&self, e: &Expr) -> Known<Option<Expr>> {
-        let s = self.normalizer().sum(e)?;
+        let s = joined_digits(&self.normalizer().sum(e)?)?;
+        if is_plain_digits(&s)? {
+            let plain = render::sum(&s, e.dtype());
+            return Ok(plain.filter(|plain| cost(plain) < cost(e)));
+        }
         // Of what is written, the price of the original alone counts.
         let question = self.question("simplify").map(|q| q.sum(&s).number(e.dtype()));
         self.engine.remembered(question.map(|q| q.number(cost(e))), || {

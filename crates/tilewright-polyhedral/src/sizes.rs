@@ -36,12 +36,13 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
     let mut known = sizes.clone();
     known.extend(func.scalars().filter(|v| v.dtype().is_int()).cloned());
     let quotients = sizes.iter().filter_map(|v| is_quotient(v, &known));
+    let products = known.iter().filter_map(|v| is_product(v, &known)).flatten();
     let ranged = sizes.iter().filter(|v| v.range() != SizeRange::ALL);
     let ranges = ranged.map(|v| {
         let (least, most) = (v.range().least() as i64, v.range().most() as i64);
         v.expr().greater_equal(least).and(v.expr().less_equal(most))
     });
-    let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).collect();
+    let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).chain(products).collect();
     if func.attrs.contains_key(NEEDS_ELEMENTS) {
         let written = accessed(&func.body).1;
         let read = func.buffers().filter(|b| !written.contains(b)).flat_map(|b| &b.shape);
@@ -70,6 +71,14 @@ fn is_quotient(v: &Var, known: &[Var]) -> Option<Expr> {
     let (of, by) = (of.typed(v.dtype()), i64::try_from(by).ok()?);
     let rest = of - v.expr() * by;
     Some(rest.clone().greater_equal(0).and(rest.less(by)))
+}
+
+/// Which product or polynomial of sizes that the function knows a size is; `None` where it is none.
+fn is_product(v: &Var, known: &[Var]) -> Option<[Expr; 2]> {
+    let of = v.stands_for()?;
+    let nonlinear = of.products() == [of] || of.is_polynomial();
+    let knows = nonlinear && of.vars().iter().all(|x| known.contains(x));
+    knows.then(|| [v.expr().greater_equal(0), v.expr().equal(of.typed(v.dtype()))])
 }
 
 /// The sizes that an extent is a multiple of: where it is not zero, they are not either.

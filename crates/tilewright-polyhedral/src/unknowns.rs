@@ -24,7 +24,7 @@ use crate::charged::Set as Raw;
 use crate::domain::Domain;
 use crate::eval;
 use crate::form::{Atom, Nature, Pred, Sum, Term};
-use crate::product::{is_remainder, product, split_by, times};
+use crate::product::{atom_times, is_remainder, product, split_by};
 use crate::quick::is_never;
 
 impl Domain {
@@ -168,7 +168,7 @@ impl Learned<'_> {
         // x = y * (x // y) + x % y
         for q in self.atoms {
             let Nature::Quotient(qx, qy) = q.nature() else { continue };
-            let product = (qx == x && qy == y).then(|| times(q, y)).flatten();
+            let product = (qx == x && qy == y).then(|| atom_times(q, y)).flatten();
             let Some(product) = product.filter(|p| self.known(p)) else { continue };
             let rest = x.clone().plus(&product, -1)?;
             match a.nature() {

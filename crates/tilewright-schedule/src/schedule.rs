@@ -15,6 +15,8 @@ use tilewright_polyhedral::Engine;
 use tilewright_polyhedral::at_once;
 use tilewright_polyhedral::sizes::about;
 
+use tilewright_transform::products::with_products_as_sizes;
+
 use crate::cursor::{Cursor, InFunction, around, as_loop, find, the_block};
 use crate::signature::{Output, Signature};
 use crate::trace::{Instruction, Trace};
@@ -71,6 +73,27 @@ impl Schedule {
     /// The function of this name as it is now.
     pub fn func(&self, name: &str) -> Result<&Arc<TensorFunc>> {
         self.module.tensor(name)
+    }
+
+    /// Goes on with a function in which products of open sizes that are its extents by now are sizes of their own
+    /// ([`with_products_as_sizes`]); afterwards they stand in their place again. Where a primitive refuses, the schedule
+    /// is not to be used.
+    ///
+    /// # Errors
+    /// Those of `then`.
+    pub fn with_products_as_sizes(
+        &mut self,
+        name: &Arc<str>,
+        then: impl FnOnce(&mut Schedule) -> Result<()>,
+    ) -> Result<()> {
+        let func = self.func(name)?.clone();
+        let made = with_products_as_sizes(&func, |func| {
+            self.module.insert(name.clone(), Function::Tensor(Arc::new(func.clone())));
+            then(self)?;
+            Ok((**self.func(name)?).clone())
+        })?;
+        self.module.insert(name.clone(), Function::Tensor(Arc::new(made)));
+        Ok(())
     }
 
     /// Edits the function that something is in, and records that, unless iterations of a loop that

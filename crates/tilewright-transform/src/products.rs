@@ -5,8 +5,9 @@
 //!
 //! So is an axis of `h // 8 * (w // 8) + 1` cells one of `p + 1`, if all that the function says of `h` and `w` is that,
 //! and one of `(n + 1) // 2` cells one of `q`, of which it stays known that `n` is `2*q - 1` or `2*q`
-//! ([`Var::stands_for`]): as another number, `(n + 1) // 16` is `q // 8`. So is an extent that is a long expression,
-//! whatever else is said: proofs would spend their budget on it. Code without blocks computes such a size once.
+//! ([`Var::stands_for`]): as another number, `(n + 1) // 16` is `q // 8`. So is an extent that is a long expression, or
+//! a polynomial such as `(h - 2) * (w - 2)`, whatever else is said: proofs would spend their budget on it. Code without
+//! blocks computes such a size once.
 
 use tilewright_ir::hash::{HashMap, HashSet};
 
@@ -25,7 +26,7 @@ const SHORT: u32 = 16;
 
 /// What `change` makes of a function, to which products of sizes that are extents of its buffers are sizes.
 ///
-/// Products come first: what is a quotient of one is then a quotient of a size.
+/// Products come first: what is a quotient of one is then a quotient of a size; then those of quotients.
 ///
 /// # Errors
 /// Those of `change`.
@@ -35,7 +36,17 @@ pub fn with_products_as_sizes(
 ) -> Result<TensorFunc> {
     let mut sizes = long(func);
     sizes.extend(products(func).into_iter().map(Size::product));
-    with_as_sizes(func, &sizes, |func| with_as_sizes(func, &terms_and_quotients(func), change))
+    with_as_sizes(func, &sizes, |func| {
+        with_as_sizes(func, &terms_and_quotients(func), |func| {
+            let mut sizes = products(func);
+            sizes.retain(|d| d.vars().len() > 1);
+            sizes.extend(products_of_memory(func));
+            sizes.sort();
+            sizes.dedup();
+            let sizes: Vec<Size> = sizes.into_iter().map(Size::product).collect();
+            with_as_sizes(func, &sizes, change)
+        })
+    })
 }
 
 /// The products that are terms of extents, and the quotients in them, as far as they are sizes of their own.
@@ -158,12 +169,14 @@ fn extents(func: &TensorFunc) -> Vec<Expr> {
     extents.filter(|e| e.as_int().is_none()).cloned().collect()
 }
 
-/// The extents that are long expressions.
+/// The extents that are long expressions, or polynomials.
 fn long(func: &TensorFunc) -> Vec<Size> {
     let extents = extents(func);
-    let mut long: Vec<Dim> =
-        extents.iter().filter(|e| e.size() >= LONG).filter_map(Dim::from_expr).collect();
-    long.retain(|d| d.known().is_none());
+    let dims = extents.iter().filter_map(|e| Some((e.size() >= LONG, Dim::from_expr(e)?)));
+    let mut long: Vec<Dim> = dims
+        .filter(|(is_long, d)| d.known().is_none() && (*is_long || d.is_polynomial()))
+        .map(|(_, d)| d)
+        .collect();
     long.sort();
     long.dedup();
     long.into_iter().map(Size::product).collect()
@@ -290,6 +303,14 @@ fn products(func: &TensorFunc) -> Vec<Dim> {
     found
 }
 
+/// The extents of memory of a function's own that are products, also of quotients of which it says more: of such
+/// memory, in which pixels of images lie side by side, its own loops alone speak.
+fn products_of_memory(func: &TensorFunc) -> impl Iterator<Item = Dim> {
+    let (allocs, _) = func.root_parts();
+    let extents = allocs.iter().flat_map(|b| &b.shape).filter_map(Dim::from_expr);
+    extents.filter(|d| d.known().is_none() && d.products() == [*d])
+}
+
 /// Whether a size is a product of open ones, or a multiple of one.
 fn is_product(d: Dim) -> bool {
     let times = d.substitute(&|_| Some(Dim::from(1)));
@@ -378,6 +399,8 @@ impl Fold for Products<'_> {
 impl Products<'_> {
     fn changed(&mut self, e: &Expr) -> Expr {
         let counts = e.dtype().is_int() && e.dtype().lanes == 1 && e.as_var().is_none();
+        // Digits in a radix of open sizes are no multiples of these, and long.
+        let counts = counts && !has_open_division(e);
         for size in self.sizes.iter().filter(|_| counts) {
             if !size.value.vars().iter().all(|factor| e.mentions(factor)) {
                 continue;
@@ -401,4 +424,11 @@ impl Products<'_> {
         }
         fold_expr_children(self, e)
     }
+}
+
+fn has_open_division(e: &Expr) -> bool {
+    e.any(|part| match part.kind() {
+        ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, _, by) => by.as_int().is_none(),
+        _ => false,
+    })
 }

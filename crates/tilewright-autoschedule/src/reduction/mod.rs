@@ -475,14 +475,14 @@ fn layout(
 ) -> Option<Lambda> {
     let (mut before, mut after, mut used) = (Vec::new(), Vec::new(), HashSet::default());
     for group in groups {
-        let at: Vec<(usize, i64)> =
-            group.iter().filter_map(|(v, n)| Some((*place.get(v)?, *n))).collect();
+        let at: Vec<(usize, Dim)> =
+            group.iter().filter_map(|(v, n)| Some((*place.get(v)?, n.dim()))).collect();
         used.extend(at.iter().map(|(k, _)| *k));
         let is_reduced = group.iter().any(|(v, _)| reduced.contains(v));
         if is_reduced { after.push(at) } else { before.push(at) }
     }
     let last: HashSet<usize> = reduced.iter().filter_map(|v| place.get(v).copied()).collect();
-    let all: Vec<Vec<(usize, i64)>> = unit_groups(false, rank, &used, &last)
+    let all: Vec<Vec<(usize, Dim)>> = unit_groups(false, rank, &used, &last)
         .into_iter()
         .chain(before)
         .chain(unit_groups(true, rank, &used, &last))
@@ -497,7 +497,7 @@ fn unit_groups(
     rank: usize,
     used: &HashSet<usize>,
     last: &HashSet<usize>,
-) -> Vec<Vec<(usize, i64)>> {
+) -> Vec<Vec<(usize, Dim)>> {
     let units = (0..rank).filter(|k| !used.contains(k));
-    units.filter(|k| last.contains(k) == wanted).map(|k| vec![(k, 1)]).collect::<Vec<_>>()
+    units.filter(|k| last.contains(k) == wanted).map(|k| vec![(k, Dim::from(1))]).collect()
 }

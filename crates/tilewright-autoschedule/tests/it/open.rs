@@ -21,7 +21,7 @@ use tilewright_transform::lower;
 use tilewright_transform::lower::bounds;
 use tilewright_transform::products::with_products_as_sizes;
 
-use crate::reductions::targets;
+use crate::reductions::{targets, text};
 
 /// Small whole numbers for the arguments of a function at a size, in an order without a period.
 fn inputs(func: &TensorFunc, size: i64) -> Vec<Tensor> {
@@ -31,7 +31,8 @@ fn inputs(func: &TensorFunc, size: i64) -> Vec<Tensor> {
     let mut buffers: Vec<_> = func.buffers().cloned().collect();
     buffers.pop();
     let all = buffers.iter().map(|b| {
-        let extent = |d: &Expr| fill.expr(d).as_int().expect("an extent") as usize;
+        let extent =
+            |d: &Expr| Dim::from_expr(&fill.expr(d)).and_then(Dim::known).expect("an extent");
         let shape: Vec<usize> = b.shape.iter().map(extent).collect();
         let mut next = |_| {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -330,6 +331,52 @@ fn convolutions_of_open_images_have_vectors() {
         let f = conv(&c).expect("a convolution");
         let what = format!("{from} to {to} in {groups}, window {window}, {stride}, {dilation}");
         check(&what, &f, false, &[1, 2, 9]);
+    }
+}
+
+/// A convolution of 64 channels, which come last, of small images.
+fn channels_last(stride: usize) -> TensorFunc {
+    let [to_height, to_width] = ["h", "w"].map(|n| format!("(({n} + {stride} - 1) // {stride})"));
+    text(&format!(
+        "def f(x: T.handle, W: T.Buffer((3, 3, 64, 64), 'float32'), o: T.handle):\n    \
+             T.func_attr({{'tir_var_upper_bound': {{'n': 2, 'h': 9, 'w': 9}}}})\n    \
+             n, h, w = T.int32(), T.int32(), T.int32()\n    \
+             X = T.match_buffer(x, (n, h, w, 64), 'float32')\n    \
+             O = T.match_buffer(o, (n, {to_height}, {to_width}, 64), 'float32')\n    \
+             P = T.alloc_buffer((n, h + 2, w + 2, 64), 'float32')\n    \
+             for n_, h_, w_, c in T.grid(n, h + 2, w + 2, 64):\n        \
+                 with T.block('pad'):\n            \
+                     vn, vh, vw, vc = T.axis.remap('SSSS', [n_, h_, w_, c])\n            \
+                     P[vn, vh, vw, vc] = T.if_then_else(vh >= 1 and vh < h + 1 and vw >= 1 and vw < w + 1, X[vn, vh - 1, vw - 1, vc], T.float32(0))\n    \
+             for n_, h_, w_, k, c, kh, kw in T.grid(n, {to_height}, {to_width}, 64, 64, 3, 3):\n        \
+                 with T.block('conv'):\n            \
+                     vn, vh, vw, vk, vc, vkh, vkw = T.axis.remap('SSSSRRR', [n_, h_, w_, k, c, kh, kw])\n            \
+                     with T.init():\n                O[vn, vh, vw, vk] = T.float32(0)\n            \
+                     O[vn, vh, vw, vk] = O[vn, vh, vw, vk] + P[vn, vh * {stride} + vkh, vw * {stride} + vkw, vc] * W[vkh, vkw, vc, vk]\n"
+    ))
+}
+
+#[test]
+fn tiles_of_windows_go_on_where_a_row_of_an_open_image_ends() {
+    for stride in [1, 2] {
+        let func = channels_last(stride);
+        for target in &targets() {
+            let what = format!("stride {stride} for {}", target.cpu);
+            let made = with_products_as_sizes(&func, |f| Ok(scheduled(&what, f, target)));
+            let made = made.expect("a schedule");
+            // The sums are those of a number of pixels.
+            let (allocs, _) = made.root_parts();
+            let mut extents = allocs.iter().flat_map(|b| &b.shape).filter_map(Dim::from_expr);
+            assert!(extents.any(|n| n.known().is_none() && n.products() == [n]), "{what}");
+            let lowered = lower(&made).expect("lowers");
+            assert_eq!(bounds::count(&lowered), 0, "{what}");
+            for size in [1, 2] {
+                let given = inputs(&func, size);
+                let (found, expected) = (run(&lowered, &given), run(&func, &given));
+                // Sums of small whole numbers have no rounding.
+                assert_eq!(found.bytes(), expected.bytes(), "{what} at {size}");
+            }
+        }
     }
 }
 

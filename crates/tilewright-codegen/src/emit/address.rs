@@ -123,8 +123,29 @@ impl Func<'_> {
                 self.collect_terms(a, negative, terms);
                 self.collect_terms(b, !negative, terms);
             }
-            _ => terms.push(Term { value: e.clone(), negative, depth: self.nesting_of(e) }),
+            _ => terms.push(Term { value: e.clone(), negative, depth: self.depth_of(e) }),
         }
+    }
+
+    /// The depth of the innermost loop that a term changes with. A quotient or remainder of the variable of an unrolled
+    /// loop is no constant displacement: each copy of the loop has one, which the loops around it compute.
+    fn depth_of(&self, e: &Expr) -> usize {
+        let depth = self.nesting_of(e);
+        if depth != UNROLLED || !self.divides_unrolled(e) {
+            return depth;
+        }
+        let depths = free_vars(e).into_iter().filter_map(|v| self.nests.get(&v).copied());
+        depths.filter(|d| *d != UNROLLED).max().unwrap_or(0)
+    }
+
+    /// Whether something that changes with an unrolled loop is divided by what is no number.
+    fn divides_unrolled(&self, e: &Expr) -> bool {
+        e.any(|part| match part.kind() {
+            ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, a, by) => {
+                by.as_int().is_none() && self.nesting_of(a) == UNROLLED
+            }
+            _ => false,
+        })
     }
 
     /// Whether a term never moves a pointer back.

@@ -42,6 +42,8 @@ impl Ranges {
     /// [`MAX_CELLS`] cells, so that no extent, and no size that one is or exceeds by a number, has more.
     pub fn bind_sizes(&mut self, func: &TensorFunc) {
         func.sizes().iter().for_each(|v| self.bind_size(v));
+        // What stands for a size is a size, also where no parameter is as long.
+        func.scalars().filter(|v| v.stands_for().is_some()).for_each(|v| self.bind_size(v));
         self.bind_cells(&func.buffers().map(|b| &b.shape[..]).collect::<Vec<_>>());
         let needs_elements = func.attrs.contains_key(NEEDS_ELEMENTS);
         let written = if needs_elements { accessed(&func.body).1 } else { Vec::new() };

@@ -22,7 +22,7 @@
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::{self, Ranges, is_index};
 use tilewright_ir::prune::prune;
-use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
     BinOp, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind,
     TensorFunc, Visit,
@@ -267,8 +267,33 @@ impl Left {
     }
 
     fn index(&mut self, e: &Expr) {
-        self.divisions |= is_index(e) && e.effects().partial;
+        self.divisions |= is_index(e) && e.effects().partial && !has_digits_alone(e);
     }
+}
+
+/// Whether all that is divided by open sizes has nothing of these in it, but in other quotients: digits of a number,
+/// of which sets make nothing else.
+fn has_digits_alone(e: &Expr) -> bool {
+    let is_open = |op: &BinOp, by: &Expr| {
+        matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && by.as_int().is_none()
+    };
+    !e.any(|part| match part.kind() {
+        ExprKind::Binary(BinOp::TruncDiv | BinOp::TruncMod, ..) => true,
+        ExprKind::Binary(op, number, size) if is_open(op, size) => {
+            let of = free_vars(size);
+            let mut meets = false;
+            number.for_each(|inner| match inner.kind() {
+                ExprKind::Var(v) => {
+                    meets |= of.contains(v);
+                    false
+                }
+                ExprKind::Binary(op, _, by) => !is_open(op, by),
+                _ => true,
+            });
+            meets
+        }
+        _ => false,
+    })
 }
 
 impl Visit for Left {
