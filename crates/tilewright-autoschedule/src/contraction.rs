@@ -314,8 +314,7 @@ impl Contraction {
         (c.axes.len() < self.axes.len()).then_some(c)
     }
 
-    /// Two axes that one operand moves along, in a window that slides over it, and the result walks as one; the faster
-    /// one is open.
+    /// Two axes of open sizes that one operand moves along, in a window that slides over it, and the result walks as one.
     fn pixels(&self) -> Option<(usize, usize)> {
         let spatial = self.axes_where(IterKind::Spatial, |k| self.axes[k].dim != 1);
         let pairs = spatial.iter().flat_map(|s| spatial.iter().map(move |f| (*s, *f)));
@@ -323,7 +322,10 @@ impl Contraction {
             let moving = |k: usize| [0, 1].map(|o| self.operands[o].steps[k] != 0);
             let beside = self.places[slow].zip(self.places[fast]).is_some_and(|(s, f)| s.1 == f.0);
             let data = [0, 1].into_iter().filter(|o| moving(fast)[*o]);
-            self.axes[fast].is_open()
+            // Of multiples and sums of sizes it takes long to see that digits are in range.
+            let is_size = |k: usize| self.axes[k].iters.iter().all(|(_, n)| n.is_single());
+            is_size(slow)
+                && is_size(fast)
                 && beside
                 && moving(slow) == moving(fast)
                 && matches!(data.collect::<Vec<_>>()[..], [data] if self.slides(data))

@@ -243,6 +243,17 @@ impl Dim {
         products.map(|(atoms, _)| Form(vec![(atoms.clone(), 1)]).dim()).collect()
     }
 
+    /// Whether it is an open size, or a quotient, a remainder, a maximum or a minimum of such: no multiple, product or
+    /// sum.
+    pub fn is_single(self) -> bool {
+        matches!(&self.form().0[..], [(atoms, 1)] if atoms.len() == 1)
+    }
+
+    /// Whether it is a product of open sizes, or a multiple of one, and nothing is added.
+    pub fn is_product(self) -> bool {
+        matches!(&self.form().0[..], [(atoms, 1..)] if atoms.len() > 1)
+    }
+
     /// Whether several of its terms are products of open sizes, as those of `(h - 2) * (w - 2)` are.
     pub fn is_polynomial(self) -> bool {
         self.form().0.iter().filter(|(atoms, _)| atoms.len() > 1).count() > 1

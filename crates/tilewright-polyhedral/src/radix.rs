@@ -11,7 +11,7 @@
 use crate::answer::Known;
 use crate::domain::Domain;
 use crate::form::{Nature, Pred, Sum, Term, too_large};
-use crate::product::{split_by, times};
+use crate::product::{times, without};
 use crate::quick::is_never;
 
 /// Most digits of one condition.
@@ -85,8 +85,8 @@ impl Domain {
         Ok(None)
     }
 
-    /// The number of which `x // y` is a digit, the size that is known to stand for a product of all that it is divided
-    /// by and one size more, and that size.
+    /// The number of which `x // y` is a digit, the product of all that it is divided by and one size more, in terms of a
+    /// size that is known to stand for that, and the one size.
     fn slowest_digit(&self, x: &Sum, y: &Sum) -> Known<Option<(Sum, Sum, Sum)>> {
         let (mut number, mut divisors) = (x.clone(), vec![y.clone()]);
         while let Some(Term::Atom(a)) = number.as_term()
@@ -98,30 +98,31 @@ impl Domain {
             divisors.push(y.clone());
             number = x.clone();
         }
-        for (size, product) in self.products() {
-            let mut left = Sum::term(product.clone());
+        for (size, product, times) in self.products() {
+            let mut left = Some((product.clone(), 1));
             for by in &divisors {
-                let (q, r) = split_by(&left, by)?;
-                left = if r == Sum::default() { q } else { Sum::default() };
+                left = left.and_then(|whole| divided(&whole, by));
             }
-            if left.as_term().is_some() {
-                return Ok(Some((number, Sum::term(size.clone()), left)));
+            if let Some((slowest, by)) = left.filter(|(_, by)| by % times == 0) {
+                let all = Sum::term(size.clone()).scaled(by / times)?;
+                return Ok(Some((number, all, Sum::term(slowest))));
             }
         }
         Ok(None)
     }
 
-    /// The sizes that stand for products, where the engine knows which they are, with these.
-    fn products(&self) -> impl Iterator<Item = (&Term, &Term)> {
+    /// The sizes that stand for multiples of products, where the engine knows which they are: the size, the product, and
+    /// how often.
+    fn products(&self) -> impl Iterator<Item = (&Term, &Term, i128)> {
         self.engine().facts().iter().filter_map(|fact| {
             let Pred::Eq(known) = fact else { return None };
             let mut terms = known.terms.iter();
-            let ((a, x), (b, y)) = (terms.next()?, terms.next()?);
-            let is_equation = terms.next().is_none() && known.constant == 0 && x + y == 0;
-            if !is_equation || x.abs() != 1 {
-                return None;
-            }
-            [(a, b), (b, a)].into_iter().find(|(_, product)| is_product(product))
+            let (a, b) = (terms.next()?, terms.next()?);
+            let is_equation = terms.next().is_none() && known.constant == 0;
+            [(a, b), (b, a)].into_iter().find_map(|((size, one), (product, k))| {
+                let found = is_equation && one.abs() == 1 && one * k < 0 && is_product(product);
+                found.then_some((size, product, k.abs()))
+            })
         })
     }
 
@@ -132,18 +133,19 @@ impl Domain {
             let none = Sum::term(t.clone()).scaled(-1);
             none.is_ok_and(|s| is_never(facts(), &Pred::ge(s)))
         };
-        match y.as_term() {
-            Some(t) => {
+        let mut terms = y.terms.iter();
+        match (terms.next(), terms.next(), y.constant) {
+            (Some((t, 1..)), None, 0) => {
                 t.factors().iter().all(is_factor_positive) || self.divides_elements(t.factors())
             }
-            None => y.scaled(-1).is_ok_and(|s| is_never(facts(), &Pred::ge(s))),
+            _ => y.scaled(-1).is_ok_and(|s| is_never(facts(), &Pred::ge(s))),
         }
     }
 
     /// Whether sizes, which are not negative, are factors of a product that is positive: pixels that there are are those
     /// of images that have some.
     fn divides_elements(&self, sizes: &[Term]) -> bool {
-        self.products().any(|(size, product)| {
+        self.products().any(|(size, product, _)| {
             let none = Sum::term(size.clone()).scaled(-1);
             sizes.iter().all(|t| product.factors().contains(t))
                 && product.factors().iter().all(|t| self.is_never_negative(t))
@@ -159,16 +161,23 @@ impl Domain {
 
     /// A sum with the sizes that stand for products in the place of these.
     fn with_sizes_of_products(&self, mut s: Sum) -> Known<Sum> {
-        for (size, product) in self.products() {
-            if let Some(c) = s.terms.get(product).copied() {
+        for (size, product, times) in self.products() {
+            if let Some(c) = s.terms.get(product).copied().filter(|c| c % times == 0) {
                 let minus = too_large(c.checked_neg())?;
-                s = s
-                    .plus(&Sum::term(product.clone()), minus)?
-                    .plus(&Sum::term(size.clone()), c)?;
+                let size = Sum::term(size.clone());
+                s = s.plus(&Sum::term(product.clone()), minus)?.plus(&size, c / times)?;
             }
         }
         Ok(s)
     }
+}
+
+/// A term divided by a multiple of a factor of it, and the number that it was divided by in all; `None` where it has no
+/// such factor.
+fn divided((of, so_far): &(Term, i128), by: &Sum) -> Option<(Term, i128)> {
+    let ((t, k), None) = (by.terms.iter().next()?, by.terms.iter().nth(1)) else { return None };
+    let rest = without(of, t.factors()).filter(|_| by.constant == 0)?;
+    Some((rest.as_term()?.clone(), so_far.checked_mul(*k)?))
 }
 
 fn is_product(t: &Term) -> bool {

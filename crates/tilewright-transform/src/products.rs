@@ -308,7 +308,7 @@ fn products(func: &TensorFunc) -> Vec<Dim> {
 fn products_of_memory(func: &TensorFunc) -> impl Iterator<Item = Dim> {
     let (allocs, _) = func.root_parts();
     let extents = allocs.iter().flat_map(|b| &b.shape).filter_map(Dim::from_expr);
-    extents.filter(|d| d.known().is_none() && d.products() == [*d])
+    extents.filter(|d| d.is_product())
 }
 
 /// Whether a size is a product of open ones, or a multiple of one.
