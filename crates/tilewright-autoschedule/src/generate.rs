@@ -41,7 +41,7 @@ use tilewright_target::Target;
 
 use crate::columns::Columns;
 use crate::contraction::{Contraction, Group};
-use crate::merge::{digits_in_range, merge};
+use crate::merge::{digits_in_range, merge, with_sizes_of};
 use crate::open_rows::OpenRows;
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
@@ -73,15 +73,8 @@ pub fn tiled(
         return tiles(sch, &block, &finish, c, tile, apart, target);
     };
     sch.with_products_as_sizes(func, |sch| {
-        let mut c = merged;
-        let iters = parts::block(sch, &block)?.iters.clone();
-        for axis in &mut c.axes {
-            let at = axis.iters.first().and_then(|(at, _)| iters.get(*at));
-            if let Some(dim) = at.and_then(|i| Dim::from_expr(&i.domain.extent)) {
-                axis.dim = dim;
-                axis.iters.iter_mut().for_each(|i| i.1 = dim);
-            }
-        }
+        let made = parts::block(sch, &block)?;
+        let c = with_sizes_of(merged, &made);
         if c.axes.iter().any(|a| !a.is_even) {
             digits_in_range(sch, &[&block, &finish])?;
         }

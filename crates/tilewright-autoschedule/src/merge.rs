@@ -54,6 +54,18 @@ pub(crate) fn merge(
     Ok(Some(merged))
 }
 
+/// A merged contraction with the extents that its block has, where products of open sizes are sizes of their own.
+pub(crate) fn with_sizes_of(mut c: Contraction, block: &Block) -> Contraction {
+    for axis in &mut c.axes {
+        let at = axis.iters.first().and_then(|(at, _)| block.iters.get(*at));
+        if let Some(dim) = at.and_then(|i| Dim::from_expr(&i.domain.extent)) {
+            axis.dim = dim;
+            axis.iters.iter_mut().for_each(|i| i.1 = dim);
+        }
+    }
+    c
+}
+
 /// Refuses blocks that read or write at digits of a number of pixels where these are not seen to be in range: each
 /// would be checked when the function runs.
 pub(crate) fn digits_in_range(sch: &Schedule, blocks: &[&BlockRef]) -> Result<()> {
