@@ -32,8 +32,9 @@ use std::rc::Rc;
 use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::index::divided_by_size;
 use tilewright_ir::visit::{Fold, Subst};
-use tilewright_ir::{BinOp, Expr, ExprKind, Var};
+use tilewright_ir::{BinOp, Expr, Var};
 
 use crate::answer::{Known, Proof, Unknown, not_affine};
 use crate::domain::Domain;
@@ -92,12 +93,8 @@ fn digits_of(pairs: &[(Expr, Expr)]) -> Option<(usize, usize, (Expr, Expr))> {
 
 /// What is divided, and an open divisor.
 fn by_open(e: &Expr, op: BinOp) -> Option<(Expr, Expr)> {
-    match e.kind() {
-        ExprKind::Binary(found, x, by) if *found == op && by.as_int().is_none() => {
-            Some((x.clone(), by.clone()))
-        }
-        _ => None,
-    }
+    let (_, x, by) = divided_by_size(e).filter(|(found, ..)| *found == op)?;
+    Some((x.clone(), by.clone()))
 }
 
 impl AccessRelation {

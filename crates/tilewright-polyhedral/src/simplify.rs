@@ -94,7 +94,8 @@ impl Domain {
     }
 
     fn try_simplify_index(&self, e: &Expr) -> Known<Option<Expr>> {
-        let s = joined_digits(&self.normalizer().sum(e)?)?;
+        let s = self.normalizer().sum(e)?;
+        let s = joined_digits(&s).unwrap_or(s);
         if is_plain_digits(&s)? {
             let plain = render::sum(&s, e.dtype());
             return Ok(plain.filter(|plain| cost(plain) < cost(e)));

@@ -73,11 +73,10 @@ fn is_quotient(v: &Var, known: &[Var]) -> Option<Expr> {
     Some(rest.clone().greater_equal(0).and(rest.less(by)))
 }
 
-/// Which product or polynomial of sizes that the function knows a size is; `None` where it is none.
+/// Which product of sizes that the function knows a size is; `None` where it is none.
 fn is_product(v: &Var, known: &[Var]) -> Option<[Expr; 2]> {
     let of = v.stands_for()?;
-    let nonlinear = of.is_product() || of.is_polynomial();
-    let knows = nonlinear && of.vars().iter().all(|x| known.contains(x));
+    let knows = of.is_product() && of.vars().iter().all(|x| known.contains(x));
     knows.then(|| [v.expr().greater_equal(0), v.expr().equal(of.typed(v.dtype()))])
 }
 

@@ -12,6 +12,7 @@
 use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::dim::Integer;
+use tilewright_ir::index::divided_by_size;
 use tilewright_ir::visit::{Subst, fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
     BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc,
@@ -400,7 +401,7 @@ impl Products<'_> {
     fn changed(&mut self, e: &Expr) -> Expr {
         let counts = e.dtype().is_int() && e.dtype().lanes == 1 && e.as_var().is_none();
         // Digits in a radix of open sizes are no multiples of these, and long.
-        let counts = counts && !has_open_division(e);
+        let counts = counts && !e.any(|part| divided_by_size(part).is_some());
         for size in self.sizes.iter().filter(|_| counts) {
             if !size.value.vars().iter().all(|factor| e.mentions(factor)) {
                 continue;
@@ -424,11 +425,4 @@ impl Products<'_> {
         }
         fold_expr_children(self, e)
     }
-}
-
-fn has_open_division(e: &Expr) -> bool {
-    e.any(|part| match part.kind() {
-        ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, _, by) => by.as_int().is_none(),
-        _ => false,
-    })
 }

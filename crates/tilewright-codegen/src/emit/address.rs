@@ -8,6 +8,7 @@
 
 use tilewright_ir::hash::HashSet;
 
+use tilewright_ir::index::divided_by_size;
 use tilewright_ir::visit::{free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result, Stmt, StmtKind, Var, Visit};
 
@@ -140,12 +141,7 @@ impl Func<'_> {
 
     /// Whether something that changes with an unrolled loop is divided by what is no number.
     fn divides_unrolled(&self, e: &Expr) -> bool {
-        e.any(|part| match part.kind() {
-            ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, a, by) => {
-                by.as_int().is_none() && self.nesting_of(a) == UNROLLED
-            }
-            _ => false,
-        })
+        e.any(|part| divided_by_size(part).is_some_and(|(_, x, _)| self.nesting_of(x) == UNROLLED))
     }
 
     /// Whether a term never moves a pointer back.

@@ -162,6 +162,16 @@ pub fn divided(atom: &Expr, op: BinOp) -> Option<(&Expr, i128)> {
     }
 }
 
+/// `op`, `y` and `e` of a quotient `y // e` or a remainder `y % e` by an `e` that is no number, such as an open size.
+pub fn divided_by_size(e: &Expr) -> Option<(BinOp, &Expr, &Expr)> {
+    match e.kind() {
+        ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::FloorMod), y, by) => {
+            by.as_int().is_none().then_some((*op, y, by))
+        }
+        _ => None,
+    }
+}
+
 /// The greatest common divisor; zero of nothing.
 pub fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());

@@ -37,7 +37,7 @@ use crate::{BinOp, DType, Expr, ExprKind, Fold, TypeKind};
 pub use affine::{Affine, is_flat};
 pub use expand::multiply_out;
 pub use interval::{Interval, Ranges};
-pub use linear::{LIMIT, Linear, divided, gcd};
+pub use linear::{LIMIT, Linear, divided, divided_by_size, gcd};
 pub use wide::in_64_bits;
 
 /// The linear form of an integer expression, with divisions taken apart by intervals; `None` for

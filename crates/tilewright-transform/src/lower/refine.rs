@@ -20,7 +20,7 @@
 //! and is left to passes of a schedule.
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::index::{self, Ranges, is_index};
+use tilewright_ir::index::{self, Ranges, divided_by_size, is_index};
 use tilewright_ir::prune::prune;
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, free_vars, walk_expr, walk_stmt};
 use tilewright_ir::{
@@ -274,25 +274,18 @@ impl Left {
 /// Whether all that is divided by open sizes has nothing of these in it, but in other quotients: digits of a number,
 /// of which sets make nothing else.
 fn has_digits_alone(e: &Expr) -> bool {
-    let is_open = |op: &BinOp, by: &Expr| {
-        matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && by.as_int().is_none()
-    };
-    !e.any(|part| match part.kind() {
-        ExprKind::Binary(BinOp::TruncDiv | BinOp::TruncMod, ..) => true,
-        ExprKind::Binary(op, number, size) if is_open(op, size) => {
-            let of = free_vars(size);
-            let mut meets = false;
-            number.for_each(|inner| match inner.kind() {
-                ExprKind::Var(v) => {
-                    meets |= of.contains(v);
-                    false
-                }
-                ExprKind::Binary(op, _, by) => !is_open(op, by),
-                _ => true,
-            });
-            meets
+    !e.any(|part| {
+        if let ExprKind::Binary(BinOp::TruncDiv | BinOp::TruncMod, ..) = part.kind() {
+            return true;
         }
-        _ => false,
+        let Some((_, number, size)) = divided_by_size(part) else { return false };
+        let of = free_vars(size);
+        let mut meets = false;
+        number.for_each(|inner| {
+            meets |= inner.as_var().is_some_and(|v| of.contains(v));
+            divided_by_size(inner).is_none()
+        });
+        meets
     })
 }
 
