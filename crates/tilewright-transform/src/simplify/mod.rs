@@ -46,10 +46,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tilewright_ir::hash::HashSet;
 
-use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children};
+use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children, free_vars};
 use tilewright_ir::{
-    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
-    StmtKind, TensorFunc, Var, data::variables, equal,
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterVar, Range, Remarks, Result,
+    Stmt, StmtKind, TensorFunc, Var, data::variables, equal,
 };
 use tilewright_polyhedral::Domain;
 
@@ -146,6 +146,8 @@ struct Simplify<'a> {
     lost: Vec<Expr>,
     /// The variables that hold data.
     data_vars: HashSet<Var>,
+    /// The arguments that are no buffers.
+    params: HashSet<Var>,
     /// How many bindings of arithmetic on data are around, as far as they are known.
     wrapped: usize,
     /// What was found to be the simplest form of something here.
@@ -156,6 +158,10 @@ struct Simplify<'a> {
     loops: Vec<Var>,
     /// The loops outside of the block.
     foreign: HashSet<Var>,
+    /// What the variables of the blocks around are, and under which conditions the blocks run.
+    bound: Vec<Expr>,
+    /// Whether data decides if this place is reached.
+    by_data: bool,
     /// Whether this is part of a stored value.
     data: bool,
     options: SimplifyOptions,
@@ -172,11 +178,14 @@ impl<'a> Simplify<'a> {
             points: Points::new(sizes(func)),
             lost: Vec::new(),
             data_vars: variables(func).into_iter().collect(),
+            params: func.scalars().cloned().collect(),
             wrapped: 0,
             simplest: Rc::default(),
             memory: Facts::new(func),
             loops: Vec::new(),
             foreign: HashSet::default(),
+            bound: Vec::new(),
+            by_data: false,
             data: false,
             options,
             why,
@@ -243,10 +252,10 @@ impl<'a> Simplify<'a> {
 
     /// Runs with the conditions that are learned on the way forgotten afterwards.
     fn scoped<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        let saved = (self.points.clone(), self.wrapped, self.simplest.clone());
+        let saved = (self.points.clone(), self.wrapped, self.simplest.clone(), self.by_data);
         let lost = self.lost.len();
         let result = work(self);
-        (self.points, self.wrapped, self.simplest) = saved;
+        (self.points, self.wrapped, self.simplest, self.by_data) = saved;
         self.lost.truncate(lost);
         result
     }
@@ -254,9 +263,17 @@ impl<'a> Simplify<'a> {
     /// Runs where a condition holds.
     fn under<R>(&mut self, cond: &Expr, work: impl FnOnce(&mut Self) -> R) -> R {
         self.scoped(|s| {
+            s.by_data |= s.is_data(cond);
             s.learn(cond);
             work(s)
         })
+    }
+
+    /// Whether memory or what came from it has to do with a value. The arguments of a function may
+    /// have any values.
+    fn is_data(&self, e: &Expr) -> bool {
+        e.effects().loads
+            || free_vars(e).iter().any(|v| self.data_vars.contains(v) && !self.params.contains(v))
     }
 
     fn for_loop(&mut self, s: &Stmt) -> Stmt {
@@ -274,6 +291,7 @@ impl<'a> Simplify<'a> {
         self.loops.push(var.clone());
         let new = self.scoped(|s| {
             s.enter(var, &range);
+            s.by_data |= s.is_data(&range.min) || s.is_data(&range.extent);
             if pure && s.domain().proves(&Expr::bool(false)) {
                 Stmt::nop()
             } else {
@@ -319,7 +337,7 @@ impl<'a> Simplify<'a> {
         if !traits.impure() {
             let domain = self.domain();
             let lies = domain.proves(&!cond.clone()) || self.by_memory(cond) == Some(false);
-            if lies && domain.is_empty().is_no() {
+            if lies && self.is_reached() {
                 self.error.get_or_insert_with(|| {
                     Error::refused(format!("the assumption `{cond}` is false here")).at(s.span())
                 });
@@ -327,6 +345,13 @@ impl<'a> Simplify<'a> {
             self.learn(cond);
         }
         self.memory.assume(cond);
+    }
+
+    /// Whether this place is reached for certain values of loops and arguments. What only data
+    /// decides may never happen: a branch stays where that is not seen.
+    fn is_reached(&self) -> bool {
+        let exactly = self.bound.iter().fold(self.points.clone(), |p, cond| p.with_guard(cond));
+        !self.by_data && exactly.domain().is_empty().is_no()
     }
 
     fn statement(&mut self, s: &Stmt) -> Stmt {
@@ -373,7 +398,12 @@ impl<'a> Simplify<'a> {
                 self.memory.enter_block(&bindings, &predicate, block);
                 let outside = (self.foreign.clone(), std::mem::take(&mut self.loops));
                 self.foreign.extend(outside.1.iter().cloned());
-                let block = self.scoped(|s| s.block_parts(block));
+                let bound = self.bound.len();
+                let block = self.scoped(|s| {
+                    s.bound_by(&bindings, &predicate, block);
+                    s.block_parts(block)
+                });
+                self.bound.truncate(bound);
                 (self.foreign, self.loops) = outside;
                 self.memory.leave_block();
                 self.forget(s);
@@ -388,6 +418,7 @@ impl<'a> Simplify<'a> {
                 if cond.is_true() {
                     return Stmt::nop();
                 }
+                self.by_data |= self.is_data(&cond);
                 self.learn(&cond);
                 self.memory.assume(&cond);
                 let (message, values) = (message.clone(), values.clone());
@@ -395,6 +426,13 @@ impl<'a> Simplify<'a> {
             }
             StmtKind::Evaluate(_) => self.within(true, |f| fold_stmt_children(f, s)),
         }
+    }
+
+    fn bound_by(&mut self, bindings: &[Expr], predicate: &Expr, block: &Block) {
+        let bind = |(iter, value): (&IterVar, &Expr)| iter.var.expr().equal(value.clone());
+        self.bound.extend(block.iters.iter().zip(bindings).map(bind));
+        self.bound.push(predicate.clone());
+        self.by_data |= bindings.iter().chain([predicate]).any(|e| self.is_data(e));
     }
 
     fn block_parts(&mut self, b: &Arc<Block>) -> Arc<Block> {

@@ -169,3 +169,24 @@ fn an_assumption_that_is_false_is_an_error_only_where_it_is_reached() {
     assert!(error.contains("the assumption `n < 3` is false here"), "{error}");
     assert!(assume(2).is_ok());
 }
+
+#[test]
+fn a_false_assumption_is_none_where_bindings_or_data_may_keep_control_out() {
+    let b = ints("B");
+    let (i, v) = (Var::index("i"), Var::index("v"));
+    let refused = |guard: &Expr, assumed: Expr| {
+        let assume = Stmt::new(StmtKind::Assume(assumed));
+        let body = Stmt::guard(guard.clone(), Stmt::seq([assume, set(&b, 0, 1)]));
+        let mut block = Block::new("B", body);
+        let domain = Range::upto(Expr::i32(16));
+        block.iters.push(IterVar { var: v.clone(), domain, kind: IterKind::Opaque });
+        let block = Stmt::block(vec![i.expr() * 2], Expr::bool(true), block);
+        let body = Stmt::serial(&i, Expr::i32(4), block);
+        let func = TensorFunc::new(vec![Param::tensor(&b)], body);
+        simplify(&func, SimplifyOptions::default(), &mut Remarks::new()).is_err()
+    };
+    let (even, odd) = [0, 1].map(|r| v.expr().floormod(2).equal(r)).into();
+    assert!(!refused(&odd, even.clone()));
+    assert!(refused(&even, odd));
+    assert!(!refused(&b.load([Expr::i32(0)]).equal(1), v.expr().less(0)));
+}
