@@ -210,6 +210,18 @@ impl Facts {
         survey.written.remove(&all).unwrap_or_default()
     }
 
+    /// Takes a statement of the function for one of this place, where it ran in part of the cases
+    /// only: what its loops write is found anew.
+    pub fn move_here(&mut self, s: &Stmt) {
+        let (origin, lane) = (self.origin.clone(), self.lane.clone());
+        let mut survey = Facts { origin, lane, ..Facts::survey(self.scope.clone()) };
+        survey.run(s);
+        if survey.pass == Pass::Off {
+            self.pass = Pass::Off;
+        }
+        self.written.extend(survey.written);
+    }
+
     /// The buffer of an element that an expression reads and that may have changed when all of that
     /// is written. The place of both is this one.
     pub fn may_change(&self, written: &Written, e: &Expr) -> Option<Buffer> {

@@ -107,6 +107,7 @@ impl Simplify<'_> {
         if let Some(otherwise) = otherwise
             && let Some(one) = self.one_for_both(&cond, then, otherwise, same_on)
         {
+            self.memory.move_here(&one);
             return self.statement(&one);
         }
         let yes = self.side(&cond, then);
