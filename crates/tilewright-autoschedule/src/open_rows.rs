@@ -1,12 +1,17 @@
 //! Tiles of an open number of rows.
 //!
-//! What whole tiles leave over runs in tiles of fewer rows, and what these leave over in a version for each number:
+//! What whole tiles leave over runs in tiles of fewer rows, the last of which has rows too many (lowering computes
+//! the last row in their place, `repeat_rows`), or in a version for each number of rows:
 //!
 //! ```text
 //! for tiles of 9 rows: ...                                     loop_partition, split
-//! for tiles of 3 rows:
-//!     for the reduction: for 3 rows: sums += a * b             fission, reorder
-//!     for 3 rows: out = what follows of sums
+//! for tiles of 4 rows:
+//!     for the reduction: for 4 rows: sums += a * b             fission, reorder
+//!     for 4 rows: out = what follows of sums
+//! ```
+//!
+//! ```text
+//! for tiles of 6 rows: ...                                     loop_partition, split
 //! if there is one row: ...                                     loop_versions
 //! if there are two: ...
 //! ```
@@ -18,9 +23,9 @@ use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::parts::{TileBlocks, copies, loop_at, split};
-use crate::tile::Tile;
+use crate::tile::{LeftOver, Tile};
 
-/// Tiles of so many rows, and how many there are; what is left over is a tile, too.
+/// Tiles of so many rows, and how many there are; as many as it takes for what is left over.
 struct Kind {
     rows: i64,
     count: Option<Dim>,
@@ -47,27 +52,20 @@ impl OpenRows {
         reduce: usize,
     ) -> Option<OpenRows> {
         let axis = tile.open_rows(c)?;
-        let mut kinds = Vec::new();
-        let mut from = Dim::from(0);
-        let mut add = |rows: i64| {
-            let whole = axis.dim.floordiv(rows.dim());
-            let count = whole - from.floordiv(rows.dim());
-            from = whole * rows.dim();
-            kinds.extend((count != 0).then_some(Kind { rows, count: Some(count) }));
-            axis.dim - from
-        };
-        let mut rest = (tile.rows, axis.dim);
-        for rows in tile.row_tiles(c, target) {
-            rest = (rows, add(rows));
+        let whole = axis.dim.floordiv(tile.rows.dim());
+        let left = axis.dim - whole * tile.rows.dim();
+        let mut kinds = vec![Kind { rows: tile.rows, count: Some(whole) }];
+        let mut counted = None;
+        if left != 0 {
+            let rows = match tile.left_over(c, target) {
+                LeftOver::Versions => {
+                    counted = Some((tile.rows, left));
+                    tile.rows
+                }
+                LeftOver::Tiles(few) => few,
+            };
+            kinds.push(Kind { rows, count: None });
         }
-        let (last, left) = rest;
-        let counted = tile.has_versions(c, last) && left != 0;
-        if counted {
-            kinds.push(Kind { rows: last, count: None });
-        } else {
-            add(1);
-        }
-        let counted = counted.then_some((last, left));
         Some(OpenRows { kinds, counted, outer, reduce })
     }
 

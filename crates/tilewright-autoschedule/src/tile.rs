@@ -30,7 +30,7 @@
 //! the reduction reads and the one before did not: rows that lie beside one another share theirs, and so do steps; of operands that
 //! stay in the first cache none counts. The price of a contraction is that of all its tiles, ragged
 //! ones included, plus `pack` for each cell that is packed at run time. Of an open number of rows, what
-//! is left over runs in tiles of fewer rows ([`Tile::row_tiles`]). So padded work, the number of tiles
+//! is left over runs in tiles of fewer rows ([`Tile::left_over`]). So padded work, the number of tiles
 //! and bytes streamed all count, and a ragged size takes the tile that wastes least: 66 columns of few
 //! steps are 3 tiles of 24 rather than 5 of 16. What is left over of the columns takes the vectors that
 //! it needs: 13 vectors are 4 tiles of 3 and one of 1. Columns that are left over of whole vectors may
@@ -73,9 +73,8 @@ const PAGE_BYTES: i64 = 4096;
 pub(crate) const LINE_BYTES: f64 = 64.0;
 /// Most rows of a tile that has versions for each number of rows that is left over.
 const MOST_ROWS: i64 = 10;
-/// Most vectors of sums in all of these, where few rows may be all that there are, and else.
+/// Most vectors of sums in all of these.
 const VERSIONS: i64 = 90;
-const FEW_VERSIONS: i64 = 20;
 /// Open sizes that the number of the pixels of an image is of.
 const PIXELS: usize = 2;
 /// Lanes of the shortest vector.
@@ -93,6 +92,16 @@ pub enum Source {
     Direct,
     /// From a copy in the order of the tiles; the axis of the buffer that is split is given.
     Packed { axis: usize },
+}
+
+/// How the rows are computed that whole tiles leave over of an open number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOver {
+    /// By a tile for each number that they may be.
+    Versions,
+    /// By tiles of so many rows; the last one computes its last row for each that is not there
+    /// (`tilewright_transform`'s `repeat_rows`).
+    Tiles(i64),
 }
 
 /// A register tile.
@@ -126,20 +135,16 @@ impl Tile {
         self.row_axis.map(|r| &c.axes[r]).filter(|axis| axis.is_open() && self.rows > 1)
     }
 
-    /// The rows of the tiles in which an open number of rows runs: whole tiles, then what these leave over. That takes
-    /// tiles of a part of their rows, as many as it takes for sums not to wait for one another: a version for each
-    /// number would be more code than all else. Where few rows may be all that there are, and these versions are not
-    /// much code, whole tiles alone.
-    pub fn row_tiles(&self, c: &Contraction, target: &Target) -> Vec<i64> {
-        if self.has_versions(c, self.rows) && self.may_be_few(c) {
-            return vec![self.rows];
+    /// How what whole tiles leave over of an open number of rows is computed. Where few rows may be all that there are,
+    /// and a version for each number of rows is not much code, by these; else by tiles of fewer rows, as many as it takes
+    /// for sums not to wait for one another: those that a tile has too many take no time.
+    pub fn left_over(&self, c: &Contraction, target: &Target) -> LeftOver {
+        if self.has_versions(c) && self.may_be_few(c) {
+            return LeftOver::Versions;
         }
         let costs = &target.costs;
         let least = (costs.latency / (costs.fma * self.vectors as f64)).ceil() as i64;
-        let parts = (2..self.rows).filter(|few| self.rows % few == 0);
-        let mut parts = parts.filter(|few| *few == 2 || self.has_versions(c, *few));
-        let few = parts.clone().find(|few| *few >= least).or_else(|| parts.next_back());
-        [self.rows].into_iter().chain(few).collect()
+        LeftOver::Tiles(least.clamp(1, self.rows))
     }
 
     /// Whether few rows may be all that there are, as those of a batch, and not those of an image.
@@ -148,14 +153,12 @@ impl Tile {
         !pixels && [0, 1].into_iter().all(|o| !c.slides(o))
     }
 
-    /// Whether what tiles of so many rows leave over has a version for each number of rows, and does not run row by row:
-    /// where all versions together are not much code.
-    pub fn has_versions(&self, c: &Contraction, rows: i64) -> bool {
+    /// Whether versions for each number of rows that is less than a tile's are together not much code.
+    fn has_versions(&self, c: &Contraction) -> bool {
         // The last tile of an open number of columns has code of its own.
         let parts = if c.axes[self.vector_axis].is_open() { 2 } else { 1 };
-        let vectors = rows * (rows - 1) / 2 * self.vectors * parts;
-        let little = vectors <= FEW_VERSIONS || vectors <= VERSIONS && self.may_be_few(c);
-        (3..=MOST_ROWS).contains(&rows) && little
+        let vectors = self.rows * (self.rows - 1) / 2 * self.vectors * parts;
+        (3..=MOST_ROWS).contains(&self.rows) && vectors <= VERSIONS
     }
 
     /// Its sizes and axes, for people.
@@ -356,8 +359,8 @@ struct Pricing<'a> {
     near: bool,
     /// The part of the tiles that bring rows, and columns, to the first cache.
     firsts: [f64; 2],
-    /// The tiles of an open number of rows, and whether what they leave over has versions.
-    row_tiles: (Vec<i64>, bool),
+    /// How what whole tiles leave over of an open number of rows is computed.
+    left_over: LeftOver,
 }
 
 impl<'a> Pricing<'a> {
@@ -398,13 +401,8 @@ impl<'a> Pricing<'a> {
             turn,
             near: [0, 1].iter().all(|o| c.size(*o) <= target.caches.l1 as i64 / 4),
             firsts: [1.0; 2],
-            row_tiles: Default::default(),
+            left_over: t.left_over(c, target),
         };
-        if t.open_rows(c).is_some() {
-            let tiles = t.row_tiles(c, target);
-            let versions = tiles.last().is_some_and(|rows| t.has_versions(c, *rows));
-            price.row_tiles = (tiles, versions);
-        }
         price.firsts = price.firsts();
         price
     }
@@ -482,24 +480,15 @@ impl<'a> Pricing<'a> {
 
     /// Of an open number of rows, a whole tile, and the mean of what is left over.
     fn open_strip(&self, vectors: i64) -> (f64, f64) {
-        let (tiles, versions) = &self.row_tiles;
-        let prices: Vec<(i64, f64)> =
-            tiles.iter().map(|rows| (*rows, self.tile(*rows, vectors))).collect();
-        let (rows, whole) = prices.first().copied().unwrap_or((1, self.tile(1, vectors)));
-        let last = tiles.last().copied().unwrap_or(1);
-        let single = self.tile(1, vectors);
-        let rest: Vec<f64> = (0..last)
-            .map(|n| if *versions { self.tile(n, vectors) } else { n as f64 * single })
-            .collect();
-        let left = (0..rows).map(|mut n| {
-            let mut price = 0.0;
-            for (rows, tile) in &prices {
-                price += (n / rows) as f64 * tile;
-                n %= rows;
+        let rows = self.t.rows;
+        let left: f64 = match self.left_over {
+            LeftOver::Versions => (1..rows).map(|n| self.tile(n, vectors)).sum(),
+            LeftOver::Tiles(few) => {
+                let tiles: u64 = (1..rows).map(|n| (n as u64).div_ceil(few as u64)).sum();
+                tiles as f64 * self.tile(few, vectors)
             }
-            price + rest.get(n as usize).copied().unwrap_or_default()
-        });
-        (whole, left.sum::<f64>() / rows as f64)
+        };
+        (self.tile(rows, vectors), left / rows as f64)
     }
 
     /// All tiles of columns. What is left over of these takes the vectors that it needs.

@@ -93,6 +93,15 @@ impl Tightener<'_> {
             Range { min: self.scope.index(&range.min)?, extent: self.scope.index(&range.extent)? };
         let outer = self.scope.vars();
         let acting = Acting::new(var, &old, body, &self.scope);
+        if !acting.depends_on(var, body) {
+            return None;
+        }
+        // A loop that becomes statements, or is shared, keeps a number of them that is known: what is in it then has
+        // known bounds.
+        let is_counted = matches!(kind, ForKind::Unrolled | ForKind::Parallel) && is_known(&old);
+        if is_counted && acting.may_act_at_ends(var, &old) {
+            return None;
+        }
         let active = acting.values(var, &outer);
         let Some(active) = self.known(s, var, active)? else { return self.stays(s, var, &acting) };
         if active.is_void() {
@@ -100,10 +109,7 @@ impl Tightener<'_> {
         }
         let tight = active.domain().tight_range(var, &outer);
         let new = self.known(s, var, tight)?;
-        // A loop that becomes statements, or is shared, keeps a number of them that is known: what is in it then has
-        // known bounds.
-        let is_counted = matches!(kind, ForKind::Unrolled | ForKind::Parallel);
-        if is_counted && is_known(&old) && !is_known(&new) {
+        if is_counted && !is_known(&new) {
             return None;
         }
         if self.is_equal(&new.min, &old.min) && self.is_equal(&new.extent, &old.extent) {
@@ -242,6 +248,29 @@ impl Acting {
         (acting.always, acting.unguarded) = (both, both);
         acting.stmt(body);
         acting
+    }
+
+    /// Whether it may depend on a variable that something happens in the body of its loop. Where it does not, all of its
+    /// iterations do something, or none.
+    fn depends_on(&self, var: &Var, body: &Stmt) -> bool {
+        let mut ranges = false;
+        body.for_each(|s| {
+            if let StmtKind::For { range, .. } = s.kind() {
+                ranges |= range.min.mentions(var) || range.extent.mentions(var);
+            }
+        });
+        let in_guard = |(guard, scope): &(Expr, Scope)| scope.inlined(guard).mentions(var);
+        ranges || self.guards.iter().any(in_guard)
+    }
+
+    /// Whether something may happen in the first iteration of a loop, and in the last one.
+    fn may_act_at_ends(&self, var: &Var, range: &Range) -> bool {
+        let last = &range.min + &range.extent - 1;
+        [&range.min, &last].into_iter().all(|end| {
+            let at_end = var.expr().equal(end.clone());
+            let acts = |p: &Scope| !p.domain().with_guard(&at_end).proves(&Expr::bool(false));
+            self.always || self.places.iter().any(acts)
+        })
     }
 
     /// The values of the loop's variable for which something happens, over the variables of the

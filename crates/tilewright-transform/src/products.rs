@@ -346,10 +346,15 @@ fn named(product: Dim) -> Var {
     Var::standing_for(names.join("_"), dtype, product)
 }
 
-/// How often a size has a product in it, where it is a multiple of it.
+/// How often a size has a product in it, where it is a multiple of it; also of one that is taken away, as `2 * p % 3` is
+/// `-p % 3`.
 fn multiple(of: Dim, product: Dim) -> Option<Dim> {
-    let times = of.floordiv(product);
-    (times != 0 && times * product == of).then_some(times)
+    let times = |of: Dim| {
+        let times = of.floordiv(product);
+        (times != 0 && times * product == of).then_some(times)
+    };
+    let less = |n: Dim| Dim::from(0) - n;
+    times(of).or_else(|| times(less(of)).map(less))
 }
 
 /// Puts variables in the place of products.

@@ -81,31 +81,37 @@ class Module:
                                 T.reads(y_local[0, v_i0_i1_i2, v_i3])
                                 T.writes(y[v_i0_i1_i2 // w // h, v_i0_i1_i2 // w % h, v_i0_i1_i2 % w, v_i3])
                                 y[v_i0_i1_i2 // w // h, v_i0_i1_i2 // w % h, v_i0_i1_i2 % w, v_i3] = y_local[0, v_i0_i1_i2, v_i3]
-            for i0 in range(n * h * w % 5):
-                for i1_1_0 in T.unroll(4):
-                    for i1_1_1 in T.vectorized(16):
-                        with T.block("y_1_init"):
-                            v_i1_0 = T.axis.spatial(1, i1_0)
-                            v_i0 = T.axis.spatial(n * h * w, i0 + (n * h * w - n * h * w % 5))
-                            v_i1_1 = T.axis.spatial(64, i1_1_0 * 16 + i1_1_1)
-                            y_local[0, v_i0, v_i1_1] = T.float32(0.0)
+            for i0_0 in range((n * h * w % 5 + 1) // 2):
+                for i0_1 in T.unroll(2):
+                    for i1_1_0 in T.unroll(4):
+                        for i1_1_1 in T.vectorized(16):
+                            with T.block("y_1_init"):
+                                v_i1_0 = T.axis.spatial(1, i1_0)
+                                v_i0 = T.axis.spatial(n * h * w, i0_0 * 2 + i0_1 + (n * h * w - n * h * w % 5))
+                                v_i1_1 = T.axis.spatial(64, i1_1_0 * 16 + i1_1_1)
+                                T.where(i0_0 * 2 + i0_1 < n * h * w % 5)
+                                y_local[0, v_i0, v_i1_1] = T.float32(0.0)
                 for i3, i4 in T.grid(3, 3):
                     for i2 in T.serial(64, annotations={"pragma_no_unroll": 1}):
-                        for i1_1_0 in T.unroll(4):
-                            for i1_1_1 in T.vectorized(16):
-                                with T.block("y_1_update"):
-                                    v_i1_0 = T.axis.spatial(1, i1_0)
-                                    v_i0 = T.axis.spatial(n * h * w, i0 + (n * h * w - n * h * w % 5))
-                                    v_i1_1 = T.axis.spatial(64, i1_1_0 * 16 + i1_1_1)
-                                    v_i3 = T.axis.reduce(3, i3)
-                                    v_i4 = T.axis.reduce(3, i4)
-                                    v_i2 = T.axis.reduce(64, i2)
-                                    y_local[0, v_i0, v_i1_1] = y_local[0, v_i0, v_i1_1] + x[v_i0 // w // h, v_i0 // w % h + v_i3, v_i0 % w + v_i4, v_i2] * W_global[0, v_i3, v_i4, v_i2, v_i1_1]
-                for ax0_0 in T.unroll(4):
-                    for ax0_1 in T.vectorized(16):
-                        with T.block("y_local_1"):
-                            v_i0_i1_i2 = T.axis.spatial(n * h * w, i0 + (n * h * w - n * h * w % 5))
-                            v_i3 = T.axis.spatial(64, ax0_0 * 16 + ax0_1)
-                            T.reads(y_local[0, v_i0_i1_i2, v_i3])
-                            T.writes(y[v_i0_i1_i2 // w // h, v_i0_i1_i2 // w % h, v_i0_i1_i2 % w, v_i3])
-                            y[v_i0_i1_i2 // w // h, v_i0_i1_i2 // w % h, v_i0_i1_i2 % w, v_i3] = y_local[0, v_i0_i1_i2, v_i3]
+                        for i0_1 in T.unroll(2):
+                            for i1_1_0 in T.unroll(4):
+                                for i1_1_1 in T.vectorized(16):
+                                    with T.block("y_1_update"):
+                                        v_i1_0 = T.axis.spatial(1, i1_0)
+                                        v_i0 = T.axis.spatial(n * h * w, i0_0 * 2 + i0_1 + (n * h * w - n * h * w % 5))
+                                        v_i1_1 = T.axis.spatial(64, i1_1_0 * 16 + i1_1_1)
+                                        v_i3 = T.axis.reduce(3, i3)
+                                        v_i4 = T.axis.reduce(3, i4)
+                                        v_i2 = T.axis.reduce(64, i2)
+                                        T.where(i0_0 * 2 + i0_1 < n * h * w % 5)
+                                        y_local[0, v_i0, v_i1_1] = y_local[0, v_i0, v_i1_1] + x[v_i0 // w // h, v_i0 // w % h + v_i3, v_i0 % w + v_i4, v_i2] * W_global[0, v_i3, v_i4, v_i2, v_i1_1]
+                for i0_1 in T.unroll(2):
+                    for ax0_0 in T.unroll(4):
+                        for ax0_1 in T.vectorized(16):
+                            with T.block("y_local_1"):
+                                v_i0_i1_i2 = T.axis.spatial(n * h * w, i0_0 * 2 + i0_1 + (n * h * w - n * h * w % 5))
+                                v_i3 = T.axis.spatial(64, ax0_0 * 16 + ax0_1)
+                                T.where(i0_0 * 2 + i0_1 < n * h * w % 5)
+                                T.reads(y_local[0, v_i0_i1_i2, v_i3])
+                                T.writes(y[v_i0_i1_i2 // w // h, v_i0_i1_i2 // w % h, v_i0_i1_i2 % w, v_i3])
+                                y[v_i0_i1_i2 // w // h, v_i0_i1_i2 // w % h, v_i0_i1_i2 % w, v_i3] = y_local[0, v_i0_i1_i2, v_i3]

@@ -7,16 +7,17 @@
 //!    derived.
 //! 3. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
 //! 4. `bounds::check_bounds`: assertions where an access may be out of range.
-//! 5. `flatten::flatten_for_code`: one index for each physical axis, simplified again, with sizes as numbers in branches
+//! 5. `repeat_rows`: rows that tiles of registers have too many are computed as the last row that there is.
+//! 6. `flatten::flatten_for_code`: one index for each physical axis, simplified again, with sizes as numbers in branches
 //!    that run where they have a value (`known`).
-//! 6. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
-//! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
+//! 7. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
+//! 8. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
-//! 8. [`use_border`]: guards of reads from textures that the border makes needless.
-//! 9. `once::loops_to_conditions`: a loop of at most one iteration is a condition.
-//! 10. `rows::join_rows`: loops over rows and their cells that nobody scheduled are one.
-//! 11. `sizes::hoist_sizes`: what is computed of open sizes alone is computed once.
-//! 12. `carry::carry_values`: what the iteration before wrote is kept in a register.
+//! 9. [`use_border`]: guards of reads from textures that the border makes needless.
+//! 10. `once::loops_to_conditions`: a loop of at most one iteration is a condition.
+//! 11. `rows::join_rows`: loops over rows and their cells that nobody scheduled are one.
+//! 12. `sizes::hoist_sizes`: what is computed of open sizes alone is computed once.
+//! 13. `carry::carry_values`: what the iteration before wrote is kept in a register.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
@@ -30,6 +31,7 @@ mod known;
 mod once;
 pub mod opaque;
 pub mod refine;
+mod repeat_rows;
 mod rows;
 pub mod scratch;
 mod sizes;
@@ -47,6 +49,7 @@ use crate::products::with_products_as_sizes;
 
 use self::carry::carry_values;
 use self::once::loops_to_conditions;
+use self::repeat_rows::repeat_rows;
 use self::rows::join_rows;
 use self::sizes::hoist_sizes;
 
@@ -97,7 +100,7 @@ fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<Tens
     let mut lowered = with_products_as_sizes(func, |f| {
         let derived = derived(f, &mut remarks)?;
         let checked = if unchecked { derived } else { bounds::check_bounds(&derived)? };
-        use_border(&flat(&checked)?, &mut remarks)
+        use_border(&flat(&repeat_rows(&checked))?, &mut remarks)
     })?;
     let in_memory = sums_in_memory(&lowered, &remarks);
     if !in_memory.is_empty() {
