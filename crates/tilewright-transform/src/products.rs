@@ -346,15 +346,10 @@ fn named(product: Dim) -> Var {
     Var::standing_for(names.join("_"), dtype, product)
 }
 
-/// How often a size has a product in it, where it is a multiple of it; also of one that is taken away, as `2 * p % 3` is
-/// `-p % 3`.
+/// How often a size has a product in it, where it is a multiple of it.
 fn multiple(of: Dim, product: Dim) -> Option<Dim> {
-    let times = |of: Dim| {
-        let times = of.floordiv(product);
-        (times != 0 && times * product == of).then_some(times)
-    };
-    let less = |n: Dim| Dim::from(0) - n;
-    times(of).or_else(|| times(less(of)).map(less))
+    let times = of.floordiv(product);
+    (times != 0 && times * product == of).then_some(times)
 }
 
 /// Puts variables in the place of products.
@@ -411,12 +406,19 @@ impl Products<'_> {
             if !size.value.vars().iter().all(|factor| e.mentions(factor)) {
                 continue;
             }
-            if let Some(times) = Dim::from_expr(e).and_then(|all| multiple(all, size.value)) {
+            if let Some(all) = Dim::from_expr(e) {
                 let own = size.var.expr().cast(e.dtype());
-                if times == 1 {
-                    return own;
+                let mut of = |times: Dim| match times == 1 {
+                    true => own.clone(),
+                    false => self.expr(&times.typed(e.dtype())) * own.clone(),
+                };
+                if let Some(times) = multiple(all, size.value) {
+                    return of(times);
                 }
-                return self.expr(&times.typed(e.dtype())) * own;
+                // What is taken away, as `2 * p % 3` is `-p % 3`: no size is negative.
+                if let Some(times) = multiple(Dim::from(0) - all, size.value) {
+                    return Expr::int(0, e.dtype()) - of(times);
+                }
             }
             if let ExprKind::Binary(BinOp::FloorDiv, a, b) = e.kind()
                 && let Some(by @ 1..) = b.as_int()
