@@ -111,7 +111,7 @@ impl Path {
                 self.loops.push(var.clone());
                 self.parts.push(value.clone());
             }
-            StmtKind::If { cond, .. } => self.conds.push(cond.clone()),
+            StmtKind::If { cond, .. } => self.conds.extend(cond.conjuncts()),
             _ => {}
         }
         let result = work(self);
@@ -256,12 +256,17 @@ impl Repeat<'_> {
     /// What a guard of a row guards, for each row.
     fn repeated(&self, s: &Stmt) -> Option<Stmt> {
         let StmtKind::If { cond, then, otherwise: None } = s.kind() else { return None };
-        let (row, bound) = self.path.guard(cond)?;
-        let last = bound.clone() - 1;
-        let last = Expr::binary(BinOp::Min, row.expr(), last);
+        let mut conds = cond.conjuncts();
+        let guard = |k: usize| Some((k, self.path.guard(&conds[k])?));
+        let (at, (row, bound)) = (0..conds.len()).find_map(guard)?;
+        conds.remove(at);
+        let last = Expr::binary(BinOp::Min, row.expr(), bound.clone() - 1);
         let mut body = RowOf { memory: self.memory, row: &row, bound: &bound, last, other: false };
         let new = body.stmt(then);
-        (self.path.is_apart(&row) && !body.other).then_some(new)
+        let apart = self.path.is_apart(&row) && conds.iter().all(|c| !c.mentions(&row));
+        let rest = conds.into_iter().reduce(Expr::and);
+        let new = rest.into_iter().fold(new, |body, cond| Stmt::guard(cond, body));
+        (apart && !body.other).then_some(new)
     }
 }
 
