@@ -49,7 +49,7 @@ SOME = [
     "resnet18", "resnetv2_18", "seresnet18", "skresnet18", "res2net50_14w_8s", "resnext26ts",
     "densenet121", "dpn48b", "vgg11_bn", "inception_v3", "xception41p", "repvgg_a0", "regnety_002",
     "mobilenetv3_small_100", "efficientnet_b0", "ghostnet_100", "mixnet_s",
-    "hrnet_w18_small", "dla34", "cspresnet50", "vovnet19b_dw", "nfnet_l0", "convnext_atto",
+    "hrnet_w18_small", "dla34", "cspresnet50", "nfnet_l0", "convnext_atto",
     "edgenext_xx_small", "mobilevit_xxs", "fastvit_t8", "efficientformerv2_s0", "poolformer_s12",
     "levit_128s", "vit_tiny_patch16_224", "deit_tiny_patch16_224", "mixer_s32_224",
     "swin_tiny_patch4_window7_224", "xcit_nano_12_p8_224", "crossvit_tiny_240", "pvt_v2_b0",
