@@ -505,6 +505,18 @@ def renormalize_split_pattern(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def repeat_rows(
+    module: Module,
+) -> Transformed:
+    """Rows that tiles of local memory have too many compute the last row again, without a guard.
+
+    Args:
+        module: What to change.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def schedule_stages(
     module: Module,
     *,

@@ -58,6 +58,7 @@ pub static PASSES: &[&Pass] = &[
     &lower::flatten::PASS,
     &lower::opaque::PASS,
     &lower::refine::PASS,
+    &lower::repeat_rows::PASS,
     &lower::scratch::PASS,
     &lower::unroll::PASS,
     &lower::vectorize::PASS,

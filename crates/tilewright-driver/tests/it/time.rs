@@ -190,6 +190,6 @@ passes! {
     inline lay_out_shared legalize lift_layout lift_scratch loop_partition lower lower_blocks lower_opaque_block
     mark_free_layout merge_adjacent_loops place_parts plan_layout reduce_loop_extents refine remove_assume
     remove_branching_through_overcompute remove_no_op remove_overcompute_through_branching
-    remove_store_undef renormalize_split_pattern schedule_stages simplify storage_flatten unroll_loop use_assume
+    remove_store_undef renormalize_split_pattern repeat_rows schedule_stages simplify storage_flatten unroll_loop use_assume
     use_assume_to_reduce_branches use_border vectorize_loop winograd
 }

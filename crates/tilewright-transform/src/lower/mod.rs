@@ -7,7 +7,7 @@
 //!    derived.
 //! 3. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
 //! 4. `bounds::check_bounds`: assertions where an access may be out of range.
-//! 5. `repeat_rows`: rows that tiles of registers have too many are computed as the last row that there is.
+//! 5. [`repeat_rows`]: rows that tiles of registers have too many are computed as the last row that there is.
 //! 6. `flatten::flatten_for_code`: one index for each physical axis, simplified again, with sizes as numbers in branches
 //!    that run where they have a value (`known`).
 //! 7. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
@@ -31,7 +31,7 @@ mod known;
 mod once;
 pub mod opaque;
 pub mod refine;
-mod repeat_rows;
+pub mod repeat_rows;
 mod rows;
 pub mod scratch;
 mod sizes;

@@ -23,8 +23,18 @@ use tilewright_ir::{
 };
 use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 
+use crate::pass::{Pass, Run};
+
+/// `repeat_rows` by name.
+pub const PASS: Pass = Pass {
+    name: "repeat_rows",
+    summary: "rows that tiles of local memory have too many compute the last row again, without a guard",
+    options: &[],
+    run: Run::Tensor(|f, _, _| Ok(repeat_rows(f))),
+};
+
 /// A function without blocks in which such guards are gone.
-pub(super) fn repeat_rows(func: &TensorFunc) -> TensorFunc {
+pub fn repeat_rows(func: &TensorFunc) -> TensorFunc {
     let mut tiles = Tiles { scope: Scope::at_entry(func) };
     TensorFunc { body: tiles.stmt(&func.body), ..func.clone() }
 }

@@ -8,6 +8,7 @@ mod lower;
 mod pass;
 mod random_programs;
 mod reach;
+mod repeat_rows;
 mod simplify;
 
 /// The allocator of the command: a tenth of what these tests take.

@@ -70,13 +70,15 @@ impl Case {
 }
 
 /// Passes that take functions in other forms than these programs have, or leave others.
-const OTHER_FORMS: [&str; 10] = [
+const OTHER_FORMS: [&str; 11] = [
     "flatten_buffer",
     "inline",
     "lift_scratch",
     "lower",
     "lower_blocks",
     "lower_opaque_block",
+    // It has random programs of its own.
+    "repeat_rows",
     "storage_flatten",
     "use_assume_to_reduce_branches",
     "use_border",
