@@ -57,8 +57,10 @@ impl Fold for Tiles {
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
+            // What is allocated inside may be a tile where this is none: there may be loops over tiles between them.
             StmtKind::Allocate { buffer, .. } if is_local(buffer) => {
-                self.unguarded(s).unwrap_or_else(|| s.clone())
+                let new = self.unguarded(s).unwrap_or_else(|| s.clone());
+                fold_scoped(self, &new)
             }
             _ => fold_scoped(self, s),
         }
