@@ -13,7 +13,9 @@
 //! One tile then serves any number of rows, and its loops have no branch. It is right without a look at what is
 //! computed: memory of the tile's own is accessed under one guard alone, a row each, so nothing reads what a row
 //! holds that is not there; and such a row reads, in the place of its own elements, those that the last row reads in
-//! the same iterations of the other loops. That there is a last row is proved.
+//! the same iterations of the other loops. So what memory of the tile holds must not decide what else is read, it must
+//! have a place for each iteration over rows, and nothing but that place may vary with the row. That there is a last
+//! row is proved.
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::index::Linear;
@@ -87,8 +89,8 @@ impl Tiles {
 #[derive(Default)]
 struct Path {
     loops: Vec<Var>,
-    /// The loops from zero that run in order.
-    rows: Vec<Var>,
+    /// The loops from zero to a number that run in order, with the number.
+    rows: Vec<(Var, i64)>,
     conds: Vec<Expr>,
     /// The ranges of loops and the values of bindings.
     parts: Vec<Expr>,
@@ -100,7 +102,7 @@ impl Path {
         let ExprKind::Binary(BinOp::Lt, a, b) = cond.kind() else { return None };
         let (less, more) = (Linear::from_expr(a)?, Linear::from_expr(b)?);
         let difference = more.plus(&less, -1)?;
-        let row = self.rows.iter().find(|v| difference.coefficient(v) == Some(-1))?;
+        let (row, _) = self.rows.iter().find(|(v, _)| difference.coefficient(v) == Some(-1))?;
         let bound = difference.plus(&Linear::atom(row.expr()), 1)?.to_expr()?;
         let open = bound.effects().constant() && !bound.mentions_any(&self.loops);
         (open && bound.dtype() == row.dtype()).then(|| (row.clone(), bound))
@@ -115,8 +117,10 @@ impl Path {
                 self.loops.push(var.clone());
                 self.parts.extend([range.min.clone(), range.extent.clone()]);
                 let in_order = matches!(kind, ForKind::Serial | ForKind::Unrolled);
-                if in_order && range.min.as_int() == Some(0) {
-                    self.rows.push(var.clone());
+                if let (true, Some(0), Some(n)) =
+                    (in_order, range.min.as_int(), range.extent.as_int())
+                {
+                    self.rows.push((var.clone(), n));
                 }
             }
             StmtKind::Let { var, value, .. } => {
@@ -132,6 +136,18 @@ impl Path {
         self.conds.truncate(conds);
         self.parts.truncate(parts);
         result
+    }
+
+    /// Whether an access is at the place of a row along an axis that has one for each iteration, and otherwise at the
+    /// same place for all rows.
+    fn is_place(&self, buffer: &Buffer, indices: &[Expr], axis: usize, row: &Var) -> bool {
+        let count = self.rows.iter().find(|(v, _)| v == row).map(|(_, n)| *n);
+        let places = buffer.shape.get(axis).and_then(Expr::as_int);
+        count.zip(places).is_some_and(|(n, places)| n <= places)
+            && indices.iter().enumerate().all(|(k, i)| match k == axis {
+                true => i.as_var() == Some(row),
+                false => !i.mentions(row) && !i.effects().loads,
+            })
     }
 
     /// Whether everything but the guard of a row is the same for all rows.
@@ -219,7 +235,7 @@ impl Found {
         let Some(at) = self.of(buffer) else { return };
         let memory = &mut self.memory[at];
         let guards: Vec<(Var, Expr)> = path.conds.iter().filter_map(|c| path.guard(c)).collect();
-        let is = |axis: usize, v: &Var| indices.get(axis).and_then(Expr::as_var) == Some(v);
+        let is = |axis: usize, v: &Var| path.is_place(buffer, indices, axis, v);
         let same = memory.buffer == *buffer;
         memory.rows = match (memory.accessed, memory.rows.take()) {
             (false, _) if same => guards.into_iter().find_map(|(v, bound)| {
@@ -306,19 +322,32 @@ impl RowOf<'_> {
     }
 }
 
+impl RowOf<'_> {
+    fn loads_own(&self, e: &Expr) -> bool {
+        e.loads_from(|b| self.memory.iter().any(|m| m.buffer == *b))
+    }
+
+    fn refuse(&mut self, e: &Expr) -> Expr {
+        self.other = true;
+        e.clone()
+    }
+}
+
 impl Fold for RowOf<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
             ExprKind::Load(b, at) if self.is_own(b, at) => e.clone(),
-            // What a row holds that is not there divides nothing.
+            // What a row holds that is not there divides nothing, and decides neither what is read nor where.
             ExprKind::Binary(
                 BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod,
                 _,
                 by,
-            ) if by.effects().loads => {
-                self.other = true;
-                e.clone()
+            ) if self.loads_own(by) => self.refuse(e),
+            ExprKind::Binary(BinOp::And | BinOp::Or, first, _) if self.loads_own(first) => {
+                self.refuse(e)
             }
+            ExprKind::IfThenElse(cond, ..) if self.loads_own(cond) => self.refuse(e),
+            ExprKind::Load(_, at) if at.iter().any(|i| self.loads_own(i)) => self.refuse(e),
             _ if !e.effects().loads => Subst::vars([(self.row.clone(), self.last.clone())]).expr(e),
             _ => fold_expr_children(self, e),
         }
