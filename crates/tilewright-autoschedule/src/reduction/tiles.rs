@@ -307,16 +307,30 @@ impl Reduction<'_> {
     ) -> Result<()> {
         let lanes = self.lanes();
         let Some(func) = made.first().map(|b| b.func.clone()) else { return Ok(()) };
+        for block in made {
+            let lane = parts::innermost(sch, block)?;
+            split(sch, &lane, None, lanes)?;
+        }
         let copies = parts::made_by(sch, &func, |sch| {
             parts::few_vectors(sch, tiles, left, (width / lanes, lanes))
         })?;
-        let all = [made, &copies].concat();
-        // Where there is no version for some numbers, the next one stands in its place.
-        let all_there = all.len() as i64 == made.len() as i64 * width / lanes;
-        for (k, version) in all.chunks(made.len()).enumerate() {
-            let whole = k as i64 * lanes;
-            let width = Some([whole, if all_there { lanes } else { width - whole }]);
-            version.iter().try_for_each(|b| self.in_registers(sch, b, width, false))?;
+        for (k, version) in [made, &copies].concat().chunks(made.len()).enumerate() {
+            version.iter().try_for_each(|b| self.last_ragged(sch, b, k as i64))?;
+        }
+        Ok(())
+    }
+
+    /// Makes vectors of a block with a loop over vectors and one over their lanes: so many whole ones, and what is
+    /// behind them apart.
+    fn last_ragged(&self, sch: &mut Schedule, block: &BlockRef, whole: i64) -> Result<()> {
+        let depth = sch.get_loops(block)?.len() - 2;
+        let sizes = if whole > 0 { vec![number(whole), None] } else { vec![None] };
+        for part in cut(sch, block, depth, &sizes)? {
+            let [several, lane] = &sch.get_loops(&part)?[depth..] else {
+                return Err(Error::internal("vectors without lanes"));
+            };
+            sch.vectorize(lane)?;
+            sch.unroll(several)?;
         }
         Ok(())
     }

@@ -506,6 +506,8 @@ struct Updates {
     masks: usize,
     masked: usize,
     whole: usize,
+    /// The most lanes of one.
+    lanes: usize,
 }
 
 impl Visit for Updates {
@@ -520,6 +522,7 @@ impl Visit for Updates {
                 if matches!(value.kind(), ExprKind::Binary(BinOp::Max, ..)) =>
             {
                 *(if self.masks > 0 { &mut self.masked } else { &mut self.whole }) += 1;
+                self.lanes = self.lanes.max(value.dtype().lanes as usize);
             }
             _ => walk_stmt(self, s),
         }
@@ -537,6 +540,7 @@ fn columns_behind_whole_tiles_have_a_version_for_each_number_of_vectors() {
     updates.stmt(&lowered.body);
     // Tiles of four vectors, and versions of one to four, of which the last one alone leaves out lanes.
     assert_eq!((updates.whole, updates.masked), (1 + 3, 4));
+    assert_eq!(updates.lanes, 16);
 }
 
 /// The extents of the unrolled loops of a function.

@@ -23,6 +23,8 @@ pub(super) struct Operands<'a> {
     pub constant: (bool, bool),
     /// Whether a floating-point sum may be reordered with its neighbours.
     pub reassoc: bool,
+    /// Whether the loop around carries many minima and maxima side by side.
+    pub is_one_of_many: bool,
 }
 
 /// The value of an operator; `None` where the type does not have it.
@@ -265,15 +267,17 @@ fn float(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
 /// Against a constant, one comparison that a `NaN` fails gives that, and is one instruction on
 /// x86; otherwise it is LLVM's intrinsic, three instructions there, which the vectoriser knows as
 /// a reduction. Vectors with masks take two: the instruction gives its second operand where one is `NaN`,
-/// and is left out where the first is.
+/// and is left out where the first is ([`super::extremes`] says which side that is).
 fn extreme(c: &mut Code<'_>, intrinsic: &str, better: &str, x: &Operands<'_>) -> Val {
     let (a, b) = match x.constant {
         _ if c.shared.machine.nan_min_max => return c.extreme(intrinsic, x.a, x.b),
         (true, _) => (x.a, x.b),
         (_, true) => (x.b, x.a),
         _ if !c.shared.machine.masks.is_empty() && x.a.ty.lanes > 1 => {
-            let either = c.select_cmp(better, x.a, x.b, x.a, x.b);
-            return c.select_cmp("fcmp ord", x.a, x.a, &either, x.a);
+            // Reductions have what they add to on the left.
+            let (tested, other) = if x.is_one_of_many { (x.a, x.b) } else { (x.b, x.a) };
+            let either = c.select_cmp(better, tested, other, tested, other);
+            return c.select_cmp("fcmp ord", tested, tested, &either, tested);
         }
         _ => return c.extreme(intrinsic, x.a, x.b),
     };

@@ -204,6 +204,7 @@ impl Func<'_> {
             ranges: (self.ranges.interval(a), self.ranges.interval(b)),
             constant: (is_number(a), is_number(b)),
             reassoc,
+            is_one_of_many: self.many_extremes,
         };
         arith::binary(&mut self.code, op, &operands).ok_or_else(|| {
             Error::unsupported(format!("`{e}` is not defined for values of type {dtype}"))

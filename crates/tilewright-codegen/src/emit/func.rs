@@ -62,6 +62,8 @@ pub(super) struct Func<'m> {
     pub assertions: Rc<Vec<Assertion>>,
     /// Whether sums that accumulate may be reordered.
     pub reassoc: bool,
+    /// Whether the loop around carries many minima and maxima side by side.
+    pub many_extremes: bool,
     /// Whether this is the body of a parallel loop.
     pub parallel: bool,
     /// In it, the variable of that loop, and one for the first of the iterations that this call runs.
@@ -110,6 +112,7 @@ impl<'m> Func<'m> {
             aliases,
             assertions,
             reassoc: false,
+            many_extremes: false,
             parallel: false,
             task: None,
             stack: 0,

@@ -51,6 +51,7 @@ mod call;
 mod code;
 mod dot;
 mod expr;
+mod extremes;
 mod family;
 mod free_lanes;
 mod func;

@@ -28,6 +28,7 @@ use tilewright_ir::{
 
 use super::address::{UNROLLED, is_for_addresses};
 use super::code::{Scalar, Shared, Val};
+use super::extremes::carries_many;
 use super::free_lanes::has_free_lanes;
 use super::func::{Assertion, Func, MAX_VALUES};
 use super::types::element_count;
@@ -361,8 +362,10 @@ impl Func<'_> {
         self.forget();
         let reassoc = self.reassoc;
         self.reassoc |= is_set(l.annotations, "pragma_reassoc");
+        let many = self.many_extremes;
+        self.many_extremes = if l.is_unrolled() { many } else { carries_many(l.body) };
         self.scoped(|f| f.stmt(l.body))?;
-        self.reassoc = reassoc;
+        (self.reassoc, self.many_extremes) = (reassoc, many);
         self.nesting -= 1;
         self.code.jump(&latch);
         self.code.begin(&latch);
