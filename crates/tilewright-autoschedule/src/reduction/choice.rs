@@ -301,9 +301,10 @@ impl Reduction<'_> {
             // A vector that is not full costs what a full one does, where others begin while it is computed: then
             // one loop is enough, and none of its work is for nothing.
             (_, Some(_)) if open && self.masks() => 1,
-            (None, None) if open && self.masks() && self.is_short() => 1,
+            (None, None) if open && self.masks() && self.is_short_window(v) => 1,
             // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
             (_, Some(_)) if open => 2,
+            (None, None) if open && self.masks() => 8,
             (None, None) if open => 4,
             (Some(_), None) if open => 2,
             (_, Some(_)) => balanced(vectors, 4),

@@ -29,6 +29,9 @@ const UNROLLED: i64 = 36;
 /// The same where rows of windows share what they read, for a row that is left over: there are few.
 const UNROLLED_ROW: i64 = 64;
 
+/// The most vectors of a tile that has a version for each number of them.
+const FEW_VECTORS: i64 = 4;
+
 /// Some tiles along an axis: how many, and the size of each.
 pub(super) struct Piece {
     pub(super) count: Dim,
@@ -53,10 +56,10 @@ fn vectors_and_rest(extent: Dim, width: i64, lanes: i64, [alone, inside]: [bool;
     if width == lanes && inside {
         return vec![Piece { count: extent.ceildiv(lanes.dim()), size: lanes, masked: true }];
     }
-    let size = if alone { lanes } else { width };
+    let size = if alone { lanes } else { width.min(FEW_VECTORS * lanes) };
     let mut all = vec![whole_piece(extent, width)];
     let mut rest = extent.modulo(width.dim());
-    if width > 2 * size {
+    if width > 2 * lanes && size < width {
         all.push(whole_piece(rest, size));
         rest = extent.modulo(size.dim());
     }
@@ -148,9 +151,15 @@ impl Reduction<'_> {
         self.tiles(sch, places, ends, tiling, &Around { units, finish, rows: None })
     }
 
-    /// Whether a result takes so few steps that others begin while it is computed.
-    pub(super) fn is_short(&self) -> bool {
+    /// Whether a result takes so few steps that others begin while it is computed, and these read the same lines of
+    /// memory: a window that moves along an axis. Of other steps each comes to a place of its own, for which a wide tile
+    /// is better.
+    pub(super) fn is_short_window(&self, v: usize) -> bool {
+        let moves =
+            |index: &Expr, k: usize| self.axes[k].parts.iter().any(|(x, _)| index.mentions(x));
+        let mut indices = self.loads.iter().flat_map(|load| &load.indices);
         self.known_steps().is_some_and(|n| n <= UNROLLED)
+            && indices.any(|i| moves(i, v) && self.reduce().any(|k| moves(i, k)))
     }
 
     /// Makes tiles inside of some loops.
@@ -188,7 +197,7 @@ impl Reduction<'_> {
             let pieces = match level {
                 Level::Vectors if extent.known().is_none() && self.masks() => {
                     let inside = tiling.overlap.is_some();
-                    let alone = inside || tiling.rows > 1 || self.is_short();
+                    let alone = inside || tiling.rows > 1 || self.is_short_window(tiling.v);
                     vectors_and_rest(extent, size, tiling.lanes, [alone, inside])
                 }
                 _ => pieces(extent, size, &smaller),
