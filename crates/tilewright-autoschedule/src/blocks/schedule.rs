@@ -176,7 +176,7 @@ impl Part<'_> {
             let (group, tile) = match tiles.known() {
                 Some(_) => (None, r.clone()),
                 None => {
-                    let groups = tiles.floordiv(count_of(SHARING));
+                    let groups = tiles.ceildiv(count_of(SHARING));
                     let [group, tile] = split(sch, r, amount(groups), SHARING)?;
                     (Some(group), tile)
                 }
@@ -225,7 +225,9 @@ impl Part<'_> {
             return Err(Error::internal("axes of sums of panels"));
         };
         sch.reorder(&[r, o, t, b, c, s, m, v, l].map(Clone::clone))?;
-        sch.unroll(s)?;
+        let [s, few] = split(sch, s, None, 4)?;
+        sch.unroll(&few)?;
+        sch.annotate(&s, "pragma_no_unroll", Attr::Int(1))?;
         sch.annotate(b, "pragma_no_unroll", Attr::Int(1))?;
         let init = sch.decompose_reduction(&panels, b)?;
         let panels = sch.latest(panels);

@@ -29,7 +29,7 @@ const TAKING_APART: f64 = 2.5;
 /// Instructions that add a vector of integers' sums of a block to the sums of all.
 const SCALING: f64 = 4.0;
 
-/// Tiles of an open number of rows that share a panel.
+/// The most tiles of an open number of rows that share a panel.
 pub(super) const SHARING: i64 = 8;
 
 /// How the axes of a product are taken apart.
@@ -79,7 +79,7 @@ impl Tiles {
         // Sums of a block and of all are in registers at once, where they are integers.
         let rows = match (&form.kind, wide) {
             (Kind::Integers { .. }, _) => 4,
-            (Kind::Numbers { .. }, true) => 12,
+            (Kind::Numbers { .. }, true) => 10,
             (Kind::Numbers { .. }, false) => 6,
         };
         let columns = form.column.extent;
@@ -176,16 +176,8 @@ impl Tiles {
             let few = if self.rows > MANY { self.rows / 3 } else { 1 };
             let [many, few_at_once] = [self.rows, few].map(count_of);
             let from = |width: usize| rows.floordiv(width) * Dim::from(width);
-            let (mut all, mut at) = (Vec::new(), Dim::from(0));
-            let mut of_many = rows;
-            // Panels for as many tiles as share one: where there are fewer rows, none is taken apart.
-            if panels {
-                let together = many * count_of(SHARING);
-                let tiles = rows.floordiv(together) * Dim::from(count_of(SHARING));
-                all.push(Part { panels, ..part(at, tiles, self.rows) });
-                (at, of_many) = (from(together), rows.modulo(together));
-            }
-            all.push(part(at, of_many.floordiv(many), self.rows));
+            let whole = part(Dim::from(0), rows.floordiv(many), self.rows);
+            let mut all = vec![Part { panels, ..whole }];
             let left = rows.modulo(many).floordiv(few_at_once);
             all.extend((few > 1).then(|| part(from(many), left, few)));
             let last = if few > 1 { few_at_once } else { many };

@@ -538,8 +538,8 @@ fn columns_behind_whole_tiles_have_a_version_for_each_number_of_vectors() {
     let lowered = lower(&scheduled("a maximum of rows", &f, &targets()[0])).expect("lowers");
     let mut updates = Updates::default();
     updates.stmt(&lowered.body);
-    // Tiles of four vectors, and versions of one to four, of which the last one alone leaves out lanes.
-    assert_eq!((updates.whole, updates.masked), (1 + 3, 4));
+    // Tiles of eight vectors and of four, and versions of one to four, of which the last one alone leaves out lanes.
+    assert_eq!((updates.whole, updates.masked), (2 + 3, 4));
     assert_eq!(updates.lanes, 16);
 }
 
