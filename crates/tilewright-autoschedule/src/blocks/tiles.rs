@@ -77,8 +77,10 @@ impl Tiles {
         let chunk = (1..=most.max(unit).min(block) / unit).map(|n| n * unit);
         let chunk = chunk.rev().find(|n| block % n == 0)?;
         // Sums of a block and of all are in registers at once, where they are integers.
+        // Tiles of an open number of rows leave over what smaller ones divide.
         let rows = match (&form.kind, wide) {
             (Kind::Integers { .. }, _) => 4,
+            (Kind::Numbers { .. }, true) if form.row.1.number().is_none() => 9,
             (Kind::Numbers { .. }, true) => 10,
             (Kind::Numbers { .. }, false) => 6,
         };
@@ -174,6 +176,11 @@ impl Tiles {
         let Some(known) = rows.number() else {
             // Tiles of many rows leave over so many that weights would be taken apart often for single ones.
             let few = if self.rows > MANY { self.rows / 3 } else { 1 };
+            debug_assert_eq!(
+                self.rows % few,
+                0,
+                "what tiles leave over begins where small ones do"
+            );
             let [many, few_at_once] = [self.rows, few].map(count_of);
             let from = |width: usize| rows.floordiv(width) * Dim::from(width);
             let whole = part(Dim::from(0), rows.floordiv(many), self.rows);

@@ -10,7 +10,7 @@ use tilewright_driver::{DType, OptLevel, Options, Session, Target, Tensor, compi
 use tilewright_interp as interp;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc,
-    TensorType,
+    TensorType, Var,
 };
 use tilewright_layout::free::mark_free;
 use tilewright_ops::Operand;
@@ -54,6 +54,9 @@ fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
     .expect("a tensor")
 }
 
+/// The rows of values where their number is open.
+const ROWS: usize = 64;
+
 /// A graph that calls a function with constants for all inputs but some, with values for these.
 fn module(func: TensorFunc, given: &[usize], random: &mut Random) -> (Module, Vec<Tensor>) {
     let written = interp::written_params(&func);
@@ -65,7 +68,7 @@ fn module(func: TensorFunc, given: &[usize], random: &mut Random) -> (Module, Ve
             continue;
         }
         let shape: Vec<usize> =
-            buffer.const_shape().expect("fixed").iter().map(|d| *d as usize).collect();
+            buffer.shape.iter().map(|d| d.as_int().map_or(ROWS, |n| n as usize)).collect();
         let value = extreme(random, buffer.dtype(), &shape);
         if given.contains(&k) {
             let param = GraphVar::tensor(buffer.name.clone(), ty);
@@ -359,6 +362,33 @@ fn tiles_of_rows_share_weights_that_are_taken_apart() {
             let made = expand(func, &target).expect("tiles");
             let (allocs, _) = made.root_parts();
             assert!(allocs.iter().any(|b| b.name.starts_with("panels")), "{}", target.cpu);
+        }
+    }
+}
+
+/// Whatever tiles leave over of an open number of rows is computed, by each kind of tile.
+#[test]
+fn each_row_of_an_open_number_is_multiplied() {
+    let (k, block) = (96, 32);
+    let w = Weights { n: 19, k, bits: 4, block, scale: DType::F32, zero: Zero::Middle };
+    let rows = Dim::open(&Var::index("rows"));
+    let func = product(&Operand::f32(&[rows, k.into()]), &w).expect("a product");
+    let (module, inputs) = module(func, &[0], &mut Random::new(1));
+    let expected = interp::run_module(&module, "main", &inputs).expect("it runs");
+    for target in machines() {
+        let name = target.cpu.clone();
+        let made = compile(&module, &Options::new().threads(1).target(target)).expect("compiles");
+        for n in 1..=ROWS {
+            let first = |t: &Tensor, width: usize| t.bytes()[..n * width * 4].to_vec();
+            let x = Tensor::from_bytes(DType::F32, &[n, k], &first(&inputs[0], k)).expect("rows");
+            let got = made.run(&[x]).expect("runs").remove(0);
+            let wanted = Tensor::from_bytes(DType::F32, &[n, w.n], &first(&expected[0], w.n));
+            let wanted = wanted.expect("rows");
+            let far = (0..got.len()).find(|k| {
+                (got.get_f64(*k) - wanted.get_f64(*k)).abs()
+                    > 1e-3 * wanted.get_f64(*k).abs() + 1e-3
+            });
+            assert_eq!(far, None, "{n} rows on {name}");
         }
     }
 }
