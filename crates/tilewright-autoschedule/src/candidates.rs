@@ -94,7 +94,8 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
             moves_along(vector, k, c)
                 && c.axes[k].is_even
                 && (if c.axes[k].is_open() {
-                    c.operands[broadcast].steps[k] == 0 && all_open(c)
+                    c.operands[broadcast].steps[k] == 0
+                        && (all_open(c) || crate::tile::is_of_pixels(c, k) || c.slides(vector))
                 } else {
                     matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
                 })

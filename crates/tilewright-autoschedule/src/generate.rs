@@ -184,7 +184,7 @@ fn tiles(
     if let Some(rows) = &open_rows {
         rows.versions(sch, &parts)?;
     }
-    if let Some(at) = columns.filter(|_| tile.zeros(c) && tile.vectors > 1) {
+    if let Some(at) = columns.filter(|_| (tile.zeros(c) || tile.masked(c)) && tile.vectors > 1) {
         few_vectors(sch, &parts, at, c, tile)?;
     }
     Parallel {
@@ -210,7 +210,8 @@ fn begin(sch: &mut Schedule, parts: &mut [TileBlocks], outer: usize) -> Result<(
     })
 }
 
-/// Gives the last tile of an open number of columns a version for each number of vectors that these take.
+/// Gives the last tile of an open number of columns a version for each number of vectors that these take. Where lanes
+/// are left out of sums, they are of the last vector, which is apart.
 fn few_vectors(
     sch: &mut Schedule,
     parts: &[TileBlocks],
@@ -219,11 +220,25 @@ fn few_vectors(
     tile: &Tile,
 ) -> Result<()> {
     let axis = &c.axes[tile.vector_axis];
-    let last = parts.iter().filter(|p| axis.is_open() && p.last).find_map(|p| p.blocks.first());
-    let Some(first) = last else { return Ok(()) };
+    let last: Vec<BlockRef> =
+        parts.iter().filter(|p| axis.is_open() && p.last).flat_map(|p| p.blocks.clone()).collect();
+    let Some(first) = last.first() else { return Ok(()) };
     let lanes = tile.width / tile.vectors;
     let tiles = loop_at(sch, first, at)?;
-    parts::few_vectors(sch, &tiles, axis.dim.modulo(tile.width as usize), (tile.vectors, lanes))
+    let left = axis.dim.modulo(tile.width as usize);
+    let copies = parts::made_by(sch, &first.func, |sch| {
+        parts::few_vectors(sch, &tiles, left, (tile.vectors, lanes))
+    })?;
+    if tile.zeros(c) {
+        return Ok(());
+    }
+    for (whole, version) in [&last[..], &copies].concat().chunks(last.len()).enumerate().skip(1) {
+        for block in version {
+            let depth = sch.get_loops(block)?.len() - 2;
+            parts::cut(sch, block, depth, &[parts::number(whole as i64), None])?;
+        }
+    }
+    Ok(())
 }
 
 /// Operations of a tile's results above which they are made in a loop: LLVM takes long for straight code, and

@@ -112,7 +112,8 @@ impl Parallel<'_> {
             // Quotients by open sizes are not linear: only the outermost may be open.
             if open && end > from {
                 work /= inside.max(1);
-                if total >= SOME_ITERATIONS || work < PARALLEL_WORK {
+                // Sides of an image are many as a rule, a batch is not.
+                if total.max(inside) >= SOME_ITERATIONS || work < PARALLEL_WORK {
                     break;
                 }
                 (from, total, inside) = (k, 1, 1);

@@ -85,6 +85,11 @@ fn sizes_of(dim: Dim) -> usize {
     dim.vars().iter().map(|v| v.stands_for().map_or(1, sizes_of)).sum()
 }
 
+/// Whether an axis is all pixels of an image.
+pub(crate) fn is_of_pixels(c: &Contraction, axis: usize) -> bool {
+    sizes_of(c.axes[axis].dim) >= PIXELS
+}
+
 /// How the vectors of the vector operand are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
