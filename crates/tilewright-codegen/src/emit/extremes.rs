@@ -7,40 +7,70 @@
 //! tested on the left:   k = is_number(acc); acc{k} = max(acc, [memory])
 //! ```
 //!
-//! The first has the next iteration wait for one instruction, the second is shorter. So a loop that carries
-//! many values at a time, of which none waits long for its turn, has the second.
+//! The first has the next iteration wait for one instruction, and what several maxima read is tested once; the second
+//! is shorter. So a loop that carries many values at a time, and updates each of them once, has the second.
 
-use tilewright_ir::equal::loads_cell;
-use tilewright_ir::{BinOp, ExprKind, ForKind, Stmt, StmtKind, Var};
+use tilewright_ir::equal::{loads_cell, same_expr};
+use tilewright_ir::{BinOp, Expr, ExprKind, ForKind, Stmt, StmtKind, Var};
 
 /// So many values, carried side by side, are work enough for the machine until the first is there again.
 const MANY: i64 = 6;
 
 /// Whether a loop with this body carries many minima and maxima, and each iteration updates each of them once.
 pub(super) fn carries_many(body: &Stmt) -> bool {
-    carried(body, &mut Vec::new()) >= MANY
+    let mut carried = Carried::default();
+    carried.stmt(body);
+    carried.count >= MANY && carried.once
 }
 
-/// How many vectors or values of minima and maxima a statement updates once; `around` are loops that are unrolled.
-fn carried(s: &Stmt, around: &mut Vec<(Var, i64)>) -> i64 {
-    match s.kind() {
-        StmtKind::Seq(all) => all.iter().map(|s| carried(s, around)).sum(),
-        StmtKind::If { then, otherwise, .. } => {
-            carried(then, around) + otherwise.as_ref().map_or(0, |s| carried(s, around))
+/// The minima and maxima that a statement updates.
+struct Carried<'a> {
+    /// Loops around that are unrolled.
+    around: Vec<(&'a Var, i64)>,
+    cells: Vec<&'a [Expr]>,
+    /// How many vectors or values they are.
+    count: i64,
+    /// Whether each of them is updated once.
+    once: bool,
+}
+
+impl Default for Carried<'_> {
+    fn default() -> Self {
+        Carried { around: Vec::new(), cells: Vec::new(), count: 0, once: true }
+    }
+}
+
+impl<'a> Carried<'a> {
+    fn stmt(&mut self, s: &'a Stmt) {
+        match s.kind() {
+            StmtKind::Seq(all) => all.iter().for_each(|s| self.stmt(s)),
+            StmtKind::If { then, otherwise, .. } => {
+                self.stmt(then);
+                otherwise.iter().for_each(|s| self.stmt(s));
+            }
+            StmtKind::For { var, range, kind: ForKind::Unrolled, body, .. } => {
+                if let Some(extent) = range.extent.as_int() {
+                    self.around.push((var, extent));
+                    self.stmt(body);
+                    self.around.pop();
+                }
+            }
+            StmtKind::Store { buffer, indices, value } => {
+                let ExprKind::Binary(BinOp::Min | BinOp::Max, acc, _) = value.kind() else {
+                    return;
+                };
+                if !loads_cell(acc, buffer, indices) {
+                    return;
+                }
+                let is_same =
+                    |other: &&[Expr]| other.iter().zip(indices).all(|(a, b)| same_expr(a, b));
+                let moves = |v: &Var| indices.iter().any(|i| i.mentions(v));
+                self.once &= !self.cells.iter().any(is_same);
+                self.once &= self.around.iter().all(|(v, _)| moves(v));
+                self.count += self.around.iter().map(|(_, n)| n).product::<i64>();
+                self.cells.push(indices);
+            }
+            _ => {}
         }
-        StmtKind::For { var, range, kind: ForKind::Unrolled, body, .. } => {
-            let Some(extent) = range.extent.as_int() else { return 0 };
-            around.push((var.clone(), extent));
-            let count = carried(body, around);
-            around.pop();
-            count
-        }
-        StmtKind::Store { buffer, indices, value } => {
-            let ExprKind::Binary(BinOp::Min | BinOp::Max, acc, _) = value.kind() else { return 0 };
-            let each = |v: &Var| indices.iter().any(|i| i.mentions(v));
-            let once = loads_cell(acc, buffer, indices) && around.iter().all(|(v, _)| each(v));
-            if once { around.iter().map(|(_, n)| n).product() } else { 0 }
-        }
-        _ => 0,
     }
 }
