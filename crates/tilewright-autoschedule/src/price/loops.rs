@@ -42,6 +42,12 @@ struct Loops<'a> {
     lanes: i64,
 }
 
+/// By how much images are smaller than usual, each as likely.
+const SMALLER: [i64; 4] = [1, 4, 16, 32];
+
+/// The shortest side of an image that counts.
+const SHORT_SIDE: i64 = 7;
+
 /// Vectors along an axis.
 struct Vectors {
     /// How many there are for each element.
@@ -169,8 +175,18 @@ impl<'a> Loops<'a> {
             _ if self.op.is_some() && whole > 0 => (whole + rest.min(1), self.lanes.min(4)),
             _ => (whole + i64::from((rest as u64).count_ones()), self.lanes.min(4)),
         };
-        let each = count as f64 / n as f64;
+        let mut each = count as f64 / n as f64;
+        if self.op.is_some() && axis.kind == IterKind::Spatial && self.is_side(axis) {
+            let part = |n: i64| (n as u64).div_ceil(self.lanes as u64) as f64 / n as f64;
+            let all = SMALLER.map(|k| part((n / k).max(SHORT_SIDE).min(n)));
+            each = all.iter().sum::<f64>() / all.len() as f64;
+        }
         (n >= fewest).then_some(Vectors { each, kind: axis.kind })
+    }
+
+    /// Whether an axis is as long as a single open size says.
+    fn is_side(&self, axis: &FusedAxis) -> bool {
+        axis.extent.known().is_none() && axis.parts.len() == 1
     }
 
     fn is_even(&self, a: &Access, axis: &FusedAxis) -> bool {
