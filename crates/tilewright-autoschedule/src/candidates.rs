@@ -4,9 +4,9 @@
 //! one way the cheapest counts; where a primitive refuses it, the best one of another way is made.
 //!
 //! Open sizes are taken to be of usual sizes, which say nothing about a run. So tiles along an open axis
-//! are narrow, and only where no other axis gives vectors; they are read where they lie where the machine leaves out
-//! lanes behind the last value; and rows are not those of an open axis, as a
-//! batch often is, where others lie closer together.
+//! are narrow, and only where no other axis gives vectors or the axis is one of an image, whose sides are many; they are
+//! read where they lie where the machine leaves out lanes behind the last value; and rows are not those of an open axis,
+//! as a batch often is, where others lie closer together.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::parts::round_up;
-use crate::tile::{FEWEST, Source, Tile, mean, price};
+use crate::tile::{FEWEST, Source, Tile, is_of_pixels, mean, price};
 
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
 /// again, copying it costs more than reading it as it lies.
@@ -95,7 +95,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
                 && c.axes[k].is_even
                 && (if c.axes[k].is_open() {
                     c.operands[broadcast].steps[k] == 0
-                        && (all_open(c) || crate::tile::is_of_pixels(c, k) || c.slides(vector))
+                        && (all_open(c) || is_of_pixels(c, k) || c.slides(vector))
                 } else {
                     matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
                 })

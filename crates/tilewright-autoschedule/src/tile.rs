@@ -154,7 +154,7 @@ impl Tile {
 
     /// Whether few rows may be all that there are, as those of a batch, and not those of an image.
     pub(crate) fn may_be_few(&self, c: &Contraction) -> bool {
-        let pixels = self.row_axis.is_some_and(|r| sizes_of(c.axes[r].dim) >= PIXELS);
+        let pixels = self.row_axis.is_some_and(|r| is_of_pixels(c, r));
         !pixels && [0, 1].into_iter().all(|o| !c.slides(o))
     }
 

@@ -25,8 +25,8 @@
 //!         take the weights of the panel apart               compute_at, unroll, vectorize
 //!         for tiles of rows:
 //!             panel sums = 0                                compute_at, decompose_reduction
-//!             for blocks of the panel, chunks of a block:
-//!                 panel sums += x * w                       unroll, vectorize
+//!             for blocks of the panel, chunks of a block, steps:
+//!                 panel sums += x * w                       split, unroll, vectorize
 //!             sums += panel sums                            unroll, vectorize
 //! ```
 //!
@@ -54,6 +54,9 @@ struct Part<'a> {
     /// What takes the weights apart; whole bytes are read where they lie.
     apart: Option<&'a Stage>,
 }
+
+/// Steps of a panel's sums between two branches. LLVM reads ahead for more of them, and keeps what it read in memory.
+const STRAIGHT: i64 = 4;
 
 /// How many axes a sum of a tile has: tiles of rows, rows, tiles of columns, vectors, lanes.
 const TILE: usize = 5;
@@ -225,7 +228,7 @@ impl Part<'_> {
             return Err(Error::internal("axes of sums of panels"));
         };
         sch.reorder(&[r, o, t, b, c, s, m, v, l].map(Clone::clone))?;
-        let [s, few] = split(sch, s, None, 4)?;
+        let [s, few] = split(sch, s, None, STRAIGHT)?;
         sch.unroll(&few)?;
         sch.annotate(&s, "pragma_no_unroll", Attr::Int(1))?;
         sch.annotate(b, "pragma_no_unroll", Attr::Int(1))?;

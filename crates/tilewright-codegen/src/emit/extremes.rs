@@ -11,7 +11,7 @@
 //! is shorter. So a loop that carries many values at a time, and updates each of them once, has the second.
 
 use tilewright_ir::equal::{loads_cell, same_expr};
-use tilewright_ir::{BinOp, Expr, ExprKind, ForKind, Stmt, StmtKind, Var};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, ForKind, Stmt, StmtKind, Var};
 
 /// So many values, carried side by side, are work enough for the machine until the first is there again.
 const MANY: i64 = 6;
@@ -27,7 +27,7 @@ pub(super) fn carries_many(body: &Stmt) -> bool {
 struct Carried<'a> {
     /// Loops around that are unrolled.
     around: Vec<(&'a Var, i64)>,
-    cells: Vec<&'a [Expr]>,
+    cells: Vec<(&'a Buffer, &'a [Expr])>,
     /// How many vectors or values they are.
     count: i64,
     /// Whether each of them is updated once.
@@ -62,13 +62,14 @@ impl<'a> Carried<'a> {
                 if !loads_cell(acc, buffer, indices) {
                     return;
                 }
-                let is_same =
-                    |other: &&[Expr]| other.iter().zip(indices).all(|(a, b)| same_expr(a, b));
+                let is_same = |(other, at): &(&Buffer, &[Expr])| {
+                    *other == buffer && at.iter().zip(indices).all(|(a, b)| same_expr(a, b))
+                };
                 let moves = |v: &Var| indices.iter().any(|i| i.mentions(v));
                 self.once &= !self.cells.iter().any(is_same);
                 self.once &= self.around.iter().all(|(v, _)| moves(v));
                 self.count += self.around.iter().map(|(_, n)| n).product::<i64>();
-                self.cells.push(indices);
+                self.cells.push((buffer, indices));
             }
             _ => {}
         }
