@@ -94,8 +94,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
             moves_along(vector, k, c)
                 && c.axes[k].is_even
                 && (if c.axes[k].is_open() {
-                    c.operands[broadcast].steps[k] == 0
-                        && (all_open(c) || is_of_pixels(c, k) || c.slides(vector))
+                    c.operands[broadcast].steps[k] == 0 && (all_open(c) || are_many(c, vector, k))
                 } else {
                     matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
                 })
@@ -171,6 +170,12 @@ fn all_open(c: &Contraction) -> bool {
     })
     .into_iter()
     .all(|k| c.axes[k].is_open())
+}
+
+/// Whether an open axis is one of an image, which has many values as a rule. What instructions multiply together with
+/// its neighbours they multiply along other axes.
+fn are_many(c: &Contraction, vector: usize, axis: usize) -> bool {
+    c.group.is_none() && (is_of_pixels(c, axis) || c.slides(vector))
 }
 
 /// Whether an operand is read at the same cells for different places along an axis, in other steps of
