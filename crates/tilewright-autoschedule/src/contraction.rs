@@ -29,6 +29,8 @@ use crate::halves::is_half;
 
 /// What an open axis has at least, for decisions: the side of an image of the last layers.
 const SHORT: i64 = 15;
+/// The shortest side of an image, of those that are usual.
+const SHORTEST: i64 = 7;
 
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
@@ -399,28 +401,35 @@ impl Contraction {
     /// The same at smaller open sizes, for decisions: an image that is a quarter and a sixteenth as wide and high,
     /// as those of later layers are. Short axes stay; none where all do.
     pub fn smaller(&self) -> Vec<Contraction> {
-        let at = |part: i64| {
-            let mut c = self.clone();
-            for (k, axis) in c.axes.iter_mut().enumerate().filter(|(_, a)| a.is_open()) {
-                let usual = axis.extent as f64;
-                let smaller = |n: i64| (n / part).max(SHORT).min(n);
-                axis.extent = if axis.is_even {
-                    smaller(axis.extent)
-                } else {
-                    axis.iters.iter().map(|(_, n)| smaller(n.estimate())).product()
-                };
-                for o in c.operands.iter_mut().filter(|o| o.steps[k] != 0) {
-                    o.size = (o.size as f64 / usual * axis.extent as f64) as i64;
-                }
-            }
-            c
-        };
         let is_long = |a: &ContractionAxis| {
             let longest = a.iters.iter().map(|(_, n)| n.estimate()).max();
             a.is_open() && longest.filter(|_| !a.is_even).unwrap_or(a.extent) > SHORT
         };
         let long = self.axes.iter().any(is_long);
-        if long { vec![at(4), at(16)] } else { Vec::new() }
+        if long { vec![self.at(4, SHORT), self.at(16, SHORT)] } else { Vec::new() }
+    }
+
+    /// The same with the shortest open sizes that are usual.
+    pub fn shortest(&self) -> Contraction {
+        self.at(32, SHORTEST)
+    }
+
+    /// The same at open sizes that are so many times smaller; those that are short by then, at the shortest.
+    fn at(&self, part: i64, short: i64) -> Contraction {
+        let mut c = self.clone();
+        for (k, axis) in c.axes.iter_mut().enumerate().filter(|(_, a)| a.is_open()) {
+            let usual = axis.extent as f64;
+            let smaller = |n: i64| (n / part).max(short).min(n);
+            axis.extent = if axis.is_even {
+                smaller(axis.extent)
+            } else {
+                axis.iters.iter().map(|(_, n)| smaller(n.estimate())).product()
+            };
+            for o in c.operands.iter_mut().filter(|o| o.steps[k] != 0) {
+                o.size = (o.size as f64 / usual * axis.extent as f64) as i64;
+            }
+        }
+        c
     }
 
     /// How many iteration variables its block has.

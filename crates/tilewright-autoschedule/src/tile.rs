@@ -326,13 +326,16 @@ pub(crate) fn mean(
     t: &Tile,
 ) -> Option<f64> {
     let mut sum = price;
-    for part in smaller {
+    // Vectors along a short side are mostly empty.
+    let shortest = (t.masked(c) && c.slides(t.vector)).then(|| c.shortest());
+    let parts: Vec<&Contraction> = smaller.iter().chain(&shortest).collect();
+    for part in &parts {
         let times: f64 =
             c.axes.iter().zip(&part.axes).map(|(a, b)| a.extent as f64 / b.extent as f64).product();
         let (work, pack) = self::price(part, target, t)?;
         sum += (work + pack) * times;
     }
-    Some(sum / (1 + smaller.len()) as f64)
+    Some(sum / (1 + parts.len()) as f64)
 }
 
 /// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where
@@ -501,6 +504,9 @@ impl<'a> Pricing<'a> {
         let (c, t) = (self.c, self.t);
         let (whole, left) = t.columns(c);
         let axis = &c.axes[t.vector_axis];
+        if axis.is_open() && axis.extent < t.width {
+            return Some(self.strip((axis.extent as u64).div_ceil(self.lanes as u64) as i64));
+        }
         if axis.is_open() {
             // The last tile has half of its columns on average, in as many vectors as they take.
             let whole = (axis.extent as f64 / t.width as f64 - 0.5).max(0.0);
