@@ -21,6 +21,7 @@ use tilewright_ops::contraction::{
 };
 use tilewright_ops::pool::{Pool, max_pool};
 use tilewright_ops::quantize::matmul_integer;
+use tilewright_ops::reduce::{Reduction, reduce};
 use tilewright_transform::lower::{self, IN_MEMORY};
 use tilewright_transform::products::with_products_as_sizes;
 use tilewright_tvmscript::parse_module;
@@ -362,6 +363,29 @@ fn maxima_of_open_windows_are_in_registers() {
             assert!(!func.body.any_expr(is_choice), "{what}: a choice is left");
         }
     }
+}
+
+/// Of two sides of a maximum one is tested for `NaN`: what several rows of a window read is, once for all of them, and
+/// many maxima that wait for nothing are themselves, so that what they read stays in memory.
+#[test]
+fn maxima_test_what_is_shared() {
+    let target = Target::new("x86_64-unknown-linux-gnu", "znver4", "");
+    let size = |name: &str| Dim::open(&Var::index(name));
+    let counts = |func: &TensorFunc| {
+        let text = assembly_of(&lowered(func, &target), &target);
+        let loops = innermost_loops(&text).into_iter().map(|lines| {
+            ["vmaxps", "vcmpordps"].map(|op| lines.iter().filter(|l| l.starts_with(op)).count())
+        });
+        loops.max().expect("a loop")
+    };
+    let mut pool =
+        Pool::new(Operand::f32(&[Dim::from(1), 64.into(), size("h"), size("w")]), &[5; 2]);
+    (pool.pads_begin, pool.pads_end) = (vec![2; 2], vec![2; 2]);
+    let [maxima, tests] = counts(&max_pool(&pool).expect("a pool"));
+    assert!(maxima > 20 && 2 * tests < maxima, "{tests} tests for {maxima} maxima");
+    let x = Operand::f32(&[2, 82, 740]);
+    let [maxima, tests] = counts(&reduce(Reduction::Max, &x, &[1], false).expect("a maximum"));
+    assert!(maxima >= 6 && tests == maxima, "{tests} tests for {maxima} maxima");
 }
 
 /// Rows of an image whose size was halved several times: how far windows reach is a sum of quotients, of which some
