@@ -334,6 +334,29 @@ fn convolutions_of_open_images_have_vectors() {
     }
 }
 
+/// Vectors of 17 channels would be half empty.
+#[test]
+fn few_channels_leave_vectors_to_the_side_of_an_image() {
+    for window in [3, 1] {
+        let image = [Dim::from(1), 8.into(), size("h", true), size("w", true)];
+        let mut c = Conv::new(Operand::f32(&image), Operand::f32(&[17, 8, window, window]));
+        (c.pads_begin, c.pads_end) = (vec![window / 2; 2], vec![window / 2; 2]);
+        let f = conv(&c).expect("a convolution");
+        let what = format!("8 to 17, window {window}");
+        check(&what, &f, true, &[1, 9, 17, 33]);
+        let lowered = lower(&scheduled(&what, &f, &targets()[0])).expect("lowers");
+        let (mut vectors, mut others) = (0, 0);
+        lowered.body.for_each(|s| {
+            if let StmtKind::Store { buffer, value, .. } = s.kind()
+                && f.buffers().any(|b| b.data == buffer.data)
+            {
+                *(if value.dtype().lanes > 1 { &mut vectors } else { &mut others }) += 1;
+            }
+        });
+        assert!(vectors > 0 && others == 0, "{what}: {vectors} stores of vectors, {others} others");
+    }
+}
+
 /// A convolution of 64 channels, which come last, of small images.
 fn channels_last(stride: usize) -> TensorFunc {
     let [to_height, to_width] = ["h", "w"].map(|n| format!("(({n} + {stride} - 1) // {stride})"));
