@@ -88,6 +88,22 @@ pub(crate) fn row_of_vectors(sch: &mut Schedule, block: &BlockRef, lanes: i64) -
     sch.vectorize(&lane)
 }
 
+/// The same of rows that are long: whole vectors, which ask for no lane, are apart from the last one.
+pub(crate) fn long_row_of_vectors(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    length: Dim,
+    lanes: i64,
+) -> Result<()> {
+    let row = innermost(sch, block)?;
+    let vectors = length.floordiv(lanes.dim());
+    let rest = copies(sch, &block.func, &row, &[amount(vectors * lanes.dim()), None])?;
+    let [several, lane] = split(sch, &row, amount(vectors), lanes)?;
+    no_unroll(sch, &several)?;
+    sch.vectorize(&lane)?;
+    rest.iter().try_for_each(|b| row_of_vectors(sch, b, lanes))
+}
+
 /// Has LLVM leave a loop of a few iterations, whose number is open, as it is.
 pub(crate) fn few_iterations(sch: &mut Schedule, l: &LoopRef) -> Result<()> {
     no_unroll(sch, l)?;

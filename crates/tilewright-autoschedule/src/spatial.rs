@@ -7,7 +7,8 @@
 //! ([`digits`](crate::digits)), unless they walk as one, and taken apart before where these are not
 //! whole.
 //!
-//! Rows of an open length, of which there are several, run in vectors.
+//! Rows of an open length, of which there are several, run in vectors. Those that are all pixels of an image are long:
+//! then whole vectors are apart from the last one, of which lanes are left out.
 //!
 //! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]). Where an open
 //! size, such as a batch, becomes the last axis, a batch of one has a version of its own (`loop_versions`), in which
@@ -33,7 +34,9 @@ use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{amount, loop_at, made_by, row_of_vectors, split_nest};
+use crate::parts::{amount, long_row_of_vectors, loop_at, made_by, row_of_vectors, split_nest};
+use crate::price::loops;
+use crate::tile::sizes_of;
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -227,7 +230,12 @@ impl Spatial<'_> {
             [shared.start, shared.end].map(|k| own[..k].iter().map(|own| own.len()).sum::<usize>());
         share(sch, &loops[from..to])?;
         match self.lanes_of_rows(&axes, &accesses, &value).filter(|_| self.cut) {
-            Some(lanes) => row_of_vectors(sch, block, lanes),
+            Some(lanes) => match extents.last() {
+                Some(row) if sizes_of(*row) > 1 && loops::operations(&value) == 0.0 => {
+                    long_row_of_vectors(sch, block, *row, lanes)
+                }
+                _ => row_of_vectors(sch, block, lanes),
+            },
             None => Ok(()),
         }
     }

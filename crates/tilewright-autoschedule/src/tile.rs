@@ -81,7 +81,7 @@ const PIXELS: usize = 2;
 pub(crate) const FEWEST: i64 = 4;
 
 /// How many open sizes a size is of, also where a variable stands for it.
-fn sizes_of(dim: Dim) -> usize {
+pub(crate) fn sizes_of(dim: Dim) -> usize {
     dim.vars().iter().map(|v| v.stands_for().map_or(1, sizes_of)).sum()
 }
 
