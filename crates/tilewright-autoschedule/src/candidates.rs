@@ -172,10 +172,15 @@ fn all_open(c: &Contraction) -> bool {
     .all(|k| c.axes[k].is_open())
 }
 
+/// The most axes of images, a batch among them; volumes have more, and short sides.
+const OF_IMAGES: usize = 3;
+
 /// Whether an open axis is one of an image, which has many values as a rule. What instructions multiply together with
 /// its neighbours they multiply along other axes.
 fn are_many(c: &Contraction, vector: usize, axis: usize) -> bool {
-    c.group.is_none() && (is_of_pixels(c, axis) || c.slides(vector))
+    let open = c.axes_where(IterKind::Spatial, |k| c.axes[k].is_open()).len();
+    let is_side = c.slides(vector) && open <= OF_IMAGES;
+    c.group.is_none() && (is_of_pixels(c, axis) || is_side)
 }
 
 /// Whether an operand is read at the same cells for different places along an axis, in other steps of
@@ -290,6 +295,12 @@ fn tiles(
         }
         for rows in 1..=most {
             tile.rows = rows;
+            // Along a side of an image the loops of `crate::reduction` share what they read: tiles whose sums wait for
+            // one another are no better.
+            let sums = (rows * vectors) as f64;
+            if tile.is_of_side(c) && sums * target.costs.fma < target.costs.latency {
+                continue;
+            }
             // What is left over of the columns may be computed in another way; where results lie apart,
             // only where it is all that is left over.
             let whole = n / width > 0 && n % lanes > 0;

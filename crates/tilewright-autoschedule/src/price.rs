@@ -11,6 +11,7 @@
 
 pub(crate) mod loops;
 pub(crate) mod memory;
+pub(crate) mod operations;
 mod statements;
 
 use tilewright_ir::hash::{HashMap, HashSet};
@@ -29,9 +30,9 @@ use crate::integer::expand_with;
 use crate::threads::price::{KernelCost, kernels};
 use crate::tile::{LINE_BYTES, Tile};
 use crate::{contraction, groups, tile, transforms};
-pub(crate) use loops::operations_of;
 use loops::untiled;
 use memory::{Operands, access, bytes, call, cells, with_weights};
+pub(crate) use operations::operations_of;
 
 /// What a function costs.
 #[derive(Clone, Copy, Debug, PartialEq)]

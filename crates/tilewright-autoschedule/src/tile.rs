@@ -77,6 +77,10 @@ const MOST_ROWS: i64 = 10;
 const VERSIONS: i64 = 90;
 /// Open sizes that the number of the pixels of an image is of.
 const PIXELS: usize = 2;
+/// What vectors along a side of an image take where masks are vectors themselves, as on machines of fewer registers than
+/// [`MANY`], beside others (measured with AVX2 at sides that leave lanes out).
+const MASKS: f64 = 1.25;
+const MANY: usize = 32;
 /// Lanes of the shortest vector.
 pub(crate) const FEWEST: i64 = 4;
 
@@ -231,6 +235,11 @@ impl Tile {
         self.source == Source::Direct && c.axes[self.vector_axis].is_open()
     }
 
+    /// Whether vectors lie along an open side of an image, over which windows move.
+    pub(crate) fn is_of_side(&self, c: &Contraction) -> bool {
+        self.masked(c) && c.slides(self.vector)
+    }
+
     /// Whether the last tile has as many lanes as there are values left: both operands are read in
     /// vectors where they lie, with few values or whole vectors of them behind whole tiles.
     pub fn exact(&self, c: &Contraction) -> bool {
@@ -327,7 +336,7 @@ pub(crate) fn mean(
 ) -> Option<f64> {
     let mut sum = price;
     // Vectors along a short side are mostly empty.
-    let shortest = (t.masked(c) && c.slides(t.vector)).then(|| c.shortest());
+    let shortest = t.is_of_side(c).then(|| c.shortest());
     let parts: Vec<&Contraction> = smaller.iter().chain(&shortest).collect();
     for part in &parts {
         let times: f64 =
@@ -335,7 +344,8 @@ pub(crate) fn mean(
         let (work, pack) = self::price(part, target, t)?;
         sum += (work + pack) * times;
     }
-    Some(sum / (1 + parts.len()) as f64)
+    let masks = if t.is_of_side(c) && target.vectors.registers < MANY { MASKS } else { 1.0 };
+    Some(sum * masks / (1 + parts.len()) as f64)
 }
 
 /// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where

@@ -9,12 +9,12 @@ use crate::axes::{Access, FusedAxis, fuse, loose_vars};
 use crate::reduction::choice::STRIDES;
 use tilewright_analysis::Stage;
 use tilewright_ir::index::Affine;
-use tilewright_ir::visit::{Visit, walk_expr};
-use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind, Stmt};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, IterKind};
 use tilewright_target::Target;
-use tilewright_target::costs::{DIVISION, MANY, SMALL};
+use tilewright_target::costs::{MANY, SMALL};
 
 use super::memory::{Operands, access, bytes, cells};
+use super::operations::operations;
 use crate::digits::{Digits, digits};
 use crate::padding::iters;
 use crate::spatial::INTERLEAVED;
@@ -265,34 +265,6 @@ impl<'a> Loops<'a> {
 /// Whether an expression is the number zero.
 fn is_zero(e: &Expr) -> bool {
     e.as_int() == Some(0) || matches!(e.kind(), ExprKind::Float(value) if *value == 0.0)
-}
-
-/// How many operations an expression takes beside simple ones, which run while memory is waited for.
-pub(crate) fn operations(e: &Expr) -> f64 {
-    let mut all = Operations(0);
-    all.expr(e);
-    all.0 as f64
-}
-
-/// How many operations a statement takes beside simple ones, each time that it runs.
-pub(crate) fn operations_of(s: &Stmt) -> f64 {
-    let mut all = Operations(0);
-    all.stmt(s);
-    all.0 as f64
-}
-
-/// Operations beside simple ones.
-struct Operations(usize);
-
-impl Visit for Operations {
-    fn expr(&mut self, e: &Expr) {
-        self.0 += match e.kind() {
-            ExprKind::Binary(BinOp::Div, ..) if e.dtype().is_float() => DIVISION,
-            ExprKind::Call(CallTarget::Intrin(op), _) if op.cost() > 1 => op.cost(),
-            _ => 0,
-        };
-        walk_expr(self, e);
-    }
 }
 
 /// Whether two accesses certainly load one cell.

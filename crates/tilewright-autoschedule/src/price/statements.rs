@@ -8,8 +8,8 @@ use tilewright_ir::{Block, Dim, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Vi
 use tilewright_polyhedral::place::{Place, Placed, ScopeStep, walk_stmt_placed};
 use tilewright_target::Target;
 
-use super::loops::operations;
 use super::memory::{access, bytes};
+use super::operations::operations;
 use crate::axes::Access;
 use crate::tile::LINE_BYTES;
 

@@ -17,8 +17,8 @@ use super::grid::stride;
 use super::shared_tile::LOAD;
 use super::{Threads, Way, instructions};
 use crate::canonical::Stages;
-use crate::price::loops::operations;
 use crate::price::memory;
+use crate::price::operations::operations;
 
 /// Threads that hide how long an access takes, on each processor.
 const RESIDENT: f64 = 512.0;
