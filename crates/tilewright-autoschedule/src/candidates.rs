@@ -15,7 +15,8 @@ use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::parts::round_up;
-use crate::tile::{FEWEST, Source, Tile, is_of_pixels, mean, price};
+use crate::sides::is_of_pixels;
+use crate::tile::{FEWEST, Source, Tile, mean, price};
 
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
 /// again, copying it costs more than reading it as it lies.
@@ -180,7 +181,7 @@ const OF_IMAGES: usize = 3;
 fn are_many(c: &Contraction, vector: usize, axis: usize) -> bool {
     let open = c.axes_where(IterKind::Spatial, |k| c.axes[k].is_open()).len();
     let is_side = c.slides(vector) && open <= OF_IMAGES;
-    c.group.is_none() && (is_of_pixels(c, axis) || is_side)
+    c.group.is_none() && (is_of_pixels(c.axes[axis].dim) || is_side)
 }
 
 /// Whether an operand is read at the same cells for different places along an axis, in other steps of

@@ -26,11 +26,7 @@ use tilewright_layout::marks::FREE_LAYOUT;
 use tilewright_target::{Target, TensorInstruction};
 
 use crate::halves::is_half;
-
-/// What an open axis has at least, for decisions: the side of an image of the last layers.
-const SHORT: i64 = 15;
-/// The shortest side of an image, of those that are usual.
-const SHORTEST: i64 = 7;
+use crate::sides::{MUCH_SHORTER, SHORT, SHORTER, SHORTEST};
 
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
 /// as if they were one.
@@ -406,12 +402,12 @@ impl Contraction {
             a.is_open() && longest.filter(|_| !a.is_even).unwrap_or(a.extent) > SHORT
         };
         let long = self.axes.iter().any(is_long);
-        if long { vec![self.at(4, SHORT), self.at(16, SHORT)] } else { Vec::new() }
+        if long { SHORTER.map(|part| self.at(part, SHORT)).to_vec() } else { Vec::new() }
     }
 
     /// The same with the shortest open sizes that are usual.
     pub fn shortest(&self) -> Contraction {
-        self.at(32, SHORTEST)
+        self.at(MUCH_SHORTER, SHORTEST)
     }
 
     /// The same at open sizes that are so many times smaller; those that are short by then, at the shortest.

@@ -184,7 +184,7 @@ fn tiles(
     if let Some(rows) = &open_rows {
         rows.versions(sch, &parts)?;
     }
-    if let Some(at) = columns.filter(|_| (tile.zeros(c) || tile.masked(c)) && tile.vectors > 1) {
+    if let Some(at) = columns.filter(|_| tile.masked(c) && tile.vectors > 1) {
         few_vectors(sch, &parts, at, c, tile)?;
     }
     Parallel {
@@ -219,24 +219,18 @@ fn few_vectors(
     c: &Contraction,
     tile: &Tile,
 ) -> Result<()> {
-    let axis = &c.axes[tile.vector_axis];
-    let last: Vec<BlockRef> =
-        parts.iter().filter(|p| axis.is_open() && p.last).flat_map(|p| p.blocks.clone()).collect();
+    let last = parts.iter().filter(|p| p.last).flat_map(|p| p.blocks.clone());
+    let last: Vec<BlockRef> = last.collect();
     let Some(first) = last.first() else { return Ok(()) };
-    let lanes = tile.width / tile.vectors;
     let tiles = loop_at(sch, first, at)?;
-    let left = axis.dim.modulo(tile.width as usize);
-    let copies = parts::made_by(sch, &first.func, |sch| {
-        parts::few_vectors(sch, &tiles, left, (tile.vectors, lanes))
-    })?;
+    let left = c.axes[tile.vector_axis].dim.modulo(tile.width as usize);
+    let lanes = tile.width / tile.vectors;
+    let versions = parts::few_vectors(sch, &tiles, &last, left, (tile.vectors, lanes))?;
     if tile.zeros(c) {
         return Ok(());
     }
-    for (whole, version) in [&last[..], &copies].concat().chunks(last.len()).enumerate().skip(1) {
-        for block in version {
-            let depth = sch.get_loops(block)?.len() - 2;
-            parts::cut(sch, block, depth, &[parts::number(whole as i64), None])?;
-        }
+    for (whole, version) in versions.iter().enumerate() {
+        version.iter().try_for_each(|b| parts::whole_vectors(sch, b, whole).map(drop))?;
     }
     Ok(())
 }

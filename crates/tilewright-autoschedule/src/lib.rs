@@ -24,6 +24,7 @@
 //! * `parallel`: which of its loops run in parallel.
 //! * `transforms`: small linear transforms, computed tile by tile.
 //! * `reduction`: other reductions, windows over padded images among them.
+//! * `sides`: how long sides of images of open sizes are taken to be.
 //! * `spatial`: stages without reduction.
 //! * `padding`: what pads, as a box and a constant.
 //! * `share`: how many loops threads share.
@@ -62,6 +63,7 @@ pub mod price;
 mod reduction;
 mod share;
 pub mod shared;
+mod sides;
 mod spatial;
 mod subdomains;
 mod texels;

@@ -83,9 +83,7 @@ pub(crate) fn vectors(
 /// short one, single.
 pub(crate) fn row_of_vectors(sch: &mut Schedule, block: &BlockRef, lanes: i64) -> Result<()> {
     let row = innermost(sch, block)?;
-    let [vectors, lane] = split(sch, &row, None, lanes)?;
-    no_unroll(sch, &vectors)?;
-    sch.vectorize(&lane)
+    loop_of_vectors(sch, &row, None, lanes)
 }
 
 /// The same of rows that are long: whole vectors, which ask for no lane, are apart from the last one.
@@ -98,10 +96,20 @@ pub(crate) fn long_row_of_vectors(
     let row = innermost(sch, block)?;
     let vectors = length.floordiv(lanes.dim());
     let rest = copies(sch, &block.func, &row, &[amount(vectors * lanes.dim()), None])?;
-    let [several, lane] = split(sch, &row, amount(vectors), lanes)?;
-    no_unroll(sch, &several)?;
-    sch.vectorize(&lane)?;
+    loop_of_vectors(sch, &row, amount(vectors), lanes)?;
     rest.iter().try_for_each(|b| row_of_vectors(sch, b, lanes))
+}
+
+/// Makes a loop over values one over vectors, of which there are so many, or as many as it takes.
+fn loop_of_vectors(
+    sch: &mut Schedule,
+    row: &LoopRef,
+    count: Option<Expr>,
+    lanes: i64,
+) -> Result<()> {
+    let [vectors, lane] = split(sch, row, count, lanes)?;
+    no_unroll(sch, &vectors)?;
+    sch.vectorize(&lane)
 }
 
 /// Has LLVM leave a loop of a few iterations, whose number is open, as it is.
@@ -197,15 +205,34 @@ pub(crate) fn made_by(
     made.map(|b| sch.get_block(&b.name, func)).collect()
 }
 
-/// Gives a tile of several vectors, of which so many lanes are left, a version for each number of vectors.
+/// Gives a tile of several vectors, of which so many lanes are left, a version for each number of vectors. Returns the
+/// blocks of each, those of the fewest vectors first; `blocks` are all that are in the loop over such tiles. A number
+/// that never comes has no version.
 pub(crate) fn few_vectors(
     sch: &mut Schedule,
     tiles: &LoopRef,
+    blocks: &[BlockRef],
     left: Dim,
     (vectors, lanes): (i64, i64),
-) -> Result<()> {
+) -> Result<Vec<Vec<BlockRef>>> {
     let cases: Vec<i64> = (1..vectors).collect();
-    sch.loop_versions(tiles, &left.ceildiv(lanes.dim()).typed(DType::I32), &cases).map(drop)
+    let count = left.ceildiv(lanes.dim()).typed(DType::I32);
+    let copies =
+        made_by(sch, &tiles.func, |sch| sch.loop_versions(tiles, &count, &cases).map(drop))?;
+    let all = [blocks, &copies].concat();
+    Ok(all.chunks(blocks.len().max(1)).map(<[_]>::to_vec).collect())
+}
+
+/// Takes so many vectors of a block with loops over vectors and their lanes inside apart from the last ones, of which
+/// lanes may be left out. Returns the blocks of both.
+pub(crate) fn whole_vectors(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    whole: usize,
+) -> Result<Vec<BlockRef>> {
+    let depth = sch.get_loops(block)?.len().saturating_sub(2);
+    let sizes = [number(whole as i64), None];
+    cut(sch, block, depth, &sizes[usize::from(whole == 0)..])
 }
 
 /// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it

@@ -36,7 +36,7 @@ use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
 use crate::parts::{amount, long_row_of_vectors, loop_at, made_by, row_of_vectors, split_nest};
 use crate::price::operations::operations;
-use crate::tile::sizes_of;
+use crate::sides::is_of_pixels;
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -231,7 +231,7 @@ impl Spatial<'_> {
         share(sch, &loops[from..to])?;
         match self.lanes_of_rows(&axes, &accesses, &value).filter(|_| self.cut) {
             Some(lanes) => match extents.last() {
-                Some(row) if sizes_of(*row) > 1 && operations(&value) == 0.0 => {
+                Some(row) if is_of_pixels(*row) && operations(&value) == 0.0 => {
                     long_row_of_vectors(sch, block, *row, lanes)
                 }
                 _ => row_of_vectors(sch, block, lanes),

@@ -43,10 +43,11 @@
 //! ```
 
 use tilewright_ir::index::gcd;
-use tilewright_ir::{Dim, Expr, IterKind};
+use tilewright_ir::{Expr, IterKind};
 use tilewright_target::Target;
 
 use crate::contraction::{Contraction, ContractionAxis, Operand};
+use crate::sides::is_of_pixels;
 
 /// How many steps of a reduction run between two of its branches, where that many do.
 const UNROLL: i64 = 4;
@@ -75,24 +76,11 @@ pub(crate) const LINE_BYTES: f64 = 64.0;
 const MOST_ROWS: i64 = 10;
 /// Most vectors of sums in all of these.
 const VERSIONS: i64 = 90;
-/// Open sizes that the number of the pixels of an image is of.
-const PIXELS: usize = 2;
-/// What vectors along a side of an image take where masks are vectors themselves, as on machines of fewer registers than
-/// [`MANY`], beside others (measured with AVX2 at sides that leave lanes out).
+/// What vectors along a side of an image take beside others where masks are vectors themselves (measured with AVX2 at sides
+/// that leave lanes out).
 const MASKS: f64 = 1.25;
-const MANY: usize = 32;
 /// Lanes of the shortest vector.
 pub(crate) const FEWEST: i64 = 4;
-
-/// How many open sizes a size is of, also where a variable stands for it.
-pub(crate) fn sizes_of(dim: Dim) -> usize {
-    dim.vars().iter().map(|v| v.stands_for().map_or(1, sizes_of)).sum()
-}
-
-/// Whether an axis is all pixels of an image.
-pub(crate) fn is_of_pixels(c: &Contraction, axis: usize) -> bool {
-    sizes_of(c.axes[axis].dim) >= PIXELS
-}
 
 /// How the vectors of the vector operand are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +146,7 @@ impl Tile {
 
     /// Whether few rows may be all that there are, as those of a batch, and not those of an image.
     pub(crate) fn may_be_few(&self, c: &Contraction) -> bool {
-        let pixels = self.row_axis.is_some_and(|r| is_of_pixels(c, r));
+        let pixels = self.row_axis.is_some_and(|r| is_of_pixels(c.axes[r].dim));
         !pixels && [0, 1].into_iter().all(|o| !c.slides(o))
     }
 
@@ -344,7 +332,7 @@ pub(crate) fn mean(
         let (work, pack) = self::price(part, target, t)?;
         sum += (work + pack) * times;
     }
-    let masks = if t.is_of_side(c) && target.vectors.registers < MANY { MASKS } else { 1.0 };
+    let masks = if t.is_of_side(c) && !target.vectors.has_mask_registers() { MASKS } else { 1.0 };
     Some(sum * masks / (1 + parts.len()) as f64)
 }
 
@@ -514,10 +502,10 @@ impl<'a> Pricing<'a> {
         let (c, t) = (self.c, self.t);
         let (whole, left) = t.columns(c);
         let axis = &c.axes[t.vector_axis];
-        if axis.is_open() && axis.extent < t.width {
-            return Some(self.strip((axis.extent as u64).div_ceil(self.lanes as u64) as i64));
-        }
         if axis.is_open() {
+            if axis.extent < t.width {
+                return Some(self.strip((axis.extent as u64).div_ceil(self.lanes as u64) as i64));
+            }
             // The last tile has half of its columns on average, in as many vectors as they take.
             let whole = (axis.extent as f64 / t.width as f64 - 0.5).max(0.0);
             let last = (1..=t.vectors).map(|vectors| self.strip(vectors)).sum::<f64>();

@@ -33,6 +33,11 @@ impl Vectors {
         self.masks.contains(&element_bytes)
     }
 
+    /// Whether masks lie in registers of their own, as with AVX-512 and SVE, and are not vectors themselves.
+    pub fn has_mask_registers(&self) -> bool {
+        !self.masks.is_empty() && self.registers >= 32
+    }
+
     /// Elements of so many bytes in one of the widest registers, at least one.
     pub fn lanes(&self, element_bytes: usize) -> i64 {
         let widest = self.bytes.first().copied().unwrap_or(1);

@@ -77,7 +77,7 @@ impl Tiles {
         let chunk = (1..=most.max(unit).min(block) / unit).map(|n| n * unit);
         let chunk = chunk.rev().find(|n| block % n == 0)?;
         // Sums of a block and of all are in registers at once, where they are integers.
-        // Tiles of an open number of rows leave over what smaller ones divide.
+        // A third of the rows of a tile divides them where their number is open.
         let rows = match (&form.kind, wide) {
             (Kind::Integers { .. }, _) => 4,
             (Kind::Numbers { .. }, true) if form.row.1.number().is_none() => 9,
@@ -175,12 +175,9 @@ impl Tiles {
         let part = |first, tiles, rows: i64| Part { first, tiles, rows, panels: false };
         let Some(known) = rows.number() else {
             // Tiles of many rows leave over so many that weights would be taken apart often for single ones.
-            let few = if self.rows > MANY { self.rows / 3 } else { 1 };
-            debug_assert_eq!(
-                self.rows % few,
-                0,
-                "what tiles leave over begins where small ones do"
-            );
+            // Small tiles divide large ones: what they leave over begins at a multiple of theirs.
+            let most = if self.rows > MANY { self.rows / 3 } else { 1 };
+            let few = (1..=most).rev().find(|n| self.rows % n == 0).unwrap_or(1);
             let [many, few_at_once] = [self.rows, few].map(count_of);
             let from = |width: usize| rows.floordiv(width) * Dim::from(width);
             let whole = part(Dim::from(0), rows.floordiv(many), self.rows);

@@ -17,6 +17,7 @@ use super::memory::{Operands, access, bytes, cells};
 use super::operations::operations;
 use crate::digits::{Digits, digits};
 use crate::padding::iters;
+use crate::sides::vectors_of_side;
 use crate::spatial::INTERLEAVED;
 use crate::tile::LINE_BYTES;
 use crate::transpose::Tile as Square;
@@ -41,12 +42,6 @@ struct Loops<'a> {
     /// Those of a vector.
     lanes: i64,
 }
-
-/// By how much images are smaller than usual, each as likely.
-const SMALLER: [i64; 4] = [1, 4, 16, 32];
-
-/// The shortest side of an image that counts.
-const SHORT_SIDE: i64 = 7;
 
 /// Vectors along an axis.
 struct Vectors {
@@ -177,9 +172,7 @@ impl<'a> Loops<'a> {
         };
         let mut each = count as f64 / n as f64;
         if self.op.is_some() && axis.kind == IterKind::Spatial && self.is_side(axis) {
-            let part = |n: i64| (n as u64).div_ceil(self.lanes as u64) as f64 / n as f64;
-            let all = SMALLER.map(|k| part((n / k).max(SHORT_SIDE).min(n)));
-            each = all.iter().sum::<f64>() / all.len() as f64;
+            each = vectors_of_side(n, self.lanes);
         }
         (n >= fewest).then_some(Vectors { each, kind: axis.kind })
     }

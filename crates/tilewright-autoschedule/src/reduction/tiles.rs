@@ -315,31 +315,21 @@ impl Reduction<'_> {
         width: i64,
     ) -> Result<()> {
         let lanes = self.lanes();
-        let Some(func) = made.first().map(|b| b.func.clone()) else { return Ok(()) };
         for block in made {
             let lane = parts::innermost(sch, block)?;
             split(sch, &lane, None, lanes)?;
         }
-        let copies = parts::made_by(sch, &func, |sch| {
-            parts::few_vectors(sch, tiles, left, (width / lanes, lanes))
-        })?;
-        for (k, version) in [made, &copies].concat().chunks(made.len()).enumerate() {
-            version.iter().try_for_each(|b| self.last_ragged(sch, b, k as i64))?;
-        }
-        Ok(())
-    }
-
-    /// Makes vectors of a block with a loop over vectors and one over their lanes: so many whole ones, and what is
-    /// behind them apart.
-    fn last_ragged(&self, sch: &mut Schedule, block: &BlockRef, whole: i64) -> Result<()> {
-        let depth = sch.get_loops(block)?.len() - 2;
-        let sizes = if whole > 0 { vec![number(whole), None] } else { vec![None] };
-        for part in cut(sch, block, depth, &sizes)? {
-            let [several, lane] = &sch.get_loops(&part)?[depth..] else {
-                return Err(Error::internal("vectors without lanes"));
-            };
-            sch.vectorize(lane)?;
-            sch.unroll(several)?;
+        let versions = parts::few_vectors(sch, tiles, made, left, (width / lanes, lanes))?;
+        for (whole, version) in versions.iter().enumerate() {
+            for block in version {
+                for part in parts::whole_vectors(sch, block, whole)? {
+                    let [.., several, lane] = &sch.get_loops(&part)?[..] else {
+                        return Err(Error::internal("vectors without lanes"));
+                    };
+                    sch.vectorize(lane)?;
+                    sch.unroll(several)?;
+                }
+            }
         }
         Ok(())
     }

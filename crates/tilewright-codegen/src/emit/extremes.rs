@@ -20,24 +20,19 @@ const MANY: i64 = 6;
 pub(super) fn carries_many(body: &Stmt) -> bool {
     let mut carried = Carried::default();
     carried.stmt(body);
-    carried.count >= MANY && carried.once
+    carried.count >= MANY && !carried.again
 }
 
 /// The minima and maxima that a statement updates.
+#[derive(Default)]
 struct Carried<'a> {
     /// Loops around that are unrolled.
     around: Vec<(&'a Var, i64)>,
     cells: Vec<(&'a Buffer, &'a [Expr])>,
     /// How many vectors or values they are.
     count: i64,
-    /// Whether each of them is updated once.
-    once: bool,
-}
-
-impl Default for Carried<'_> {
-    fn default() -> Self {
-        Carried { around: Vec::new(), cells: Vec::new(), count: 0, once: true }
-    }
+    /// Whether one of them is updated again.
+    again: bool,
 }
 
 impl<'a> Carried<'a> {
@@ -66,8 +61,8 @@ impl<'a> Carried<'a> {
                     *other == buffer && at.iter().zip(indices).all(|(a, b)| same_expr(a, b))
                 };
                 let moves = |v: &Var| indices.iter().any(|i| i.mentions(v));
-                self.once &= !self.cells.iter().any(is_same);
-                self.once &= self.around.iter().all(|(v, _)| moves(v));
+                self.again |= !self.around.iter().all(|(v, _)| moves(v));
+                self.again = self.again || self.cells.iter().any(is_same);
                 self.count += self.around.iter().map(|(_, n)| n).product::<i64>();
                 self.cells.push((buffer, indices));
             }
