@@ -359,6 +359,22 @@ impl Contraction {
         axes
     }
 
+    /// The axes of the reduction that have several steps, in the order of an operand that lies as they follow one another:
+    /// the given one if it does, or none does.
+    pub(crate) fn summed(&self, operand: usize) -> Vec<usize> {
+        let order = |o: usize| -> Vec<usize> {
+            self.reduction(o).into_iter().filter(|k| self.axes[*k].extent > 1).collect()
+        };
+        let lies_so = |o: usize, axes: &[usize]| {
+            let steps = &self.operands[o].steps;
+            let follow = |w: &[usize]| as_one(steps[w[0]], steps[w[1]], self.axes[w[1]].extent);
+            axes.windows(2).all(follow) && axes.last().is_some_and(|k| steps[*k] == 1)
+        };
+        let all = [operand, 1 - operand].map(|o| (o, order(o)));
+        let found = all.iter().find(|(o, axes)| lies_so(*o, axes));
+        found.unwrap_or(&all[0]).1.clone()
+    }
+
     /// Whether windows slide over an operand: an index of it depends on a spatial axis and one of the
     /// reduction.
     pub fn slides(&self, operand: usize) -> bool {
@@ -451,7 +467,8 @@ fn is_zero(e: &Expr, dtype: DType) -> bool {
     }
 }
 
-fn as_one(slow: i64, fast: i64, extent: i64) -> bool {
+/// Whether what moves by such steps along two axes walks them as one.
+pub(crate) fn as_one(slow: i64, fast: i64, extent: i64) -> bool {
     fast.checked_mul(extent) == Some(slow)
 }
 

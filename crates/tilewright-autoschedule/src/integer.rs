@@ -32,6 +32,7 @@ use tilewright_transform::pass::{Pass, Run};
 use crate::blocks;
 use crate::canonical::{mapped, pre, sole_reader};
 use crate::contraction::is_free;
+use crate::threads::as_product::as_products;
 use crate::{halves, padding};
 
 /// `expand_products` by name.
@@ -71,7 +72,9 @@ pub(crate) fn expand_with(
     target: &Target,
     is_free: &dyn Fn(&Buffer) -> bool,
 ) -> Option<TensorFunc> {
-    expand_bytes(func, target, is_free).or_else(|| halves::widen(func, target, is_free))
+    let bytes = expand_bytes(func, target, is_free);
+    let products = as_products(bytes.as_ref().unwrap_or(func), target, is_free);
+    products.or(bytes).or_else(|| halves::widen(func, target, is_free))
 }
 
 /// The function with its products of 8-bit integers expanded.
@@ -201,14 +204,15 @@ struct SumOfIntegers {
     result: Option<Expr>,
 }
 
-/// The dot product of a machine for operands of two types, in one order or the other.
+/// The dot product of a machine for operands of two types, in one order or the other, or the instruction of its warps.
 fn instruction(target: &Target, types: [DType; 2]) -> Option<&'static TensorInstruction> {
     let lanes = target.vectors.lanes(DType::I32.bytes());
     let [x, y] = types;
     target.tensor_instructions().find(|i| {
         let pair = (i.a.dtype, i.b.dtype);
-        i.is_dot()
-            && i.c.columns == lanes
+        let is_dot = i.is_dot() && i.c.columns == lanes;
+        (is_dot || i.is_of_warp())
+            && i.c.dtype == DType::I32
             && i.implementation().is_some()
             && (pair == (x, y) || pair == (y, x))
     })

@@ -8,6 +8,18 @@ use tilewright_ir::index::{Interval, Ranges};
 use tilewright_ir::{Dim, Expr, ExprKind, IterKind, Range, Var};
 use tilewright_schedule::decompose_padding::box_of;
 
+/// Whether a value is what lies somewhere, under a guard or not, and a constant where the guard is false.
+pub(crate) fn moves(value: &Expr) -> bool {
+    match value.kind() {
+        ExprKind::Load(..) => true,
+        ExprKind::IfThenElse(_, value, outside) => {
+            let is_constant = outside.as_float().is_some() || outside.as_int().is_some();
+            is_constant && matches!(value.kind(), ExprKind::Load(..))
+        }
+        _ => false,
+    }
+}
+
 /// Variables with their extents and kinds.
 pub type Iters = Vec<(Var, Dim, IterKind)>;
 

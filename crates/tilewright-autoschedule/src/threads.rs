@@ -16,7 +16,7 @@
 //!         out[u][v] = sums[u][v]
 //! ```
 //!
-//! Contractions by tensor instructions are in `warp_tile`, those whose groups share their operands in `shared_tile`,
+//! Contractions by tensor instructions are in `warp_tile`, convolutions that become such in `as_product`, those whose groups share their operands in `shared_tile`,
 //! reductions by groups in `rows`, copies across in `transpose`: threads wait for one another between loops over
 //! threads (`lower::join_phases` makes one nest of them). Tiles of copies lie such that the lanes of a warp meet in no bank ([`shared`](crate::shared)).
 //!
@@ -30,6 +30,7 @@
 //! sums read two. Larger tiles leave too few threads to hide how long loads take: a group of eight warps is
 //! enough for that. A tile is smaller where there are not [`WARPS`] warps of tiles.
 
+pub(crate) mod as_product;
 mod follow;
 mod grid;
 pub(crate) mod price;
@@ -123,6 +124,12 @@ pub(crate) fn schedule(
 /// The instructions of a target that the threads of a warp run together.
 fn instructions(target: &Target) -> Vec<&'static TensorInstruction> {
     target.tensor_instructions().filter(|i| i.is_of_warp()).collect()
+}
+
+/// Whether an instruction multiplies the operands of a contraction, one of which is the left factor.
+fn takes(i: &TensorInstruction, c: &Contraction, left: usize) -> bool {
+    let [a, b] = [left, 1 - left].map(|o| c.operands[o].buffer.dtype());
+    i.is_of_warp() && (i.a.dtype, i.b.dtype, i.c.dtype) == (a, b, c.dtype)
 }
 
 /// A stage on such a machine.

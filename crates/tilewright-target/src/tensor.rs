@@ -45,13 +45,13 @@ pub struct Tile {
 /// The annotation of a loop that an instruction of a warp computes, with the name of that as its value.
 pub const TENSOR_INSTRUCTION: &str = "tensor_instruction";
 
-/// What [`TENSOR_INSTRUCTION`] says of a copy from shared memory to a fragment of a warp, of elements of 16 bits:
-/// `ldmatrix` of PTX. The lanes give the addresses of rows of eight elements, which each instruction spreads over
-/// all of them.
+/// What [`TENSOR_INSTRUCTION`] says of a copy from shared memory to a fragment of a warp, of elements of 8 or 16 bits:
+/// `ldmatrix` of PTX. The lanes give the addresses of rows of 16 bytes, which each instruction spreads over all of
+/// them, four bytes to a lane.
 pub const LOAD_MATRIX: &str = "ldmatrix";
 
-/// Elements of a row that `ldmatrix` reads.
-pub const MATRIX_ROW: i64 = 8;
+/// Bytes of a row that `ldmatrix` reads.
+pub const MATRIX_ROW: i64 = 16;
 
 /// Lanes of a warp.
 const LANES: i64 = 32;

@@ -59,9 +59,9 @@ def func(A: T.Buffer((9, 8, 3, 3), "float32"), X: T.Buffer((8, 3, 3), "float32")
 #     }
 # }
 #
-# __kernel void tw_k_func_1(__global uchar* restrict C_1_base, ulong C_1_at, __read_only image2d_t W_2, __global uchar* restrict X_3_base, ulong X_3_at)
+# __kernel void tw_k_func_1(__global uchar* C_1_base, ulong C_1_at, __read_only image2d_t W_2, __global uchar* restrict X_3_base, ulong X_3_at)
 # {
-#     __global float* restrict C_1 = (__global float*)(C_1_base + C_1_at);
+#     __global float* C_1 = (__global float*)(C_1_base + C_1_at);
 #     __global float* restrict X_3 = (__global float*)(X_3_base + X_3_at);
 #     for (int o_4 = 0; o_4 < 9; ++o_4) {
 #         for (int i_5 = 0; i_5 < 8; ++i_5) {

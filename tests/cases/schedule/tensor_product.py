@@ -42,23 +42,23 @@ class Module:
                                                 vj = T.axis.spatial(16, ((j_0 + j_1) * 2 + j_2) * 8 + (i_3_1_j_3_0_fused % 4 * 2 + j_3_1))
                                                 C_pad[vi // 16, vj // 8, vi % 8 * 4 + vj % 8 // 2, vi % 16 // 8 * 2 + vj % 2] = T.float32(0.0)
                 for k_0 in range(1):
-                    for ax0_ax1_fused_1 in T.thread_binding(1, thread="threadIdx.z"):
-                        for ax0_ax1_fused_2 in T.thread_binding(1, thread="threadIdx.y"):
-                            for ax0_ax1_fused_3 in T.thread_binding(32, thread="threadIdx.x"):
-                                for ax0_ax1_fused_0 in T.unroll(2):
-                                    for ax0_ax1_fused_4 in T.vectorized(8):
+                    for ax0_ax1_0_fused_1 in T.thread_binding(1, thread="threadIdx.z"):
+                        for ax0_ax1_0_fused_2 in T.thread_binding(1, thread="threadIdx.y"):
+                            for ax0_ax1_0_fused_3 in T.thread_binding(32, thread="threadIdx.x"):
+                                for ax0_ax1_0_fused_0 in T.unroll(8):
+                                    for ax1_1 in T.vectorized(2):
                                         with T.block("A_pad"):
-                                            v0 = T.axis.spatial(32, i_0 * 16 + (((ax0_ax1_fused_0 + ax0_ax1_fused_1 + ax0_ax1_fused_2) * 32 + ax0_ax1_fused_3) * 8 + ax0_ax1_fused_4) // 32)
-                                            v1 = T.axis.spatial(32, (((ax0_ax1_fused_0 + ax0_ax1_fused_1 + ax0_ax1_fused_2) * 32 + ax0_ax1_fused_3) * 8 + ax0_ax1_fused_4) % 32)
+                                            v0 = T.axis.spatial(32, i_0 * 16 + ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) // 16)
+                                            v1 = T.axis.spatial(32, ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) % 16 * 2 + ax1_1)
                                             A_pad[v0 // 16, 0, v0 % 16 * 40 + v1] = T.if_then_else(v0 < 17 and v1 < 18, A[v0, v1], T.float16(0.0))
-                    for ax0_ax1_fused_1 in T.thread_binding(1, thread="threadIdx.z"):
-                        for ax0_ax1_fused_2 in T.thread_binding(1, thread="threadIdx.y"):
-                            for ax0_ax1_fused_3 in T.thread_binding(32, thread="threadIdx.x"):
-                                for ax0_ax1_fused_0 in T.unroll(2):
-                                    for ax0_ax1_fused_4 in T.vectorized(8):
+                    for ax0_ax1_0_fused_1 in T.thread_binding(1, thread="threadIdx.z"):
+                        for ax0_ax1_0_fused_2 in T.thread_binding(1, thread="threadIdx.y"):
+                            for ax0_ax1_0_fused_3 in T.thread_binding(32, thread="threadIdx.x"):
+                                for ax0_ax1_0_fused_0 in T.unroll(16):
+                                    for ax1_1 in T.vectorized(1):
                                         with T.block("B_pad"):
-                                            v0 = T.axis.spatial(32, (((ax0_ax1_fused_0 + ax0_ax1_fused_1 + ax0_ax1_fused_2) * 32 + ax0_ax1_fused_3) * 8 + ax0_ax1_fused_4) // 16)
-                                            v1 = T.axis.spatial(16, (((ax0_ax1_fused_0 + ax0_ax1_fused_1 + ax0_ax1_fused_2) * 32 + ax0_ax1_fused_3) * 8 + ax0_ax1_fused_4) % 16)
+                                            v0 = T.axis.spatial(32, ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) // 16)
+                                            v1 = T.axis.spatial(16, ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) % 16 + ax1_1)
                                             B_pad[0, 0, v0 * 24 + v1] = T.if_then_else(v0 < 18 and v1 < 9, B[v0, v1], T.float16(0.0))
                     for k_1 in T.unroll(2):
                         for ax0_0 in T.thread_binding(1, thread="threadIdx.y"):

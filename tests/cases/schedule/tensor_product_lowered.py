@@ -74,7 +74,7 @@ class Module:
 # static __device__ __forceinline__ int clz(uint x) { return __clz((int)x); }
 # static __device__ __forceinline__ int clz(ulong x) { return __clzll((long long)x); }
 #
-# static __device__ __forceinline__ void tw_ldmatrix_x2_trans(ushort *to, const ushort *row)
+# static __device__ __forceinline__ void tw_ldmatrix_x2_trans(void *to, const void *row)
 # {
 #     uint word[2];
 #     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
@@ -84,7 +84,7 @@ class Module:
 #         ((uint *)to)[k] = word[k];
 # }
 #
-# static __device__ __forceinline__ void tw_ldmatrix_x4(ushort *to, const ushort *row)
+# static __device__ __forceinline__ void tw_ldmatrix_x4(void *to, const void *row)
 # {
 #     uint word[4];
 #     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -101,12 +101,6 @@ class Module:
 #         : "r"(*(const uint *)&a[0]), "r"(*(const uint *)&a[2]), "r"(*(const uint *)&a[4]), "r"(*(const uint *)&a[6]), "r"(*(const uint *)&b[0]), "r"(*(const uint *)&b[2]));
 # }
 #
-# static __device__ __forceinline__ ushort tw_put_f16(float x)
-# {
-#     ushort y;
-#     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
-#     return y;
-# }
 # /* main:
 #   tw_k_main_0(argument 0, argument 1, argument 2) over groups 1 x 1 x 1 of threads 32 x 1 x 1  */
 #
@@ -141,16 +135,16 @@ class Module:
 #                         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                         for (int k_0_15 = 0; k_0_15 < 2; ++k_0_15) {
 #                             #pragma unroll
-#                             for (int ax0_ax1_fused_0_16 = 0; ax0_ax1_fused_0_16 < 2; ++ax0_ax1_fused_0_16) {
-#                                 const int t_17 = ((((ax0_ax1_fused_0_16 * 512) + ((ax0_3_ax1_2_fused_10 / 4) * 64)) + (k_0_15 * 32)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
-#                                 const int t_18 = (((ax0_ax1_fused_0_16 * 320) + ((ax0_3_ax1_2_fused_10 / 4) * 40)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
-#                                 *(uint4*)&A_shared_6[t_18] = *(const uint4*)&A_1[t_17];
+#                             for (int ax0_ax1_0_fused_0_16 = 0; ax0_ax1_0_fused_0_16 < 2; ++ax0_ax1_0_fused_0_16) {
+#                                 const int t_17 = (((ax0_ax1_0_fused_0_16 * 320) + ((ax0_3_ax1_2_fused_10 / 4) * 40)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
+#                                 const int t_18 = ((((ax0_ax1_0_fused_0_16 * 512) + ((ax0_3_ax1_2_fused_10 / 4) * 64)) + (k_0_15 * 32)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
+#                                 *(uint4*)&A_shared_6[t_17] = *(const uint4*)&A_1[t_18];
 #                             }
 #                             #pragma unroll
-#                             for (int ax0_ax1_fused_0_19 = 0; ax0_ax1_fused_0_19 < 2; ++ax0_ax1_fused_0_19) {
-#                                 const int t_20 = (((k_0_15 * 512) + (ax0_ax1_fused_0_19 * 256)) + (ax0_3_ax1_2_fused_10 * 8));
-#                                 const int t_21 = (((ax0_ax1_fused_0_19 * 384) + ((ax0_3_ax1_2_fused_10 / 2) * 24)) + ((ax0_3_ax1_2_fused_10 % 2) * 8));
-#                                 *(uint4*)&B_shared_7[t_21] = *(const uint4*)&B_2[t_20];
+#                             for (int ax0_ax1_0_fused_0_19 = 0; ax0_ax1_0_fused_0_19 < 2; ++ax0_ax1_0_fused_0_19) {
+#                                 const int t_20 = (((ax0_ax1_0_fused_0_19 * 384) + ((ax0_3_ax1_2_fused_10 / 2) * 24)) + ((ax0_3_ax1_2_fused_10 % 2) * 8));
+#                                 const int t_21 = (((k_0_15 * 512) + (ax0_ax1_0_fused_0_19 * 256)) + (ax0_3_ax1_2_fused_10 * 8));
+#                                 *(uint4*)&B_shared_7[t_20] = *(const uint4*)&B_2[t_21];
 #                             }
 #                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                             #pragma unroll
@@ -158,7 +152,7 @@ class Module:
 #                                 ushort A_shared_local_23[8] __attribute__((aligned(64)));
 #                                 #pragma unroll
 #                                 for (int register_24 = 0; register_24 < 8; ++register_24) {
-#                                     A_shared_local_23[register_24] = tw_put_f16((0.0f));
+#                                     A_shared_local_23[register_24] = 0;
 #                                 }
 #                                 tw_ldmatrix_x4(&A_shared_local_23[0], &A_shared_6[((((((ax0_3_ax1_2_fused_10 / 8) % 2) * 320) + ((ax0_3_ax1_2_fused_10 % 8) * 40)) + (k_1_22 * 16)) + ((ax0_3_ax1_2_fused_10 / 16) * 8))]);
 #                                 ushort B_shared_local_25[8] __attribute__((aligned(64)));
@@ -166,7 +160,7 @@ class Module:
 #                                 for (int ax1_1_26 = 0; ax1_1_26 < 2; ++ax1_1_26) {
 #                                     #pragma unroll
 #                                     for (int register_27 = 0; register_27 < 4; ++register_27) {
-#                                         B_shared_local_25[((ax1_1_26 * 4) + register_27)] = tw_put_f16((0.0f));
+#                                         B_shared_local_25[((ax1_1_26 * 4) + register_27)] = 0;
 #                                     }
 #                                     tw_ldmatrix_x2_trans(&B_shared_local_25[(ax1_1_26 * 4)], &B_shared_7[((((k_1_22 * 384) + (((ax0_3_ax1_2_fused_10 / 8) % 2) * 192)) + ((ax0_3_ax1_2_fused_10 % 8) * 24)) + (ax1_1_26 * 8))]);
 #                                 }

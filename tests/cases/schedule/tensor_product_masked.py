@@ -79,13 +79,7 @@ class Module:
 # static __device__ __forceinline__ int clz(uint x) { return __clz((int)x); }
 # static __device__ __forceinline__ int clz(ulong x) { return __clzll((long long)x); }
 #
-# static __device__ __forceinline__ float tw_get_f16(ushort x)
-# {
-#     float y;
-#     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
-#     return y;
-# }
-# static __device__ __forceinline__ void tw_ldmatrix_x2(ushort *to, const ushort *row)
+# static __device__ __forceinline__ void tw_ldmatrix_x2(void *to, const void *row)
 # {
 #     uint word[2];
 #     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
@@ -95,7 +89,7 @@ class Module:
 #         ((uint *)to)[k] = word[k];
 # }
 #
-# static __device__ __forceinline__ void tw_ldmatrix_x4(ushort *to, const ushort *row)
+# static __device__ __forceinline__ void tw_ldmatrix_x4(void *to, const void *row)
 # {
 #     uint word[4];
 #     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -159,17 +153,25 @@ class Module:
 #                                 }
 #                             }
 #                             #pragma unroll
-#                             for (int ax0_ax1_fused_0_17 = 0; ax0_ax1_fused_0_17 < 2; ++ax0_ax1_fused_0_17) {
-#                                 for (int lane_18 = 0; lane_18 < 8; ++lane_18) {
-#                                     const float t_19 = (((((ax0_ax1_fused_0_17 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 4) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + lane_18) < 8)) ? tw_get_f16(A_1[(((((ax0_ax1_fused_0_17 * 64) + (b_5 * 32)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_18)]) : (0.0f));
-#                                     A_pad_9[((((ax0_ax1_fused_0_17 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_18)] = tw_put_f16(t_19);
+#                             for (int ax0_ax1_0_fused_0_17 = 0; ax0_ax1_0_fused_0_17 < 2; ++ax0_ax1_0_fused_0_17) {
+#                                 const int t_18 = (((ax0_ax1_0_fused_0_17 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
+#                                 if (((((ax0_ax1_0_fused_0_17 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 4) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + 0) < 8))) {
+#                                     const int t_19 = ((((ax0_ax1_0_fused_0_17 * 64) + (b_5 * 32)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
+#                                     *(uint4*)&A_pad_9[t_18] = *(const uint4*)&A_1[t_19];
+#                                 }
+#                                 else {
+#                                     *(uint4*)&A_pad_9[t_18] = uint4{};
 #                                 }
 #                             }
 #                             #pragma unroll
-#                             for (int ax0_ax1_fused_0_20 = 0; ax0_ax1_fused_0_20 < 2; ++ax0_ax1_fused_0_20) {
-#                                 for (int lane_21 = 0; lane_21 < 8; ++lane_21) {
-#                                     const float t_22 = (((((ax0_ax1_fused_0_20 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 6) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + lane_21) < 8)) ? tw_get_f16(B_2[(((((ax0_ax1_fused_0_20 * 64) + (b_5 * 48)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_21)]) : (0.0f));
-#                                     B_pad_8[((((ax0_ax1_fused_0_20 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8)) + lane_21)] = tw_put_f16(t_22);
+#                             for (int ax0_ax1_0_fused_0_20 = 0; ax0_ax1_0_fused_0_20 < 2; ++ax0_ax1_0_fused_0_20) {
+#                                 const int t_21 = (((ax0_ax1_0_fused_0_20 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
+#                                 if (((((ax0_ax1_0_fused_0_20 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 6) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + 0) < 8))) {
+#                                     const int t_22 = ((((ax0_ax1_0_fused_0_20 * 64) + (b_5 * 48)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
+#                                     *(uint4*)&B_pad_8[t_21] = *(const uint4*)&B_2[t_22];
+#                                 }
+#                                 else {
+#                                     *(uint4*)&B_pad_8[t_21] = uint4{};
 #                                 }
 #                             }
 #                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -178,7 +180,7 @@ class Module:
 #                                 ushort A_pad_local_24[8] __attribute__((aligned(64)));
 #                                 #pragma unroll
 #                                 for (int register_25 = 0; register_25 < 8; ++register_25) {
-#                                     A_pad_local_24[register_25] = tw_put_f16((0.0f));
+#                                     A_pad_local_24[register_25] = 0;
 #                                 }
 #                                 tw_ldmatrix_x4(&A_pad_local_24[0], &A_pad_9[((((((ax1_3_ax0_2_fused_12 / 8) % 2) * 320) + ((ax1_3_ax0_2_fused_12 % 8) * 40)) + (k_1_23 * 16)) + ((ax1_3_ax0_2_fused_12 / 16) * 8))]);
 #                                 ushort B_pad_local_26[8] __attribute__((aligned(64)));
@@ -186,7 +188,7 @@ class Module:
 #                                 for (int ax0_1_27 = 0; ax0_1_27 < 2; ++ax0_1_27) {
 #                                     #pragma unroll
 #                                     for (int register_28 = 0; register_28 < 4; ++register_28) {
-#                                         B_pad_local_26[((ax0_1_27 * 4) + register_28)] = tw_put_f16((0.0f));
+#                                         B_pad_local_26[((ax0_1_27 * 4) + register_28)] = 0;
 #                                     }
 #                                     tw_ldmatrix_x2(&B_pad_local_26[(ax0_1_27 * 4)], &B_pad_8[((((ax0_1_27 * 320) + ((ax1_3_ax0_2_fused_12 % 8) * 40)) + (k_1_23 * 16)) + (((ax1_3_ax0_2_fused_12 / 8) % 2) * 8))]);
 #                                 }

@@ -3,11 +3,11 @@
 
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{ExprKind, Result, Var};
+use tilewright_ir::{Result, Var};
 use tilewright_schedule::{BlockRef, Schedule};
 
 use crate::canonical::{Stages, follows};
-use crate::padding::{iters, padding};
+use crate::padding::moves;
 use crate::parts::blocks;
 
 /// A reduction with its surroundings.
@@ -15,7 +15,8 @@ pub(super) struct Follow<'a> {
     pub stage: &'a Stage,
     /// What alone reads the result, cell by cell, and its number.
     pub epilogue: Option<(usize, &'a Stage)>,
-    /// What alone it reads, where a guard says which cells are of an image and which pad it; and their numbers.
+    /// What alone it reads and only moves, where a guard may say which cells are of an image and which pad it; and their
+    /// numbers.
     pub pads: Vec<(usize, &'a Stage)>,
 }
 
@@ -33,11 +34,7 @@ impl<'a> Follow<'a> {
         let epilogue = all.epilogue(k).filter(|_| stage.is_reduction()).map(|e| (k + 1, e));
         let pairs = all.pairs().into_iter().filter(|pair| pair.1 == k);
         let read = pairs.filter_map(|(pad, _)| Some((pad, all.get(pad)?)));
-        let is_pad = |stage: &Stage| {
-            let parts = padding(&iters(stage), &stage.value);
-            parts.is_some_and(|(_, value, _)| matches!(value.kind(), ExprKind::Load(..)))
-        };
-        Follow { stage, epilogue, pads: read.filter(|(_, stage)| is_pad(stage)).collect() }
+        Follow { stage, epilogue, pads: read.filter(|(_, stage)| moves(&stage.value)).collect() }
     }
 
     /// Makes axes multiples of numbers, with copies of what is read in which the cells beyond the end are zero, and

@@ -14,7 +14,9 @@
 //! ```
 //!
 //! Rows move one operand, columns the other, along which results are neighbours. A row of shared memory is longer by
-//! [`APART`] elements than what it holds: rows of eight elements, which `ldmatrix` reads, then begin in other banks.
+//! [`APART`] bytes than what it holds: rows of 16 bytes, which `ldmatrix` reads, then begin in other banks. Operands of
+//! 16 bits are shared as they lie, since `ldmatrix` turns such matrices; of bytes those along the reduction, of
+//! which a register has four, are neighbours there.
 //! What is read beyond the end counts as zero, and is not stored.
 //!
 //! The cost model: a warp with fragments of `u` rows and `v` columns of tiles loads `2 * u + v` registers' worth of
@@ -22,7 +24,8 @@
 //! and leave fewer groups to share the machine.
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{Error, Expr, IterKind, Result};
+use tilewright_ir::index::{Ranges, linear};
+use tilewright_ir::{BinOp, Block, DType, Error, Expr, ExprKind, IterKind, Result, StmtKind};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
@@ -30,18 +33,22 @@ use tilewright_target::{LOAD_MATRIX, TENSOR_INSTRUCTION, TensorInstruction, Thre
 
 use super::follow::{Follow, Padded};
 use super::grid::{bind, in_parts, in_three};
+use super::takes;
 use crate::contraction::Contraction;
-use crate::parts::{block_reads, lay_out, round_up, split, written};
+use crate::parts::{block, block_reads, lay_out, round_up, split, written};
 use crate::share::fused;
 
-/// Elements between rows of shared memory.
-const APART: i64 = 8;
+/// Bytes between rows of shared memory.
+const APART: i64 = 16;
 
-/// Elements of 16 bits that a thread copies at once.
-const WIDE: i64 = 8;
+/// Bytes that a thread copies at once, where they are neighbours in both memories.
+const WIDE: i64 = 16;
 
-/// Elements along the reduction whose operands a group reads at once.
-const STEPS: i64 = 32;
+/// Bytes along the reduction whose operands a group reads at once.
+const STEPS: i64 = 64;
+
+/// Bytes of a register.
+const REGISTER: i64 = 4;
 
 /// Warps of a group along rows and columns, and the tiles of an instruction that each has along them.
 const SHAPES: [[i64; 4]; 6] =
@@ -70,20 +77,17 @@ impl WarpTile {
         groups: &ThreadGroups,
         instructions: &[&'static TensorInstruction],
     ) -> Result<WarpTile, &'static str> {
-        let types = [0, 1].map(|o| c.operands[o].buffer.dtype());
-        let fits = |i: &&&'static TensorInstruction| {
-            i.is_of_warp() && (i.a.dtype, i.b.dtype, i.c.dtype) == (types[0], types[1], c.dtype)
-        };
-        let instruction = instructions.iter().find(fits).ok_or("no instruction for these types")?;
-        if types[0].bits != 16 {
-            return Err("`ldmatrix` reads elements of 16 bits");
-        }
         if c.axes.iter().any(|a| a.is_open() || a.iters.len() != 1) {
             return Err("a size is open");
         }
         let (right, columns) = c.columns().ok_or("no operand moves along columns alone")?;
         let left = 1 - right;
         let rows = c.rows(right).ok_or("no operand moves along rows alone")?;
+        let instruction = instructions.iter().find(|i| takes(i, c, left));
+        let instruction = instruction.ok_or("no instruction for these types")?;
+        if instruction.a.dtype.bits > 16 {
+            return Err("`ldmatrix` reads elements of 8 and of 16 bits");
+        }
         let along = c.axes_where(IterKind::Reduce, |k| {
             [0, 1].iter().all(|o| c.whole(*o, k).is_some()) && c.axes[k].extent >= 8
         });
@@ -115,9 +119,26 @@ impl WarpTile {
         ]
     }
 
+    /// Bytes of an element of a factor.
+    fn bytes(&self) -> i64 {
+        self.instruction.a.dtype.bytes() as i64
+    }
+
+    /// Elements along the reduction whose operands a group reads at once.
+    fn steps(&self) -> i64 {
+        STEPS / self.bytes()
+    }
+
+    /// Whether what a group shares of an operand has the reduction along its rows.
+    fn is_along(&self, at: usize) -> bool {
+        let [across, along] = self.places[at];
+        self.bytes() == 1 || across < along
+    }
+
     fn fits(&self, groups: &ThreadGroups) -> bool {
         let [m, n] = self.size();
-        let bytes = 2 * ((m + n) * STEPS + (m + n + STEPS) * APART);
+        let rows = m + n + self.steps();
+        let bytes = (m + n) * STEPS + rows * APART;
         let [u, v] = self.each;
         let registers = 4 * u * v + 4 * u + 2 * v + 40;
         self.warps[0] * self.warps[1] * groups.warp <= groups.threads
@@ -140,7 +161,7 @@ impl WarpTile {
             let size = match self.axes.iter().position(|a| *a == k) {
                 Some(0) => m,
                 Some(1) => n,
-                Some(_) => STEPS,
+                Some(_) => self.steps(),
                 None => 1,
             };
             let count = (round_up(axis.extent, size) / size) as f64;
@@ -166,7 +187,7 @@ impl WarpTile {
         let [m, n] = self.size();
         let (tall, wide, deep) =
             (self.instruction.c.rows, self.instruction.c.columns, self.instruction.a.columns);
-        let multiples = [(rows, m), (columns, n), (along, STEPS)];
+        let multiples = [(rows, m), (columns, n), (along, self.steps())];
         let Padded { finish, copies: made } = follow.padded(sch, block, &multiples)?;
         let (mut shared, mut fragments) = (Vec::new(), Vec::new());
         for o in [self.left, 1 - self.left] {
@@ -187,7 +208,7 @@ impl WarpTile {
             in_parts(sch, &loops[rows], [self.warps[0], self.each[0], tall])?;
         let [group_j, warp_j, tile_j, j] =
             in_parts(sch, &loops[columns], [self.warps[1], self.each[1], wide])?;
-        let [part, step, k] = in_three(sch, &loops[along], STEPS / deep, deep)?;
+        let [part, step, k] = in_three(sch, &loops[along], self.steps() / deep, deep)?;
         let cells = stage.dims().filter(|d| d.2 == IterKind::Spatial).count();
         let pick = |from: usize, to: usize| -> Vec<LoopRef> {
             (from..to).filter(|k| !self.axes.contains(k)).map(|k| loops[k].clone()).collect()
@@ -206,6 +227,10 @@ impl WarpTile {
         sch.reverse_compute_at(&finish, &group_j, false, Position::default())?;
         let init = sch.decompose_reduction(block, &parts[0])?;
         // Layouts.
+        let mut lanes = Vec::new();
+        for (at, copy) in shared.iter().enumerate() {
+            lanes.push(self.lanes_of_copy(sch, copy, at)?);
+        }
         for (at, copy) in shared.iter().enumerate() {
             lay_out(sch, copy, &self.shared_map(at, c))?;
         }
@@ -220,11 +245,10 @@ impl WarpTile {
             (warp_i, "threadIdx.y"),
             (warp_j, "threadIdx.z"),
         ];
-        for copy in &shared {
+        for (at, (copy, lanes)) in shared.iter().zip(lanes).enumerate() {
             let own = sch.get_loops(copy)?.split_off(outer.len() + parts.len());
-            let all = fused(sch, &own)?;
-            let [each, z, y, x, lanes] =
-                in_parts(sch, &all, [self.warps[1], self.warps[0], 32, WIDE])?;
+            let [cells, lanes] = self.in_lanes(sch, own, at, lanes)?;
+            let [each, z, y, x] = in_parts(sch, &cells, [self.warps[1], self.warps[0], 32])?;
             sch.reorder(&[z.clone(), y.clone(), x.clone(), each.clone(), lanes.clone()])?;
             sch.unroll(&each)?;
             sch.vectorize(&lanes)?;
@@ -253,14 +277,51 @@ impl WarpTile {
         Ok(pads)
     }
 
+    /// How many neighbours in shared memory a thread copies at once of an operand: as many as are neighbours where they
+    /// come from, and else those of a register.
+    fn lanes_of_copy(&self, sch: &Schedule, copy: &BlockRef, at: usize) -> Result<i64> {
+        let [across, along] = self.places[at];
+        let fast = if self.is_along(at) { along } else { across };
+        let block = block(sch, copy)?;
+        let bytes = self.bytes();
+        let sizes = [WIDE, WIDE / 2, REGISTER].map(|n| n / bytes);
+        let found = sizes.into_iter().find(|lanes| copies_vectors(&block, fast, *lanes));
+        Ok(found.unwrap_or(if bytes == 1 { REGISTER } else { 1 }))
+    }
+
+    /// The loops over what a thread copies at once, and over all else, of the loops over what a group shares of an
+    /// operand. Neighbouring threads copy neighbours.
+    fn in_lanes(
+        &self,
+        sch: &mut Schedule,
+        own: Vec<LoopRef>,
+        at: usize,
+        lanes: i64,
+    ) -> Result<[LoopRef; 2]> {
+        let [first, second] = &own[..] else {
+            return Err(Error::refused("what a group shares of an operand is no matrix"));
+        };
+        let [across, along] = self.places[at];
+        // The loop along rows of shared memory.
+        let is_second = (across < along) == self.is_along(at);
+        let (slow, fast) = if is_second { (first, second) } else { (second, first) };
+        let [vectors, lane] = split(sch, fast, None, lanes)?;
+        let mut around = [slow.clone(), vectors];
+        if !is_second {
+            around.reverse();
+            sch.reorder(&[&around[..], std::slice::from_ref(&lane)].concat())?;
+        }
+        Ok([fused(sch, &around)?, lane])
+    }
+
     /// The layout of what a group shares of an operand, whose rows run as its last axis of the tile does.
     fn shared_map(&self, at: usize, c: &Contraction) -> Lambda {
         let [across, along] = self.places[at];
-        let size = self.size()[at];
-        let (slow, fast) = if across < along {
-            ((across, size), (along, STEPS))
+        let (size, steps, apart) = (self.size()[at], self.steps(), APART / self.bytes());
+        let (slow, fast) = if self.is_along(at) {
+            ((across, size), (along, steps))
         } else {
-            ((along, STEPS), (across, size))
+            ((along, steps), (across, size))
         };
         let rank = c.operands[if at == 0 { self.left } else { 1 - self.left }].indices.len();
         Lambda::over_indices(rank, move |index| {
@@ -269,7 +330,7 @@ impl WarpTile {
                 to.push(index[place].clone().floordiv(size));
             }
             let [i, j] = [slow, fast].map(|(place, size)| index[place].clone().floormod(size));
-            to.push(i * (fast.1 + APART) + j);
+            to.push(i * (fast.1 + apart) + j);
             to
         })
     }
@@ -369,6 +430,39 @@ impl WarpTile {
         ]);
         Ok(())
     }
+}
+
+/// Whether vectors of so many cells that a block copies, along an axis of the copy, are such where they come from, and
+/// no guard tells their cells apart.
+fn copies_vectors(block: &Block, axis: usize, lanes: i64) -> bool {
+    let place = || {
+        let StmtKind::Store { indices, value, .. } = block.body.kind() else { return None };
+        let (var, mut value) = (indices.get(axis)?.as_var()?, value);
+        while let ExprKind::IfThenElse(guard, inside, _) = value.kind() {
+            let whole = |c: &Expr| match c.kind() {
+                ExprKind::Binary(BinOp::Lt, v, end) if v.as_var() == Some(var) => {
+                    end.as_int().is_some_and(|n| n % lanes == 0)
+                }
+                _ => !c.mentions(var),
+            };
+            guard.conjuncts().iter().all(whole).then_some(())?;
+            value = inside;
+        }
+        let ExprKind::Load(buffer, at) = value.kind() else { return None };
+        let mut ranges = Ranges::default();
+        block.iters.iter().for_each(|i| ranges.bind_loop(&i.var, &i.domain));
+        let mut place = Expr::i32(0);
+        for (index, extent) in at.iter().zip(&buffer.shape) {
+            place = place * extent.clone().cast(DType::I32) + index.clone().cast(DType::I32);
+        }
+        let mut place = linear(&place, &ranges)?;
+        let step = place.coefficient(var)?;
+        place.terms.retain(|(atom, _)| atom.as_var() != Some(var));
+        let lanes = i128::from(lanes);
+        let whole = place.constant % lanes == 0 && place.terms.iter().all(|t| t.1 % lanes == 0);
+        Some(step == 1 && whole)
+    };
+    place() == Some(true)
 }
 
 /// The indices but for two.

@@ -7,6 +7,7 @@ use tilewright_ir::{
 };
 
 use super::types;
+use super::vector::is_zero_of_bits;
 use super::writer::Writer;
 use crate::emit::shared_parts;
 
@@ -83,7 +84,9 @@ impl Writer {
                 let (c, t, f) = (self.expr(c)?, self.expr(t)?, self.expr(f)?);
                 Ok(format!("({c} ? {t} : {f})"))
             }
-            ExprKind::IfThenElse(c, t, f) => self.if_then_else(dtype, c, t, f),
+            ExprKind::IfThenElse(c, t, f) => {
+                self.if_then_else(types::value(dtype)?, c, [t, f], &Writer::expr)
+            }
             ExprKind::Load(buffer, indices) => self.load(buffer, indices),
             ExprKind::Call(CallTarget::Intrin(op), args) => self.intrinsic(*op, args),
             ExprKind::Call(CallTarget::Reinterpret(_), args) => match args.as_slice() {
@@ -158,24 +161,56 @@ impl Writer {
         self.line("}");
     }
 
-    fn if_then_else(&mut self, dtype: DType, cond: &Expr, t: &Expr, f: &Expr) -> Result<String> {
+    fn if_then_else(
+        &mut self,
+        ty: &str,
+        cond: &Expr,
+        [t, f]: [&Expr; 2],
+        side: &dyn Fn(&mut Self, &Expr) -> Result<String>,
+    ) -> Result<String> {
         if cond.is_true() || cond.is_false() {
-            return self.expr(if cond.is_true() { t } else { f });
+            return side(self, if cond.is_true() { t } else { f });
         }
         let c = self.expr(cond)?;
         for common in shared_parts(t, f) {
             self.expr(&common)?;
         }
-        let (first, x) = self.captured(|w| w.expr(t))?;
-        let (second, y) = self.captured(|w| w.expr(f))?;
+        let (first, x) = self.captured(|w| side(w, t))?;
+        let (second, y) = self.captured(|w| side(w, f))?;
         if first.is_empty() && second.is_empty() {
             return Ok(format!("({c} ? {x} : {y})"));
         }
         let name = self.name("c");
-        self.line(format_args!("{} {name};", types::value(dtype)?));
+        self.line(format_args!("{ty} {name};"));
         self.branch(&format!("if ({c})"), &name, &first, &x);
         self.branch("else", &name, &second, &y);
         Ok(name)
+    }
+
+    /// The bits of halves that only move, as memory has them; `None` where anything is computed of them.
+    pub(super) fn moved_halves(&mut self, e: &Expr, dtype: DType) -> Result<Option<String>> {
+        if types::narrow(dtype).is_none() || !self.only_moves(e, dtype)? {
+            return Ok(None);
+        }
+        self.moved(e).map(Some)
+    }
+
+    fn only_moves(&self, e: &Expr, dtype: DType) -> Result<bool> {
+        Ok(match e.kind() {
+            ExprKind::IfThenElse(_, t, f) => {
+                self.only_moves(t, dtype)? && self.only_moves(f, dtype)?
+            }
+            ExprKind::Load(from, _) => from.dtype() == dtype && !self.place(from)?.image,
+            _ => is_zero_of_bits(e),
+        })
+    }
+
+    fn moved(&mut self, e: &Expr) -> Result<String> {
+        match e.kind() {
+            ExprKind::IfThenElse(c, t, f) => self.if_then_else("ushort", c, [t, f], &Writer::moved),
+            ExprKind::Load(from, at) => self.cell(from, at),
+            _ => Ok("0".to_owned()),
+        }
     }
 
     pub(super) fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Result<String> {

@@ -63,7 +63,7 @@ pub(super) fn definition(name: &str) -> Option<String> {
     ))
 }
 
-/// The definition of `ldmatrix`: so many matrices of 8 x 8 elements of 16 bits, turned or not.
+/// The definition of `ldmatrix`: so many matrices of 8 rows of 16 bytes, those of 16-bit elements turned or not.
 pub(super) fn load_matrix(kind: &str) -> String {
     let (count, turned) = match kind.strip_suffix("_trans") {
         Some(count) => (count, ".trans"),
@@ -73,7 +73,7 @@ pub(super) fn load_matrix(kind: &str) -> String {
     let list: Vec<String> = (0..words).map(|k| format!("%{k}")).collect();
     let outputs: Vec<String> = (0..words).map(|k| format!("\"=r\"(word[{k}])")).collect();
     format!(
-        "static __forceinline__ void tw_ldmatrix_{kind}(ushort *to, const ushort *row)\n{{\n    uint word[{words}];\n    \
+        "static __forceinline__ void tw_ldmatrix_{kind}(void *to, const void *row)\n{{\n    uint word[{words}];\n    \
          asm volatile(\"ldmatrix.sync.aligned.m8n8.{count}{turned}.shared.b16 {{{}}}, [%{words}];\"\n        : {}\n        \
          : \"r\"((uint)__cvta_generic_to_shared(row)) : \"memory\");\n    for (int k = 0; k < {words}; ++k)\n        \
          ((uint *)to)[k] = word[k];\n}}\n",

@@ -429,9 +429,13 @@ impl Cut {
                     );
                     continue;
                 }
-                params.push(format!("__global uchar* restrict {name}_base, ulong {name}_at"));
+                // LLVM 14, with which PoCL is built, takes a load to be of what was stored first where another store
+                // between them is at an index that data say, if the pointer is a restricted one.
+                let updates = names_data(&written, &var) && names_data(&read, &var);
+                let alone = if updates { "" } else { " restrict" };
+                params.push(format!("__global uchar*{alone} {name}_base, ulong {name}_at"));
                 heads.push(format!(
-                    "__global {ty}* restrict {name} = (__global {ty}*)({name}_base + {name}_at);"
+                    "__global {ty}*{alone} {name} = (__global {ty}*)({name}_base + {name}_at);"
                 ));
                 let place =
                     KernelMemory { name, space: "__global", dtype: buffer.dtype(), image: false };

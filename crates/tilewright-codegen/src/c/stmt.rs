@@ -209,15 +209,11 @@ impl Writer {
         indices: &[Expr],
         value: &Expr,
     ) -> Result<String> {
+        // Halves that only move are not widened in between.
+        if let Some(bits) = self.moved_halves(value, buffer.dtype())? {
+            return Ok(bits);
+        }
         let text = match value.kind() {
-            // Halves that only move are not widened in between.
-            ExprKind::Load(from, at)
-                if types::narrow(buffer.dtype()).is_some()
-                    && from.dtype() == buffer.dtype()
-                    && !self.place(from)?.image =>
-            {
-                return self.cell(from, at);
-            }
             ExprKind::Binary(op, a, b) if accumulates(buffer, indices, value) => {
                 let contract = std::mem::replace(&mut self.contract, true);
                 let text = self.binary(value, *op, a, b);

@@ -108,8 +108,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// Copies neighbours by one access of 4, 8 or 16 bytes, in CUDA, where memory of a kernel begins at a multiple
-    /// of that; whether it did.
+    /// Copies neighbours by one access of 4, 8 or 16 bytes, or writes zeros where a condition is false, in CUDA, where
+    /// memory of a kernel begins at a multiple of that; whether it did.
     pub(super) fn wide_copy(
         &mut self,
         buffer: &Buffer,
@@ -119,6 +119,14 @@ impl Writer {
         if !self.arithmetic.is_wide() || self.lane.is_some() || self.mask.is_some() {
             return Ok(false);
         }
+        let (guard, value) = match value.kind() {
+            ExprKind::IfThenElse(guard, value, zero)
+                if guard.dtype().lanes == 1 && is_zero_of_bits(zero) =>
+            {
+                (Some(guard), value)
+            }
+            _ => (None, value),
+        };
         let ExprKind::Load(from, place) = value.kind() else { return Ok(false) };
         let (lanes, dtype) = (value.dtype().lanes, buffer.dtype());
         let ty = match usize::from(lanes) * dtype.bytes() {
@@ -143,9 +151,22 @@ impl Writer {
         if !same {
             return Ok(false);
         }
-        let source = self.cell(from, &from_first)?;
         let target = self.cell(buffer, &to_first)?;
-        self.line(format_args!("*({ty}*)&{target} = *(const {ty}*)&{source};"));
+        let Some(guard) = guard else {
+            let source = self.cell(from, &from_first)?;
+            self.line(format_args!("*({ty}*)&{target} = *(const {ty}*)&{source};"));
+            return Ok(true);
+        };
+        let guard = self.expr(guard)?;
+        self.braced(&format!("if ({guard})"), |w| {
+            let source = w.cell(from, &from_first)?;
+            w.line(format_args!("*({ty}*)&{target} = *(const {ty}*)&{source};"));
+            Ok(())
+        })?;
+        self.braced("else", |w| {
+            w.line(format_args!("*({ty}*)&{target} = {ty}{{}};"));
+            Ok(())
+        })?;
         Ok(true)
     }
 
@@ -430,6 +451,14 @@ fn cells_of_lanes(buffer: &Buffer, indices: &[Expr]) -> Option<(Vec<Expr>, i64)>
 }
 
 /// Whether a cell has an offset that a number divides.
+/// Whether all lanes are zeros all of whose bits are.
+pub(super) fn is_zero_of_bits(e: &Expr) -> bool {
+    match e.kind() {
+        ExprKind::Broadcast(e) | ExprKind::Cast(e) => is_zero_of_bits(e),
+        _ => e.as_int() == Some(0) || e.as_float().is_some_and(|x| x.to_bits() == 0),
+    }
+}
+
 pub(super) fn is_multiple(buffer: &Buffer, indices: &[Expr], of: i128) -> bool {
     let begins = buffer.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0));
     let divides = |(index, weight): (&Expr, Option<i64>)| {

@@ -32,7 +32,8 @@ impl Writer {
                 return Err(Error::malformed(format!("`{name}` takes memory")));
             };
             let is_row = loads.is_some() && self.place(buffer)?.space == "__local";
-            if is_row && !is_multiple(buffer, indices, i128::from(MATRIX_ROW)) {
+            let row = MATRIX_ROW / buffer.dtype().bytes().max(1) as i64;
+            if is_row && !is_multiple(buffer, indices, i128::from(row)) {
                 let text =
                     format!("`{name}`: rows of `{}` may begin inside of a word", buffer.name);
                 return Err(Error::unsupported(text));

@@ -99,6 +99,23 @@ def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer(
     );
 }
 
+/// A store at an index that data say is between the two that a load may be of.
+#[test]
+fn what_a_kernel_stores_where_data_say_is_read_behind() {
+    same(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((5,), "int32")):
+    for i in range(4):
+        B[i] = 0
+    for i in range(4):
+        B[T.max(T.min(A[i], 3), 0)] = i + 1
+    for i in range(5):
+        C[i] = B[0] + B[3] * 10
+"#,
+    );
+}
+
 #[test]
 fn numbers_are_those_of_the_processor() {
     for (dtype, value) in [

@@ -4,13 +4,14 @@
 //! statements may run one after the other, each for all `i` at once. In each statement `i`
 //! becomes the ramp `min, min + 1, ...` of `n` lanes, and whatever meets it is broadcast. A condition
 //! that differs between lanes is a mask of the stores that it guards, or of the loads of the value that it
-//! chooses, where all that these access are neighbours that machines mask. A
+//! chooses, where all that these access are neighbours that machines mask; one that is seen to be the same for all, as
+//! `8 * k + i < 432` for the eight values of `i`, is asked once. A
 //! statement that has no vector form (another condition or a loop bound that differs between lanes,
 //! a call with effects, a store whose place is the same for every lane) runs as a
 //! serial loop instead, as does a loop whose extent is not a constant.
 
 use tilewright_ir::hash::HashMap;
-use tilewright_ir::index::is_index;
+use tilewright_ir::index::{Interval, Linear, Ranges, gcd, is_index};
 
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{
@@ -33,13 +34,21 @@ const MAX_LANES: i64 = 1024;
 
 /// Turns every vectorised loop of a function into vector expressions. Buffers must be flat.
 pub fn vectorize_loops(func: &TensorFunc) -> TensorFunc {
-    fold_func(&mut Loops, func)
+    let mut ranges = Ranges::default();
+    ranges.bind_sizes(func);
+    fold_func(&mut Loops { ranges }, func)
 }
 
-struct Loops;
+struct Loops {
+    /// What the loops around say of their variables.
+    ranges: Ranges,
+}
 
 impl Fold for Loops {
     fn stmt(&mut self, s: &Stmt) -> Stmt {
+        if let StmtKind::For { var, range, .. } = s.kind() {
+            self.ranges.bind_loop(var, range);
+        }
         // Inner loops first: an outer vectorised loop around vector code stays serial.
         let s = fold_stmt_children(self, s);
         let StmtKind::For { var, range, kind: ForKind::Vectorized, body, .. } = s.kind() else {
@@ -55,6 +64,7 @@ impl Fold for Loops {
                     values: HashMap::from_iter([(var.clone(), ramp)]),
                     var: var.clone(),
                     range: range.clone(),
+                    ranges: &self.ranges,
                 };
                 widen.stmt(body).unwrap_or_else(|| serial(var, range, body.clone()))
             }
@@ -68,15 +78,16 @@ fn serial(var: &Var, range: &Range, body: Stmt) -> Stmt {
 }
 
 /// Rewrites the body of one vectorised loop.
-struct Widen {
+struct Widen<'a> {
     lanes: u16,
     /// The loop variable and what depends on it, by their vector values.
     values: HashMap<Var, Expr>,
     var: Var,
     range: Range,
+    ranges: &'a Ranges,
 }
 
-impl Widen {
+impl Widen<'_> {
     /// The statement for all lanes: its vector form, or a serial loop around it. `None` where
     /// neither is possible, because a binding around it has only a vector value.
     fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
@@ -194,6 +205,31 @@ impl Widen {
         }
     }
 
+    /// Whether a comparison of integers holds in all lanes or in none: what else stands on either side is a multiple of a
+    /// number, and no lane comes over the next one.
+    fn is_same_in_all_lanes(&self, op: BinOp, a: &Expr, b: &Expr) -> bool {
+        // `a < b` is `difference < 0`, and `a >= b` the contrary; `a <= b` is `difference < 1`.
+        let below = match op {
+            BinOp::Lt | BinOp::Ge => 0,
+            BinOp::Le | BinOp::Gt => 1,
+            _ => return false,
+        };
+        let same = || {
+            let (x, y) = (Linear::from_expr(a)?, Linear::from_expr(b)?);
+            x.fits(self.ranges).and(y.fits(self.ranges))?;
+            let mut difference = x.plus(&y, -1)?;
+            let by = difference.coefficient(&self.var)?;
+            let lanes = Interval::point(self.range.min.as_int()?.into());
+            let lanes = lanes.plus(Interval::new(0, i128::from(self.lanes) - 1))?.times(by)?;
+            difference.terms.retain(|(atom, _)| atom.as_var() != Some(&self.var));
+            let unit = difference.terms.iter().fold(0, |unit, (_, k)| gcd(unit, *k));
+            let rest =
+                |lane: i128| (below - 1 - difference.constant - lane).checked_div_euclid(unit);
+            Some(by != 0 && rest(lanes.lo)? == rest(lanes.hi)?)
+        };
+        self.values.len() == 1 && same() == Some(true)
+    }
+
     /// The value for every lane: scalar where it is the same in each, `None` where there is no
     /// vector form.
     fn expr(&mut self, e: &Expr) -> Option<Expr> {
@@ -216,6 +252,9 @@ impl Widen {
             ExprKind::Not(a) => Expr::not_node(self.expr(a)?),
             ExprKind::Binary(BinOp::And, ..) if is_index(e) && !e.effects().partial => {
                 self.conjunction(&e.conjuncts())?
+            }
+            ExprKind::Binary(op, a, b) if self.is_same_in_all_lanes(*op, a, b) => {
+                Subst::vars([(self.var.clone(), self.range.min.clone())]).expr(e)
             }
             ExprKind::Binary(op, a, b) => {
                 let (x, y) = self.pair(a, b)?;

@@ -31,7 +31,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::evaluate;
 use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 use tilewright_target::{
-    LOAD_MATRIX, TENSOR_INSTRUCTION, Tile, WarpOperand, instruction as instruction_of,
+    LOAD_MATRIX, MATRIX_ROW, TENSOR_INSTRUCTION, Tile, WarpOperand, instruction as instruction_of,
 };
 
 /// Lanes of a warp.
@@ -135,14 +135,17 @@ impl InLanes<'_> {
             return None;
         };
         let ExprKind::Load(from, place) = value.kind() else { return None };
-        if *from.scope != *"shared" || from.dtype() != to.dtype() || from.dtype().bits != 16 {
+        let bytes = from.dtype().bytes() as i64;
+        if *from.scope != *"shared" || from.dtype() != to.dtype() || !matches!(bytes, 1 | 2) {
             return None;
         }
+        // Elements of a row of a matrix.
+        let row = MATRIX_ROW / bytes;
         // Rows and columns of the fragment, and whether its registers run across the rows of memory.
         let tiles = [WarpOperand::Left, WarpOperand::Right].map(|operand| Tile {
             dtype: to.dtype(),
-            rows: 16,
-            columns: if operand == WarpOperand::Left { 16 } else { 8 },
+            rows: if operand == WarpOperand::Left { 16 } else { 2 * row },
+            columns: if operand == WarpOperand::Left { 2 * row } else { 8 },
             group: 1,
             warp: Some(operand),
         });
@@ -159,10 +162,10 @@ impl InLanes<'_> {
         let is_left = tile.warp == Some(WarpOperand::Left);
         let lane = self.lane.expr();
         let (low, high) = (lane.clone().floormod(8), lane.clone().floordiv(8));
-        // Of the matrices of 8 x 8, which are registers in this order: the first row and the first column.
+        // Of the matrices, which are registers in this order: the first row and the first column in the fragment.
         let (down, right) = match is_left {
-            true => (high.clone().floormod(2) * 8, high.floordiv(2) * 8),
-            false => (high.floormod(2) * 8, Expr::int(0, lane.dtype())),
+            true => (high.clone().floormod(2) * 8, high.floordiv(2) * row),
+            false => (high.floormod(2) * row, Expr::int(0, lane.dtype())),
         };
         // `row` is the fragment's first axis. Registers hold neighbours of the left one's columns, of the right
         // one's rows.
@@ -173,6 +176,9 @@ impl InLanes<'_> {
         };
         let (i, j) = if across { (down, right + low) } else { (down + low, right) };
         let turned = is_left == across;
+        if turned && bytes != 2 {
+            return None;
+        }
         let types = [first.0.dtype(), second.0.dtype()];
         let values = [(first.0.clone(), i.cast(types[0])), (second.0.clone(), j.cast(types[1]))];
         let mut subst = Subst::vars(values);
@@ -193,7 +199,11 @@ impl InLanes<'_> {
         let number = Var::index("register");
         let count = Expr::int(tile.rows * tile.columns / LANES, number.dtype());
         let cell: Vec<Expr> = outer.iter().cloned().chain([number.expr()]).collect();
-        let zero = Stmt::store(&new, cell, Expr::float(0.0, new.dtype()));
+        let zero = match new.dtype() {
+            dtype if dtype.is_float() => Expr::float(0.0, dtype),
+            dtype => Expr::int(0, dtype),
+        };
+        let zero = Stmt::store(&new, cell, zero);
         let fill = Stmt::for_loop(&number, Range::upto(count), ForKind::Unrolled, zero);
         Some(Stmt::seq([fill, Stmt::new(StmtKind::Evaluate(call))]))
     }
