@@ -33,6 +33,7 @@
 pub(crate) mod as_product;
 mod follow;
 mod grid;
+mod instructions;
 pub(crate) mod price;
 mod rows;
 mod shared_tile;
@@ -57,6 +58,7 @@ use crate::shared;
 
 use self::follow::{Follow, Padded};
 use self::grid::{GROUP, Grid, MOST_GROUPS, WORD_BYTES};
+use self::instructions::instructions;
 use self::rows::Rows;
 use self::shared_tile::SharedTile;
 use self::transpose::Across;
@@ -119,17 +121,6 @@ pub(crate) fn schedule(
         remarks.extend(why);
     }
     remarks
-}
-
-/// The instructions of a target that the threads of a warp run together.
-fn instructions(target: &Target) -> Vec<&'static TensorInstruction> {
-    target.tensor_instructions().filter(|i| i.is_of_warp()).collect()
-}
-
-/// Whether an instruction multiplies the operands of a contraction, one of which is the left factor.
-fn takes(i: &TensorInstruction, c: &Contraction, left: usize) -> bool {
-    let [a, b] = [left, 1 - left].map(|o| c.operands[o].buffer.dtype());
-    i.is_of_warp() && (i.a.dtype, i.b.dtype, i.c.dtype) == (a, b, c.dtype)
 }
 
 /// A stage on such a machine.
@@ -216,11 +207,11 @@ impl Threads<'_> {
         let with = self.follow.epilogue.iter().map(|e| e.0);
         match way {
             Way::Warps(tile, c) => {
-                let pads = tile.nest(sch, &block, c, &self.follow)?;
+                let pads = tile.nest(sch, &block, c, &self.follow, self.groups)?;
                 Ok(with.chain(pads).collect())
             }
             Way::Shared(tile, _) => {
-                let pads = tile.nest(sch, &block, &self.follow)?;
+                let pads = tile.nest(sch, &block, &self.follow, self.groups)?;
                 Ok(with.chain(pads).collect())
             }
             Way::Tile(tile) => {

@@ -105,6 +105,30 @@ impl Schedule {
         step: Invocation,
         edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
     ) -> Result<T> {
+        self.edit_with(at, step, |old| {
+            let out = edit(old)?;
+            keeps_promises(old, &out.0)?;
+            Ok(out)
+        })
+    }
+
+    /// The same for an edit after which any two accesses touch one cell where they did before: what runs at once then
+    /// still may, and is not asked again.
+    pub(crate) fn edit_cells<T: Output>(
+        &mut self,
+        at: &impl InFunction,
+        step: Invocation,
+        edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
+    ) -> Result<T> {
+        self.edit_with(at, step, edit)
+    }
+
+    fn edit_with<T: Output>(
+        &mut self,
+        at: &impl InFunction,
+        step: Invocation,
+        edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
+    ) -> Result<T> {
         let name = step.primitive.name;
         let Some(func) = at.func() else {
             return Err(Error::refused(format!("`{name}` needs at least one loop")));
@@ -114,7 +138,6 @@ impl Schedule {
             let out = edit(old)?;
             stays_small(old, &out.0)?;
             crate::widths::check(old, &out.0)?;
-            keeps_promises(old, &out.0)?;
             Ok(out)
         })
         .map_err(|e| match at.cursor(old) {

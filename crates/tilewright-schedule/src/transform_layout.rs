@@ -41,10 +41,14 @@ primitives! {
         index_map: &Lambda,
         pad_value: &Value = &Value::None,
         assume_injective_transform: bool = false
-    ), run |sch, step| sch.edit_buffer(block, &buffer, step, |f, old| {
-        relayout_buffer(f, old, index_map, &pad_of(pad_value)?, assume_injective_transform)
-            .map(|f| (f, ()))
-    });
+    ), run |sch, step| {
+        // The map is seen to be one to one, and nothing is written beside.
+        let cells_only = matches!(pad_value, Value::None) && !assume_injective_transform;
+        sch.edit_buffer(block, &buffer, step, cells_only, |f, old| {
+            relayout_buffer(f, old, index_map, &pad_of(pad_value)?, assume_injective_transform)
+                .map(|f| (f, ()))
+        })
+    };
 
     /// Groups the axes of a buffer into physical axes: each separator is a position between axes
     /// where one ends. Views of the buffer follow.
@@ -57,28 +61,34 @@ primitives! {
         [into] buffer: BufferArg,
         axis_separators: &[usize]
     ), run |sch, step| {
-        sch.edit_buffer(block, &buffer, step, |f, old| {
+        sch.edit_buffer(block, &buffer, step, true, |f, old| {
             separate_axes(f, old, axis_separators).map(|f| (f, ()))
         })
     };
 }
 
 impl Schedule {
-    /// Changes how a buffer of a block lies, if nothing outside of the function depends on that.
+    /// Changes how a buffer of a block lies, if nothing outside of the function depends on that. `cells_only` says
+    /// that each cell gets another place, and nothing else changes.
     fn edit_buffer(
         &mut self,
         block: &BlockRef,
         buffer: &BufferArg,
         step: Invocation,
+        cells_only: bool,
         edit: impl FnOnce(&TensorFunc, &Buffer) -> Result<Edited>,
     ) -> Result<()> {
         let caller = caller(self.module(), &block.func);
         let permissions = self.permissions().clone();
-        self.edit(block, step, |func| {
+        let edit = |func: &TensorFunc| {
             let old = buffer.find(func, &the_block(func, block)?.block)?;
             check_interface(func, &old, &block.func, &permissions, caller.as_ref())?;
             edit(func, &old)
-        })
+        };
+        match cells_only {
+            true => self.edit_cells(block, step, edit),
+            false => self.edit(block, step, edit),
+        }
     }
 }
 

@@ -48,7 +48,10 @@ pub use target::{Target, Vectors};
 pub use tensor::{
     LOAD_MATRIX, MATRIX_ROW, TENSOR_INSTRUCTION, TensorInstruction, Tile, WarpOperand, instruction,
 };
-pub use threads::{CUDA, GroupCosts, ThreadGroups, check_architecture};
+pub use threads::{
+    ASYNC_COPY, CUDA, DOUBLE_BUFFER, EXCHANGED_ROWS, ExchangedRows, GroupCosts, ThreadGroups,
+    check_architecture,
+};
 
 /// Cores that this process may use.
 pub fn cores() -> usize {

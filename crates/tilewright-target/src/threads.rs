@@ -1,6 +1,8 @@
 //! Groups of threads, as machines have them whose vectors are threads: GPUs.
 
-use tilewright_ir::{Error, Result};
+use std::sync::Arc;
+
+use tilewright_ir::{Attr, Error, Expr, Intrin, Result};
 
 /// What the triple of a target is for GPUs of NVIDIA; its CPU is their architecture, such as `sm_80`.
 pub const CUDA: &str = "cuda";
@@ -20,8 +22,80 @@ pub struct ThreadGroups {
     pub shared: i64,
     /// Threads of the largest group.
     pub threads: i64,
+    /// Whether threads go on while what they copy to shared memory is on its way.
+    pub async_copies: bool,
     /// What work costs.
     pub costs: GroupCosts,
+}
+
+/// The annotation of a serial loop that asks for two halves of the shared memory that it fills.
+pub const DOUBLE_BUFFER: &str = "double_buffer";
+
+/// The annotation of an allocation of shared memory whose writers wait for the next barrier in any case, so that
+/// machines may copy into it meanwhile.
+pub const ASYNC_COPY: &str = "async_copy";
+
+/// The annotation of a loop that says of buffers in shared memory, which are filled in it, how parts of their rows are
+/// exchanged: a list with an item of [`ExchangedRows`] for each.
+pub const EXCHANGED_ROWS: &str = "exchanged_rows";
+
+/// A layout of rows of shared memory in which parts of each row change places by the number of the row: element `j` of row
+/// `i` lies in part `j // part ^ (i // together % turned)`. What lies in one column of eight rows then has eight banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExchangedRows {
+    /// Elements of a row.
+    pub row: i64,
+    /// Elements of a part, which stay neighbours.
+    pub part: i64,
+    /// Rows that follow one another and are exchanged alike.
+    pub together: i64,
+    /// After how many of these the first exchange comes again: a power of two, and not more than a row has parts.
+    pub turned: i64,
+}
+
+impl ExchangedRows {
+    /// What an annotation says of the buffer of a name.
+    pub fn attr(&self, buffer: &str) -> Attr {
+        let numbers = [self.row, self.part, self.together, self.turned];
+        Attr::List([Attr::Str(buffer.into())].into_iter().chain(numbers.map(Attr::Int)).collect())
+    }
+
+    /// The buffers that an annotation names, each with its rows; those that make no sense are left out.
+    pub fn of_attr(attr: &Attr) -> Vec<(Arc<str>, ExchangedRows)> {
+        let Attr::List(all) = attr else { return Vec::new() };
+        let item = |item: &Attr| {
+            let Attr::List(parts) = item else { return None };
+            let [
+                Attr::Str(name),
+                Attr::Int(row),
+                Attr::Int(part),
+                Attr::Int(together),
+                Attr::Int(turned),
+            ] = &parts[..]
+            else {
+                return None;
+            };
+            let rows =
+                ExchangedRows { row: *row, part: *part, together: *together, turned: *turned };
+            rows.is_one_to_one().then(|| (name.clone(), rows))
+        };
+        all.iter().filter_map(item).collect()
+    }
+
+    /// Whether each element of a row gets a place of its own in it.
+    fn is_one_to_one(&self) -> bool {
+        let ExchangedRows { row, part, together, turned } = *self;
+        let positive = row > 0 && part > 0 && together > 0 && turned > 0;
+        positive && row % part == 0 && turned & (turned - 1) == 0 && row / part % turned == 0
+    }
+
+    /// The place of what lies at a place of rows that follow one another.
+    pub fn place(&self, at: &Expr) -> Expr {
+        let [i, j] = [at.clone().floordiv(self.row), at.clone().floormod(self.row)];
+        let by = i.clone().floordiv(self.together).floormod(self.turned);
+        let part = Expr::intrin(Intrin::BitXor, vec![j.clone().floordiv(self.part), by]);
+        i * self.row + part * self.part + j.floormod(self.part)
+    }
 }
 
 /// What work costs on a machine with groups of threads: the constants of its cost model, whose cycles are those of the
@@ -80,6 +154,7 @@ impl ThreadGroups {
             registers: 255,
             shared: 48 << 10,
             threads: 1024,
+            async_copies: version(cpu).is_some_and(|n| n >= 80),
             costs: GroupCosts::of_architecture(cpu),
         })
     }

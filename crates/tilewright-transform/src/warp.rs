@@ -9,6 +9,10 @@
 //! for t in threads: B[t] = S[t, 3]      S of 32 columns: degree 32, of 33 columns: degree 1
 //! ```
 //!
+//! A lane that accesses several neighbours at once, as vectors and `ldmatrix` do, takes part with as many lanes as one
+//! row of banks has room for: 8 lanes of 16 bytes meet, and those of the next 8 come after them. Lanes that access
+//! cells apart do so one after the other.
+//!
 //! Both are counted from the index of an access, for every warp of a group. What of an index depends on
 //! threads is evaluated lane by lane; loops around shift all lanes by the same distance, of which only the
 //! remainder by a word or segment counts, and every remainder that occurs is tried. Where an expression
@@ -24,10 +28,11 @@ use tilewright_ir::index::Linear;
 use tilewright_ir::phases::group_extents;
 use tilewright_ir::visit::{free_vars, walk_stmt};
 use tilewright_ir::{
-    Buffer, Error, Expr, ForKind, Range, Remarks, Result, Span, Stmt, StmtKind, TensorFunc, Var,
-    Visit,
+    Buffer, CallTarget, Error, Expr, ExprKind, ForKind, Range, Remarks, Result, Span, Stmt,
+    StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_polyhedral::evaluate;
+use tilewright_target::{LOAD_MATRIX, MATRIX_ROW};
 
 use crate::lower::lower;
 use crate::pass::{Number, Pass, Run};
@@ -146,8 +151,12 @@ impl Visit for Walk {
             StmtKind::Store { buffer, indices, value } => {
                 self.expr(value);
                 indices.iter().for_each(|e| self.expr(e));
-                self.access(buffer, indices, "write");
+                self.access(buffer, indices, "write", None);
             }
+            StmtKind::Evaluate(e) => match matrices(e) {
+                Some((buffer, indices, rows)) => self.access(buffer, indices, "read", Some(rows)),
+                None => self.expr(e),
+            },
             _ => walk_stmt(self, s),
         }
         self.at = outside;
@@ -156,14 +165,33 @@ impl Visit for Walk {
     fn expr(&mut self, e: &Expr) {
         let mut loads = Vec::new();
         e.for_each_load(|b, at| loads.push((b.clone(), at.to_vec())));
-        loads.iter().for_each(|(b, at)| self.access(b, at, "read"));
+        loads.iter().for_each(|(b, at)| self.access(b, at, "read", None));
     }
+}
+
+/// The rows of shared memory that `ldmatrix` reads, and how many lanes give one.
+fn matrices(e: &Expr) -> Option<(&Buffer, &[Expr], i64)> {
+    let ExprKind::Call(CallTarget::Extern(name), args) = e.kind() else { return None };
+    let kind = name.strip_prefix(LOAD_MATRIX)?;
+    let ExprKind::Load(buffer, indices) = args.get(1)?.kind() else { return None };
+    Some((buffer, indices, if kind.contains("x4") { 32 } else { 16 }))
 }
 
 /// What the lanes of a warp access at the same time.
 struct Lanes {
     /// For each lane that runs, its number and the index of its element.
     at: Vec<(i64, i64)>,
+}
+
+/// What a lane accesses.
+#[derive(Clone, Copy)]
+struct Access {
+    /// Bytes of an element.
+    bytes: i64,
+    /// Neighbouring bytes at once.
+    wide: i64,
+    /// Lanes that take part.
+    lanes: i64,
 }
 
 impl Walk {
@@ -182,14 +210,15 @@ impl Walk {
         }
     }
 
-    fn access(&mut self, buffer: &Buffer, indices: &[Expr], how: &str) {
+    /// An access of all lanes, or of so many, each to a row of a matrix.
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr], how: &str, rows: Option<i64>) {
         let shared = &*buffer.scope == "shared";
         let global = matches!(&*buffer.scope, "global" | "");
         if self.threads.is_empty() || !(shared || global) {
             return;
         }
         let text = tilewright_ir::text::brief(&buffer.load(indices.iter().cloned()));
-        let met = self.count(buffer, indices, shared);
+        let met = self.count(buffer, indices, shared, rows);
         if shared {
             let degree = met.as_ref().ok().map(|met| met.count);
             let most = self.degrees.entry(buffer.name.clone()).or_insert(Some(1));
@@ -205,18 +234,39 @@ impl Walk {
     }
 
     /// How an access meets memory.
-    fn count(&self, buffer: &Buffer, indices: &[Expr], shared: bool) -> Result<WarpCost, String> {
+    fn count(
+        &self,
+        buffer: &Buffer,
+        indices: &[Expr],
+        shared: bool,
+        rows: Option<i64>,
+    ) -> Result<WarpCost, String> {
         let [index] = indices else { return Err("it has several indices".into()) };
-        if index.dtype().lanes > 1 {
-            return Err("it is a vector".into());
-        }
         let bytes = (buffer.dtype().bytes() as i64).max(1);
+        let (index, step) = match index.kind() {
+            _ if index.dtype().lanes == 1 => (index, 0),
+            ExprKind::Broadcast(first) => (first, 0),
+            ExprKind::Ramp(first, step) => {
+                (first, step.as_int().ok_or("its lanes are an open number of cells apart")?)
+            }
+            _ => return Err("it is a vector of any cells".into()),
+        };
+        let cells = i64::from(indices[0].dtype().lanes);
+        let wide = match rows {
+            Some(_) => MATRIX_ROW,
+            None if step == 1 => cells * bytes,
+            None => bytes,
+        };
+        let access = Access { bytes, wide, lanes: rows.unwrap_or(self.machine.lanes) };
         let unit = if shared { self.machine.word } else { self.machine.segment };
         // Shifts by whole units change nothing.
         let period = (unit / bytes).max(1);
         let linear = Linear::from_expr(index).ok_or("its index is too large")?;
-        let (mut own, mut shifts) =
-            (Linear::constant(linear.constant, index.dtype()), BTreeSet::from([0]));
+        let mut own = Linear::constant(linear.constant, index.dtype());
+        // Cells apart are accessed one after the other.
+        let apart = if step == 1 { 1 } else { cells };
+        let mut shifts: BTreeSet<i64> =
+            (0..apart).map(|k| step.wrapping_mul(k).rem_euclid(period)).collect();
         let mut tried: BTreeMap<Arc<str>, (Var, i64, i64)> = BTreeMap::new();
         for (atom, by) in &linear.terms {
             let vars = free_vars(atom);
@@ -253,9 +303,9 @@ impl Walk {
             for lanes in self.warps(&own, &mut values)? {
                 for shift in &shifts {
                     let met = if shared {
-                        self.conflict(&lanes, *shift, bytes)
+                        self.conflict(&lanes, *shift, access)
                     } else {
-                        self.segments(&lanes, *shift, bytes)
+                        self.segments(&lanes, *shift, access)
                     };
                     if worst.as_ref().is_none_or(|w| met.count > w.count) {
                         worst = Some(met);
@@ -323,16 +373,20 @@ impl Walk {
     }
 
     /// How many different words of one bank the lanes access.
-    fn conflict(&self, lanes: &Lanes, shift: i64, bytes: i64) -> WarpCost {
+    fn conflict(&self, lanes: &Lanes, shift: i64, access: Access) -> WarpCost {
         let WarpMemory { banks, word, .. } = self.machine;
-        let mut of_bank: BTreeMap<i64, BTreeMap<i64, i64>> = BTreeMap::new();
-        for (lane, at) in &lanes.at {
-            let number = ((at + shift) * bytes).div_euclid(word);
-            let words = of_bank.entry(number.rem_euclid(banks)).or_default();
-            words.entry(number).or_insert(*lane);
+        // Lanes that one row of banks has room for are together.
+        let together = (banks * word / access.wide.max(word)).max(1);
+        let mut of_bank: BTreeMap<(i64, i64), BTreeMap<i64, i64>> = BTreeMap::new();
+        for (lane, at) in lanes.at.iter().filter(|(lane, _)| *lane < access.lanes) {
+            let first = (at + shift) * access.bytes;
+            for number in first.div_euclid(word)..=(first + access.wide - 1).div_euclid(word) {
+                let bank = (lane / together, number.rem_euclid(banks));
+                of_bank.entry(bank).or_default().entry(number).or_insert(*lane);
+            }
         }
-        let worst = of_bank.iter().max_by_key(|(bank, words)| (words.len(), -**bank));
-        let Some((bank, words)) = worst.filter(|(_, words)| words.len() > 1) else {
+        let worst = of_bank.iter().max_by_key(|(bank, words)| (words.len(), (-bank.0, -bank.1)));
+        let Some(((_, bank), words)) = worst.filter(|(_, words)| words.len() > 1) else {
             return WarpCost { count: 1, text: "has no bank conflicts: degree 1".to_owned() };
         };
         let mut two = words.iter();
@@ -345,17 +399,16 @@ impl Walk {
     }
 
     /// How many segments the lanes touch.
-    fn segments(&self, lanes: &Lanes, shift: i64, bytes: i64) -> WarpCost {
+    fn segments(&self, lanes: &Lanes, shift: i64, access: Access) -> WarpCost {
         let segment = self.machine.segment;
         let mut touched = BTreeSet::new();
         let mut cells = BTreeSet::new();
         for (_, at) in &lanes.at {
-            let byte = (at + shift) * bytes;
+            let byte = (at + shift) * access.bytes;
             cells.insert(byte);
-            touched.insert(byte.div_euclid(segment));
-            touched.insert((byte + bytes - 1).div_euclid(segment));
+            touched.extend(byte.div_euclid(segment)..=(byte + access.wide - 1).div_euclid(segment));
         }
-        let least = (cells.len() as i64 * bytes + segment - 1) / segment;
+        let least = (cells.len() as i64 * access.wide + segment - 1) / segment;
         let count = touched.len() as i64;
         let least = if count > least { format!(", where {least} would do") } else { String::new() };
         let plural = if count == 1 { "" } else { "s" };

@@ -23,7 +23,7 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, Expr, ExprKind, Fold, IterKind, Stmt, TensorFunc, Var};
 use tilewright_target::{Target, TensorInstruction};
 
-use super::{instructions, takes};
+use super::instructions::{instructions, takes};
 use crate::canonical::{follows, pre, sole_reader};
 use crate::contraction::{Contraction, ContractionAxis, as_one};
 use crate::padding::{Iters, moves, ranges};

@@ -1,8 +1,9 @@
 //! Loops and the axes of groups and threads that they are bound to.
 
 use tilewright_ir::index::Linear;
-use tilewright_ir::{Buffer, Dim, Error, Expr, Result, Var, dim};
+use tilewright_ir::{Attr, Buffer, Dim, Error, Expr, Result, Var, dim};
 use tilewright_schedule::{LoopRef, Schedule};
+use tilewright_target::{DOUBLE_BUFFER, ThreadGroups};
 
 use crate::parts::number;
 
@@ -34,6 +35,20 @@ pub(super) fn bind(sch: &mut Schedule, bound: &[(LoopRef, &'static str)]) -> Res
     let mut inner_first: Vec<_> = bound.iter().collect();
     inner_first.sort_by_key(|(_, axis)| (axis.starts_with("blockIdx"), *axis));
     inner_first.into_iter().try_for_each(|(l, axis)| sch.bind(l, axis))
+}
+
+/// How many copies of what a group shares of its operands there are: two where one is filled while the other is read.
+pub(super) fn copies(groups: &ThreadGroups) -> i64 {
+    if groups.async_copies { 2 } else { 1 }
+}
+
+/// Has a loop fill what a group shares for its next iteration while this one is computed, where the machine copies
+/// while threads go on.
+pub(super) fn fill_ahead(sch: &mut Schedule, groups: &ThreadGroups, l: &LoopRef) -> Result<()> {
+    if !groups.async_copies {
+        return Ok(());
+    }
+    sch.annotate(l, DOUBLE_BUFFER, Attr::Int(1))
 }
 
 /// A loop in three, the inner two of so many iterations.

@@ -14,8 +14,9 @@ use tilewright_target::{Target, TensorInstruction, ThreadGroups};
 
 use super::follow::Follow;
 use super::grid::stride;
+use super::instructions::instructions;
 use super::shared_tile::LOAD;
-use super::{Threads, Way, instructions};
+use super::{Threads, Way};
 use crate::canonical::Stages;
 use crate::price::memory;
 use crate::price::operations::operations;

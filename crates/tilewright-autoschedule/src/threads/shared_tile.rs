@@ -29,7 +29,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
 
 use super::follow::{Follow, Padded};
-use super::grid::{bind, in_three};
+use super::grid::{bind, copies, fill_ahead, in_three};
 use crate::contraction::Contraction;
 use crate::halves::is_half;
 use crate::parts::{block_reads, lay_out, round_up, split};
@@ -132,7 +132,9 @@ impl SharedTile {
     /// Whether the machine has room for it.
     fn fits(&self, c: &Contraction, groups: &ThreadGroups) -> bool {
         self.registers(c.bytes as i64) <= groups.registers
-            && self.words(c).is_some_and(|n| n.saturating_mul(c.bytes as i64) <= groups.shared)
+            && self
+                .words(c)
+                .is_some_and(|n| n.saturating_mul(c.bytes as i64 * copies(groups)) <= groups.shared)
     }
 
     /// Words of shared memory: of each operand the box that a part reads.
@@ -182,6 +184,7 @@ impl SharedTile {
         sch: &mut Schedule,
         block: &BlockRef,
         follow: &Follow<'_>,
+        machine: &ThreadGroups,
     ) -> Result<Vec<usize>> {
         let stage = follow.stage;
         let multiples: Vec<(usize, i64)> =
@@ -246,6 +249,7 @@ impl SharedTile {
             let all = sch.get_loops(&init)?;
             bound.push((fused(sch, &all[..far.len()])?, "blockIdx.z"));
         }
+        fill_ahead(sch, machine, &part)?;
         bind(sch, &bound)?;
         Ok(pads)
     }

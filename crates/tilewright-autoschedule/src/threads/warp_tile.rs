@@ -13,10 +13,14 @@
 //!     for y, z, x: out[..] = f(sums[..])                            # with what follows the contraction
 //! ```
 //!
-//! Rows move one operand, columns the other, along which results are neighbours. A row of shared memory is longer by
-//! [`APART`] bytes than what it holds: rows of 16 bytes, which `ldmatrix` reads, then begin in other banks. Operands of
-//! 16 bits are shared as they lie, since `ldmatrix` turns such matrices; of bytes those along the reduction, of
-//! which a register has four, are neighbours there.
+//! Where the machine copies while threads go on, the next part of the operands is copied while a part is multiplied
+//! (`lower::double_buffer`).
+//!
+//! Rows move one operand, columns the other, along which results are neighbours. Rows of shared memory have their
+//! parts of [`CHUNK`] bytes, which `ldmatrix` reads, exchanged by the number of the row (`j ^ i`): eight rows of a
+//! matrix lie in other banks, and so do neighbours of a row, as they are written. Operands of 16 bits are shared as they
+//! lie, since `ldmatrix` turns such matrices; of bytes those along the reduction, of which a register has four, are
+//! neighbours there.
 //! What is read beyond the end counts as zero, and is not stored.
 //!
 //! The cost model: a warp with fragments of `u` rows and `v` columns of tiles loads `2 * u + v` registers' worth of
@@ -25,21 +29,27 @@
 
 use tilewright_analysis::Stage;
 use tilewright_ir::index::{Ranges, linear};
-use tilewright_ir::{BinOp, Block, DType, Error, Expr, ExprKind, IterKind, Result, StmtKind};
+use tilewright_ir::{Attr, BinOp, Block, DType, Error, Expr, ExprKind, IterKind, Result, StmtKind};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::{LOAD_MATRIX, TENSOR_INSTRUCTION, TensorInstruction, ThreadGroups};
+use tilewright_target::{
+    EXCHANGED_ROWS, ExchangedRows, LOAD_MATRIX, MATRIX_ROW, TENSOR_INSTRUCTION, TensorInstruction,
+    ThreadGroups,
+};
 
 use super::follow::{Follow, Padded};
-use super::grid::{bind, in_parts, in_three};
-use super::takes;
+use super::grid::{bind, copies, fill_ahead, in_parts, in_three};
+use super::instructions::takes;
 use crate::contraction::Contraction;
 use crate::parts::{block, block_reads, lay_out, round_up, split, written};
 use crate::share::fused;
 
-/// Bytes between rows of shared memory.
-const APART: i64 = 16;
+/// Bytes of a row of a matrix that `ldmatrix` reads.
+const CHUNK: i64 = MATRIX_ROW;
+
+/// Bytes of one row of all banks of shared memory.
+const BANKS: i64 = 128;
 
 /// Bytes that a thread copies at once, where they are neighbours in both memories.
 const WIDE: i64 = 16;
@@ -137,12 +147,11 @@ impl WarpTile {
 
     fn fits(&self, groups: &ThreadGroups) -> bool {
         let [m, n] = self.size();
-        let rows = m + n + self.steps();
-        let bytes = (m + n) * STEPS + rows * APART;
+        let bytes = (m + n) * STEPS;
         let [u, v] = self.each;
         let registers = 4 * u * v + 4 * u + 2 * v + 40;
         self.warps[0] * self.warps[1] * groups.warp <= groups.threads
-            && bytes <= groups.shared
+            && bytes * copies(groups) <= groups.shared
             && registers <= groups.registers
             && groups.warp == 32
     }
@@ -181,6 +190,7 @@ impl WarpTile {
         block: &BlockRef,
         c: &Contraction,
         follow: &Follow<'_>,
+        groups: &ThreadGroups,
     ) -> Result<Vec<usize>> {
         let stage = follow.stage;
         let [rows, columns, along] = self.axes;
@@ -272,6 +282,12 @@ impl WarpTile {
             let all = sch.get_loops(&init)?;
             bound.push((fused(sch, &all[..far.len()])?, "blockIdx.z"));
         }
+        fill_ahead(sch, groups, &part)?;
+        let mut exchanged = Vec::new();
+        for (at, copy) in shared.iter().enumerate() {
+            exchanged.push(self.exchange(at).attr(&*written(sch, copy)?));
+        }
+        sch.annotate(&part, EXCHANGED_ROWS, Attr::List(exchanged))?;
         bind(sch, &bound)?;
         sch.tensorize(&i, self.instruction.name)?;
         Ok(pads)
@@ -317,7 +333,7 @@ impl WarpTile {
     /// The layout of what a group shares of an operand, whose rows run as its last axis of the tile does.
     fn shared_map(&self, at: usize, c: &Contraction) -> Lambda {
         let [across, along] = self.places[at];
-        let (size, steps, apart) = (self.size()[at], self.steps(), APART / self.bytes());
+        let (size, steps) = (self.size()[at], self.steps());
         let (slow, fast) = if self.is_along(at) {
             ((across, size), (along, steps))
         } else {
@@ -330,9 +346,19 @@ impl WarpTile {
                 to.push(index[place].clone().floordiv(size));
             }
             let [i, j] = [slow, fast].map(|(place, size)| index[place].clone().floormod(size));
-            to.push(i * (fast.1 + apart) + j);
+            to.push(i * fast.1 + j);
             to
         })
+    }
+
+    /// How parts of rows of what a group shares of an operand are exchanged, such that eight rows of a matrix lie in
+    /// other banks.
+    fn exchange(&self, at: usize) -> ExchangedRows {
+        let chunk = CHUNK / self.bytes();
+        let row = if self.is_along(at) { self.steps() } else { self.size()[at] };
+        // Rows that share one row of banks are exchanged alike.
+        let together = (BANKS / (row * self.bytes())).max(1);
+        ExchangedRows { row, part: chunk, together, turned: (row / chunk).min(BANKS / CHUNK) }
     }
 
     /// The layout of the fragments of an operand.
@@ -385,7 +411,7 @@ impl WarpTile {
         let (i, j) = if at == 0 { (&cell, along) } else { (along, &cell) };
         sch.reorder(&[warp.clone(), tile.clone(), i.clone(), j.clone()])?;
         sch.unroll(&tile)?;
-        sch.annotate(i, TENSOR_INSTRUCTION, tilewright_ir::Attr::Str(LOAD_MATRIX.into()))?;
+        sch.annotate(i, TENSOR_INSTRUCTION, Attr::Str(LOAD_MATRIX.into()))?;
         bound.push((warp, if at == 0 { "threadIdx.y" } else { "threadIdx.z" }));
         Ok(())
     }

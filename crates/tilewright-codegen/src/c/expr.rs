@@ -7,7 +7,6 @@ use tilewright_ir::{
 };
 
 use super::types;
-use super::vector::is_zero_of_bits;
 use super::writer::Writer;
 use crate::emit::shared_parts;
 
@@ -161,7 +160,7 @@ impl Writer {
         self.line("}");
     }
 
-    fn if_then_else(
+    pub(super) fn if_then_else(
         &mut self,
         ty: &str,
         cond: &Expr,
@@ -185,32 +184,6 @@ impl Writer {
         self.branch(&format!("if ({c})"), &name, &first, &x);
         self.branch("else", &name, &second, &y);
         Ok(name)
-    }
-
-    /// The bits of halves that only move, as memory has them; `None` where anything is computed of them.
-    pub(super) fn moved_halves(&mut self, e: &Expr, dtype: DType) -> Result<Option<String>> {
-        if types::narrow(dtype).is_none() || !self.only_moves(e, dtype)? {
-            return Ok(None);
-        }
-        self.moved(e).map(Some)
-    }
-
-    fn only_moves(&self, e: &Expr, dtype: DType) -> Result<bool> {
-        Ok(match e.kind() {
-            ExprKind::IfThenElse(_, t, f) => {
-                self.only_moves(t, dtype)? && self.only_moves(f, dtype)?
-            }
-            ExprKind::Load(from, _) => from.dtype() == dtype && !self.place(from)?.image,
-            _ => is_zero_of_bits(e),
-        })
-    }
-
-    fn moved(&mut self, e: &Expr) -> Result<String> {
-        match e.kind() {
-            ExprKind::IfThenElse(c, t, f) => self.if_then_else("ushort", c, [t, f], &Writer::moved),
-            ExprKind::Load(from, at) => self.cell(from, at),
-            _ => Ok("0".to_owned()),
-        }
     }
 
     pub(super) fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Result<String> {

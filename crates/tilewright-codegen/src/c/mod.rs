@@ -12,6 +12,7 @@
 //!
 //! **Architecture invariant:** nothing here calls a driver; text is all that leaves.
 
+mod copies;
 mod expr;
 mod helpers;
 pub mod host;

@@ -6,6 +6,8 @@ use tilewright_ir::{
     Attr, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
 };
 
+use tilewright_target::ASYNC_COPY;
+
 use super::threads::{ThreadAxis, has_phases, is_barrier_stmt, runs_threads};
 use super::types;
 use super::writer::{KernelMemory, Lane, Writer};
@@ -71,8 +73,11 @@ impl Writer {
                 self.stmt(body)?;
             }
             StmtKind::Seq(stmts) => self.sequence(stmts)?,
-            StmtKind::Allocate { buffer, body, .. } => {
+            StmtKind::Allocate { buffer, annotations, body } => {
                 self.allocate(buffer)?;
+                if self.arithmetic.is_wide() && annotations.contains_key(ASYNC_COPY) {
+                    self.filled_ahead.insert(buffer.data.clone());
+                }
                 self.stmt(body)?;
             }
             StmtKind::Declare { body, .. } => self.stmt(body)?,
@@ -125,6 +130,10 @@ impl Writer {
             ));
         }
         self.waits = true;
+        if !self.filled_ahead.is_empty() {
+            let wait = self.helpers.name("wait", "copies");
+            self.line(format_args!("{wait}();"));
+        }
         self.line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
         self.forget();
         Ok(())
@@ -160,6 +169,9 @@ impl Writer {
                 return Err(Error::unsupported(
                     "one element is stored under a condition of several lanes",
                 ));
+            }
+            if self.copy_cell(buffer, indices, value)? {
+                return Ok(());
             }
             let text = self.write_stored_value(buffer, indices, value)?;
             let cell = self.cell(buffer, indices)?;

@@ -108,68 +108,6 @@ impl Writer {
         Ok(true)
     }
 
-    /// Copies neighbours by one access of 4, 8 or 16 bytes, or writes zeros where a condition is false, in CUDA, where
-    /// memory of a kernel begins at a multiple of that; whether it did.
-    pub(super) fn wide_copy(
-        &mut self,
-        buffer: &Buffer,
-        indices: &[Expr],
-        value: &Expr,
-    ) -> Result<bool> {
-        if !self.arithmetic.is_wide() || self.lane.is_some() || self.mask.is_some() {
-            return Ok(false);
-        }
-        let (guard, value) = match value.kind() {
-            ExprKind::IfThenElse(guard, value, zero)
-                if guard.dtype().lanes == 1 && is_zero_of_bits(zero) =>
-            {
-                (Some(guard), value)
-            }
-            _ => (None, value),
-        };
-        let ExprKind::Load(from, place) = value.kind() else { return Ok(false) };
-        let (lanes, dtype) = (value.dtype().lanes, buffer.dtype());
-        let ty = match usize::from(lanes) * dtype.bytes() {
-            4 => "uint",
-            8 => "uint2",
-            16 => "uint4",
-            _ => return Ok(false),
-        };
-        if from.dtype() != dtype || dtype.is_bool() {
-            return Ok(false);
-        }
-        let (Some((to_first, 1)), Some((from_first, 1))) =
-            (cells_of_lanes(buffer, indices), cells_of_lanes(from, place))
-        else {
-            return Ok(false);
-        };
-        let lanes = i128::from(lanes);
-        if !is_multiple(buffer, &to_first, lanes) || !is_multiple(from, &from_first, lanes) {
-            return Ok(false);
-        }
-        let same = self.place(buffer)?.dtype == dtype && self.place(from)?.dtype == dtype;
-        if !same {
-            return Ok(false);
-        }
-        let target = self.cell(buffer, &to_first)?;
-        let Some(guard) = guard else {
-            let source = self.cell(from, &from_first)?;
-            self.line(format_args!("*({ty}*)&{target} = *(const {ty}*)&{source};"));
-            return Ok(true);
-        };
-        let guard = self.expr(guard)?;
-        self.braced(&format!("if ({guard})"), |w| {
-            let source = w.cell(from, &from_first)?;
-            w.line(format_args!("*({ty}*)&{target} = *(const {ty}*)&{source};"));
-            Ok(())
-        })?;
-        self.braced("else", |w| {
-            w.line(format_args!("*({ty}*)&{target} = {ty}{{}};"));
-            Ok(())
-        })?;
-        Ok(true)
-    }
-
     /// The value of an expression in all of its lanes.
     fn vector(&mut self, e: &Expr) -> Text {
         if let Some(known) = self.known_vector(e) {
@@ -438,7 +376,7 @@ fn weights(buffer: &Buffer) -> Vec<Option<i64>> {
 
 /// The cell of the first lane of an access, and how many cells the next lane is behind; `None` where lanes
 /// do not lie evenly.
-fn cells_of_lanes(buffer: &Buffer, indices: &[Expr]) -> Option<(Vec<Expr>, i64)> {
+pub(super) fn cells_of_lanes(buffer: &Buffer, indices: &[Expr]) -> Option<(Vec<Expr>, i64)> {
     let (mut all, mut step) = (Vec::new(), 0i64);
     for (index, weight) in indices.iter().zip(weights(buffer)) {
         let (first, by) = lanes_of_index(index)?;
@@ -451,14 +389,6 @@ fn cells_of_lanes(buffer: &Buffer, indices: &[Expr]) -> Option<(Vec<Expr>, i64)>
 }
 
 /// Whether a cell has an offset that a number divides.
-/// Whether all lanes are zeros all of whose bits are.
-pub(super) fn is_zero_of_bits(e: &Expr) -> bool {
-    match e.kind() {
-        ExprKind::Broadcast(e) | ExprKind::Cast(e) => is_zero_of_bits(e),
-        _ => e.as_int() == Some(0) || e.as_float().is_some_and(|x| x.to_bits() == 0),
-    }
-}
-
 pub(super) fn is_multiple(buffer: &Buffer, indices: &[Expr], of: i128) -> bool {
     let begins = buffer.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0));
     let divides = |(index, weight): (&Expr, Option<i64>)| {

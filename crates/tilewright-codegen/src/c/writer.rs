@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 use std::mem;
-use tilewright_ir::hash::HashMap;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::index::Ranges;
 use tilewright_ir::{Buffer, DType, Error, Expr, Result, Span, Stmt, Var};
@@ -96,6 +96,8 @@ pub(super) struct Writer {
     pub assertions: Vec<Assertion>,
     /// Memory that a group shares, which is declared at the head of a kernel.
     pub shared: Vec<String>,
+    /// Those of them whose writers wait for the next barrier in any case, where the machine copies meanwhile.
+    pub filled_ahead: HashSet<Var>,
     /// The extents of groups and threads.
     pub extents: Extents,
     /// What differs from thread to thread.
@@ -137,6 +139,7 @@ impl Writer {
             arithmetic,
             assertions,
             shared: Vec::new(),
+            filled_ahead: HashSet::default(),
             extents: Extents::default(),
             varying: Varying::default(),
             diverged: false,

@@ -230,6 +230,7 @@ impl DeviceInfo {
                 registers: 128,
                 shared: self.shared as i64,
                 threads: self.threads as i64,
+                async_copies: false,
                 costs: GroupCosts::of_processors(self.units.max(1) as i64),
             });
         }

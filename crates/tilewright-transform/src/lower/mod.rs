@@ -25,6 +25,8 @@
 pub mod blocks;
 pub mod bounds;
 mod carry;
+mod double_buffer;
+mod exchange;
 pub mod flatten;
 mod join_phases;
 mod known;

@@ -11,7 +11,9 @@
 //!    guards let something happen ([`extents`]), counting in the type of their bounds (`lower::widen`);
 //! 3. exact sets simplify indices and conditions with divisions in them ([`simplify`]);
 //! 4. local buffers are allocated where they are used, as small as can be ([`compact`]);
-//! 5. phases over which a thread keeps memory become one nest with barriers (`lower::join_phases`).
+//! 5. phases over which a thread keeps memory become one nest with barriers (`lower::join_phases`);
+//! 6. loops that ask for it fill shared memory one iteration ahead (`lower::double_buffer`), which lies such that
+//!    lanes meet in no bank (`lower::exchange`).
 //!
 //! Where index arithmetic leaves its type, only the first step runs.
 //!
@@ -30,6 +32,8 @@ use tilewright_ir::{
 
 use tilewright_polyhedral::budget;
 
+use crate::lower::double_buffer::double_buffer;
+use crate::lower::exchange::exchange_rows;
 use crate::lower::join_phases::join_phases;
 use crate::lower::unroll::unroll_conditions;
 use crate::lower::widen::widen_loops;
@@ -73,7 +77,10 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     let func = compact::compact_buffers(&func, why);
     Ok(match join_phases(&func) {
         // What a thread keeps over phases is smaller in a nest of its own.
-        Some(joined) => compact::compact_buffers(&joined, why),
+        Some(joined) => {
+            let compact = compact::compact_buffers(&joined, why);
+            exchange_rows(double_buffer(compact, why), why)
+        }
         None => func,
     })
 }
