@@ -89,10 +89,11 @@ impl ExchangedRows {
         positive && row % part == 0 && turned & (turned - 1) == 0 && row / part % turned == 0
     }
 
-    /// The place of what lies at a place of rows that follow one another.
-    pub fn place(&self, at: &Expr) -> Expr {
+    /// The place of what lies at a place along rows that follow one another, behind so many other rows.
+    pub fn place(&self, before: Option<&Expr>, at: &Expr) -> Expr {
         let [i, j] = [at.clone().floordiv(self.row), at.clone().floormod(self.row)];
-        let by = i.clone().floordiv(self.together).floormod(self.turned);
+        let number = before.map_or_else(|| i.clone(), |before| before.clone() + i.clone());
+        let by = number.floordiv(self.together).floormod(self.turned);
         let part = Expr::intrin(Intrin::BitXor, vec![j.clone().floordiv(self.part), by]);
         i * self.row + part * self.part + j.floormod(self.part)
     }

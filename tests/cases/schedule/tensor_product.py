@@ -23,8 +23,8 @@ from tvm.script import tir as T
 class Module:
     @T.prim_func
     def f(A: T.Buffer((17, 18), "float16"), B: T.Buffer((18, 9), "float16"), bias: T.Buffer((9,), "float16"), D: T.Buffer((17, 9), "float16")):
-        A_pad = T.alloc_buffer((2, 1, 632), "float16", scope="shared")
-        B_pad = T.alloc_buffer((1, 1, 760), "float16", scope="shared")
+        A_pad = T.alloc_buffer((2, 1, 512), "float16", scope="shared")
+        B_pad = T.alloc_buffer((1, 1, 512), "float16", scope="shared")
         C_pad = T.alloc_buffer((2, 2, 32, 4), "float32", scope="local")
         A_pad_local = T.alloc_buffer((2, 2, 32, 8), "float16", scope="local")
         B_pad_local = T.alloc_buffer((2, 2, 32, 4), "float16", scope="local")
@@ -41,7 +41,7 @@ class Module:
                                                 vi = T.axis.spatial(32, (i_0 + i_1 + i_2) * 16 + (i_3_0 * 8 + i_3_1_j_3_0_fused // 4))
                                                 vj = T.axis.spatial(16, ((j_0 + j_1) * 2 + j_2) * 8 + (i_3_1_j_3_0_fused % 4 * 2 + j_3_1))
                                                 C_pad[vi // 16, vj // 8, vi % 8 * 4 + vj % 8 // 2, vi % 16 // 8 * 2 + vj % 2] = T.float32(0.0)
-                for k_0 in range(1):
+                for k_0 in T.serial(1, annotations={"double_buffer": 1, "exchanged_rows": [["A_pad", 32, 8, 2, 4], ["B_pad", 16, 8, 4, 2]]}):
                     for ax0_ax1_0_fused_1 in T.thread_binding(1, thread="threadIdx.z"):
                         for ax0_ax1_0_fused_2 in T.thread_binding(1, thread="threadIdx.y"):
                             for ax0_ax1_0_fused_3 in T.thread_binding(32, thread="threadIdx.x"):
@@ -50,7 +50,7 @@ class Module:
                                         with T.block("A_pad"):
                                             v0 = T.axis.spatial(32, i_0 * 16 + ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) // 16)
                                             v1 = T.axis.spatial(32, ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) % 16 * 2 + ax1_1)
-                                            A_pad[v0 // 16, 0, v0 % 16 * 40 + v1] = T.if_then_else(v0 < 17 and v1 < 18, A[v0, v1], T.float16(0.0))
+                                            A_pad[v0 // 16, 0, v0 % 16 * 32 + v1] = T.if_then_else(v0 < 17 and v1 < 18, A[v0, v1], T.float16(0.0))
                     for ax0_ax1_0_fused_1 in T.thread_binding(1, thread="threadIdx.z"):
                         for ax0_ax1_0_fused_2 in T.thread_binding(1, thread="threadIdx.y"):
                             for ax0_ax1_0_fused_3 in T.thread_binding(32, thread="threadIdx.x"):
@@ -59,7 +59,7 @@ class Module:
                                         with T.block("B_pad"):
                                             v0 = T.axis.spatial(32, ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) // 16)
                                             v1 = T.axis.spatial(16, ((ax0_ax1_0_fused_0 + ax0_ax1_0_fused_1 + ax0_ax1_0_fused_2) * 32 + ax0_ax1_0_fused_3) % 16 + ax1_1)
-                                            B_pad[0, 0, v0 * 24 + v1] = T.if_then_else(v0 < 18 and v1 < 9, B[v0, v1], T.float16(0.0))
+                                            B_pad[0, 0, v0 * 16 + v1] = T.if_then_else(v0 < 18 and v1 < 9, B[v0, v1], T.float16(0.0))
                     for k_1 in T.unroll(2):
                         for ax0_0 in T.thread_binding(1, thread="threadIdx.y"):
                             for ax0_1 in T.unroll(1):
@@ -68,7 +68,7 @@ class Module:
                                         with T.block("A_pad_local"):
                                             v0 = T.axis.spatial(32, i_0 * 16 + ((ax0_0 + ax0_1) * 16 + ax0_2))
                                             v1 = T.axis.spatial(32, k_1 * 16 + ax1)
-                                            A_pad_local[v0 // 16, v1 // 16, v0 % 8 * 4 + v1 % 8 // 2, v1 % 16 // 8 * 4 + v0 % 16 // 8 * 2 + v1 % 2] = A_pad[v0 // 16, 0, v0 % 16 * 40 + v1]
+                                            A_pad_local[v0 // 16, v1 // 16, v0 % 8 * 4 + v1 % 8 // 2, v1 % 16 // 8 * 4 + v0 % 16 // 8 * 2 + v1 % 2] = A_pad[v0 // 16, 0, v0 % 16 * 32 + v1]
                         for ax1_0 in T.thread_binding(1, thread="threadIdx.z"):
                             for ax1_1 in T.unroll(2):
                                 for ax0 in T.serial(16, annotations={"tensor_instruction": "ldmatrix"}):
@@ -76,7 +76,7 @@ class Module:
                                         with T.block("B_pad_local"):
                                             v0 = T.axis.spatial(32, k_1 * 16 + ax0)
                                             v1 = T.axis.spatial(16, (ax1_0 * 2 + ax1_1) * 8 + ax1_2)
-                                            B_pad_local[v0 // 16, v1 // 8, v1 % 8 * 4 + v0 % 8 // 2, v0 % 16 // 8 * 2 + v0 % 2] = B_pad[0, 0, v0 * 24 + v1]
+                                            B_pad_local[v0 // 16, v1 // 8, v1 % 8 * 4 + v0 % 8 // 2, v0 % 16 // 8 * 2 + v0 % 2] = B_pad[0, 0, v0 * 16 + v1]
                         for i_1 in T.thread_binding(1, thread="threadIdx.y"):
                             for j_1 in T.thread_binding(1, thread="threadIdx.z"):
                                 for i_2 in T.unroll(1):

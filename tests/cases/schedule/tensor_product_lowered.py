@@ -74,6 +74,13 @@ class Module:
 # static __device__ __forceinline__ int clz(uint x) { return __clz((int)x); }
 # static __device__ __forceinline__ int clz(ulong x) { return __clzll((long long)x); }
 #
+# static __device__ __forceinline__ void tw_copy_async_16(void *to, const void *from, bool there)
+# {
+#     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+#         :
+#         : "r"((uint)__cvta_generic_to_shared(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
+# }
+#
 # static __device__ __forceinline__ void tw_ldmatrix_x2_trans(void *to, const void *row)
 # {
 #     uint word[2];
@@ -101,13 +108,18 @@ class Module:
 #         : "r"(*(const uint *)&a[0]), "r"(*(const uint *)&a[2]), "r"(*(const uint *)&a[4]), "r"(*(const uint *)&a[6]), "r"(*(const uint *)&b[0]), "r"(*(const uint *)&b[2]));
 # }
 #
+# static __device__ __forceinline__ void tw_wait_copies()
+# {
+#     asm volatile("cp.async.wait_all;" : : : "memory");
+# }
+#
 # /* main:
 #   tw_k_main_0(argument 0, argument 1, argument 2) over groups 1 x 1 x 1 of threads 32 x 1 x 1  */
 #
 # __kernel GROUP_SIZE(32, 1, 1) void tw_k_main_0(__global uchar* restrict A_1_base, ulong A_1_at, __global uchar* restrict B_2_base, ulong B_2_at, __global uchar* restrict C_3_base, ulong C_3_at)
 # {
-#     __local ushort A_shared_6[632] __attribute__((aligned(16)));
-#     __local ushort B_shared_7[760] __attribute__((aligned(16)));
+#     __local ushort A_shared_6[1024] __attribute__((aligned(16)));
+#     __local ushort B_shared_7[1024] __attribute__((aligned(16)));
 #     __global ushort* restrict A_1 = (__global ushort*)(A_1_base + A_1_at);
 #     __global ushort* restrict B_2 = (__global ushort*)(B_2_base + B_2_at);
 #     __global float* restrict C_3 = (__global float*)(C_3_base + C_3_at);
@@ -132,53 +144,69 @@ class Module:
 #                                 }
 #                             }
 #                         }
+#                         #pragma unroll
+#                         for (int ax0_ax1_0_fused_0_15 = 0; ax0_ax1_0_fused_0_15 < 2; ++ax0_ax1_0_fused_0_15) {
+#                             const int t_16 = (((ax0_ax1_0_fused_0_15 * 256) + ((ax0_3_ax1_2_fused_10 / 4) * 32)) + (((int)((ax0_3_ax1_2_fused_10 % 4) ^ (ax0_3_ax1_2_fused_10 / 8))) * 8));
+#                             const int t_17 = (((ax0_ax1_0_fused_0_15 * 512) + ((ax0_3_ax1_2_fused_10 / 4) * 64)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
+#                             tw_copy_async_16(&A_shared_6[t_16], &A_1[t_17], true);
+#                         }
+#                         #pragma unroll
+#                         for (int ax0_ax1_0_fused_0_18 = 0; ax0_ax1_0_fused_0_18 < 2; ++ax0_ax1_0_fused_0_18) {
+#                             const int t_19 = (((ax0_ax1_0_fused_0_18 * 256) + ((ax0_3_ax1_2_fused_10 / 2) * 16)) + (((int)((ax0_3_ax1_2_fused_10 % 2) ^ ((ax0_3_ax1_2_fused_10 / 8) % 2))) * 8));
+#                             const int t_20 = ((ax0_ax1_0_fused_0_18 * 256) + (ax0_3_ax1_2_fused_10 * 8));
+#                             tw_copy_async_16(&B_shared_7[t_19], &B_2[t_20], true);
+#                         }
+#                         tw_wait_copies();
 #                         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-#                         for (int k_0_15 = 0; k_0_15 < 2; ++k_0_15) {
-#                             #pragma unroll
-#                             for (int ax0_ax1_0_fused_0_16 = 0; ax0_ax1_0_fused_0_16 < 2; ++ax0_ax1_0_fused_0_16) {
-#                                 const int t_17 = (((ax0_ax1_0_fused_0_16 * 320) + ((ax0_3_ax1_2_fused_10 / 4) * 40)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
-#                                 const int t_18 = ((((ax0_ax1_0_fused_0_16 * 512) + ((ax0_3_ax1_2_fused_10 / 4) * 64)) + (k_0_15 * 32)) + ((ax0_3_ax1_2_fused_10 % 4) * 8));
-#                                 *(uint4*)&A_shared_6[t_17] = *(const uint4*)&A_1[t_18];
-#                             }
-#                             #pragma unroll
-#                             for (int ax0_ax1_0_fused_0_19 = 0; ax0_ax1_0_fused_0_19 < 2; ++ax0_ax1_0_fused_0_19) {
-#                                 const int t_20 = (((ax0_ax1_0_fused_0_19 * 384) + ((ax0_3_ax1_2_fused_10 / 2) * 24)) + ((ax0_3_ax1_2_fused_10 % 2) * 8));
-#                                 const int t_21 = (((k_0_15 * 512) + (ax0_ax1_0_fused_0_19 * 256)) + (ax0_3_ax1_2_fused_10 * 8));
-#                                 *(uint4*)&B_shared_7[t_20] = *(const uint4*)&B_2[t_21];
-#                             }
-#                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-#                             #pragma unroll
-#                             for (int k_1_22 = 0; k_1_22 < 2; ++k_1_22) {
-#                                 ushort A_shared_local_23[8] __attribute__((aligned(64)));
+#                         for (int k_0_21 = 0; k_0_21 < 2; ++k_0_21) {
+#                             if ((k_0_21 < 1)) {
 #                                 #pragma unroll
-#                                 for (int register_24 = 0; register_24 < 8; ++register_24) {
-#                                     A_shared_local_23[register_24] = 0;
+#                                 for (int ax0_ax1_0_fused_0_22 = 0; ax0_ax1_0_fused_0_22 < 2; ++ax0_ax1_0_fused_0_22) {
+#                                     const int t_23 = (((((k_0_21 * 512) + (ax0_ax1_0_fused_0_22 * 256)) + ((ax0_3_ax1_2_fused_10 / 4) * 32)) + (((int)((ax0_3_ax1_2_fused_10 % 4) ^ (ax0_3_ax1_2_fused_10 / 8))) * 8)) + 512);
+#                                     const int t_24 = (((((ax0_ax1_0_fused_0_22 * 512) + ((ax0_3_ax1_2_fused_10 / 4) * 64)) + (k_0_21 * 32)) + ((ax0_3_ax1_2_fused_10 % 4) * 8)) + 32);
+#                                     tw_copy_async_16(&A_shared_6[t_23], &A_1[t_24], true);
 #                                 }
-#                                 tw_ldmatrix_x4(&A_shared_local_23[0], &A_shared_6[((((((ax0_3_ax1_2_fused_10 / 8) % 2) * 320) + ((ax0_3_ax1_2_fused_10 % 8) * 40)) + (k_1_22 * 16)) + ((ax0_3_ax1_2_fused_10 / 16) * 8))]);
-#                                 ushort B_shared_local_25[8] __attribute__((aligned(64)));
 #                                 #pragma unroll
-#                                 for (int ax1_1_26 = 0; ax1_1_26 < 2; ++ax1_1_26) {
+#                                 for (int ax0_ax1_0_fused_0_25 = 0; ax0_ax1_0_fused_0_25 < 2; ++ax0_ax1_0_fused_0_25) {
+#                                     const int t_26 = (((((k_0_21 * 512) + (ax0_ax1_0_fused_0_25 * 256)) + ((ax0_3_ax1_2_fused_10 / 2) * 16)) + (((int)((ax0_3_ax1_2_fused_10 % 2) ^ ((ax0_3_ax1_2_fused_10 / 8) % 2))) * 8)) + 512);
+#                                     const int t_27 = ((((k_0_21 * 512) + (ax0_ax1_0_fused_0_25 * 256)) + (ax0_3_ax1_2_fused_10 * 8)) + 512);
+#                                     tw_copy_async_16(&B_shared_7[t_26], &B_2[t_27], true);
+#                                 }
+#                             }
+#                             #pragma unroll
+#                             for (int k_1_28 = 0; k_1_28 < 2; ++k_1_28) {
+#                                 ushort A_shared_local_29[8] __attribute__((aligned(64)));
+#                                 #pragma unroll
+#                                 for (int register_30 = 0; register_30 < 8; ++register_30) {
+#                                     A_shared_local_29[register_30] = 0;
+#                                 }
+#                                 tw_ldmatrix_x4(&A_shared_local_29[0], &A_shared_6[((((k_0_21 * 512) + (((ax0_3_ax1_2_fused_10 / 8) % 2) * 256)) + ((ax0_3_ax1_2_fused_10 % 8) * 32)) + (((int)(((k_1_28 * 2) + (ax0_3_ax1_2_fused_10 / 16)) ^ ((ax0_3_ax1_2_fused_10 % 8) / 2))) * 8))]);
+#                                 ushort B_shared_local_31[8] __attribute__((aligned(64)));
+#                                 #pragma unroll
+#                                 for (int ax1_1_32 = 0; ax1_1_32 < 2; ++ax1_1_32) {
 #                                     #pragma unroll
-#                                     for (int register_27 = 0; register_27 < 4; ++register_27) {
-#                                         B_shared_local_25[((ax1_1_26 * 4) + register_27)] = 0;
+#                                     for (int register_33 = 0; register_33 < 4; ++register_33) {
+#                                         B_shared_local_31[((ax1_1_32 * 4) + register_33)] = 0;
 #                                     }
-#                                     tw_ldmatrix_x2_trans(&B_shared_local_25[(ax1_1_26 * 4)], &B_shared_7[((((k_1_22 * 384) + (((ax0_3_ax1_2_fused_10 / 8) % 2) * 192)) + ((ax0_3_ax1_2_fused_10 % 8) * 24)) + (ax1_1_26 * 8))]);
+#                                     tw_ldmatrix_x2_trans(&B_shared_local_31[(ax1_1_32 * 4)], &B_shared_7[(((((k_0_21 * 512) + (k_1_28 * 256)) + (((ax0_3_ax1_2_fused_10 / 8) % 2) * 128)) + ((ax0_3_ax1_2_fused_10 % 8) * 16)) + (((int)(ax1_1_32 ^ ((ax0_3_ax1_2_fused_10 % 8) / 4))) * 8))]);
 #                                 }
 #                                 #pragma unroll
-#                                 for (int j_2_28 = 0; j_2_28 < 2; ++j_2_28) {
-#                                     tw_mma_m16n8k16_f16(&A_shared_local_23[0], &B_shared_local_25[(j_2_28 * 4)], &C_local_11[(j_2_28 * 4)]);
+#                                 for (int j_2_34 = 0; j_2_34 < 2; ++j_2_34) {
+#                                     tw_mma_m16n8k16_f16(&A_shared_local_29[0], &B_shared_local_31[(j_2_34 * 4)], &C_local_11[(j_2_34 * 4)]);
 #                                 }
 #                             }
+#                             tw_wait_copies();
 #                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                         }
+#                         tw_wait_copies();
 #                         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                         #pragma unroll
-#                         for (int ax1_1_29 = 0; ax1_1_29 < 2; ++ax1_1_29) {
+#                         for (int ax1_1_35 = 0; ax1_1_35 < 2; ++ax1_1_35) {
 #                             #pragma unroll
-#                             for (int ax0_2_30 = 0; ax0_2_30 < 2; ++ax0_2_30) {
+#                             for (int ax0_2_36 = 0; ax0_2_36 < 2; ++ax0_2_36) {
 #                                 #pragma unroll
-#                                 for (int ax1_3_31 = 0; ax1_3_31 < 2; ++ax1_3_31) {
-#                                     C_3[(((((ax0_2_30 * 128) + ((ax0_3_ax1_2_fused_10 / 4) * 16)) + (ax1_1_29 * 8)) + ((ax0_3_ax1_2_fused_10 % 4) * 2)) + ax1_3_31)] = C_local_11[(((ax1_1_29 * 4) + (ax0_2_30 * 2)) + ax1_3_31)];
+#                                 for (int ax1_3_37 = 0; ax1_3_37 < 2; ++ax1_3_37) {
+#                                     C_3[(((((ax0_2_36 * 128) + ((ax0_3_ax1_2_fused_10 / 4) * 16)) + (ax1_1_35 * 8)) + ((ax0_3_ax1_2_fused_10 % 4) * 2)) + ax1_3_37)] = C_local_11[(((ax1_1_35 * 4) + (ax0_2_36 * 2)) + ax1_3_37)];
 #                                 }
 #                             }
 #                         }

@@ -123,8 +123,8 @@ class Module:
 #
 # __kernel GROUP_SIZE(32, 1, 1) void tw_k_main_0(__global uchar* restrict A_1_base, ulong A_1_at, __global uchar* restrict B_2_base, ulong B_2_at, __global uchar* restrict D_3_base, ulong D_3_at, __global uchar* restrict M_4_base, ulong M_4_at)
 # {
-#     __local ushort B_pad_8[632] __attribute__((aligned(16)));
-#     __local ushort A_pad_9[632] __attribute__((aligned(16)));
+#     __local ushort B_pad_8[512] __attribute__((aligned(16)));
+#     __local ushort A_pad_9[512] __attribute__((aligned(16)));
 #     __global ushort* restrict A_1 = (__global ushort*)(A_1_base + A_1_at);
 #     __global ushort* restrict B_2 = (__global ushort*)(B_2_base + B_2_at);
 #     __global ushort* restrict D_3 = (__global ushort*)(D_3_base + D_3_at);
@@ -154,55 +154,53 @@ class Module:
 #                             }
 #                             #pragma unroll
 #                             for (int ax0_ax1_0_fused_0_17 = 0; ax0_ax1_0_fused_0_17 < 2; ++ax0_ax1_0_fused_0_17) {
-#                                 const int t_18 = (((ax0_ax1_0_fused_0_17 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
+#                                 const int t_18 = ((ax0_ax1_0_fused_0_17 * 256) + (ax1_3_ax0_2_fused_12 * 8));
+#                                 uint4 v_19 = uint4{};
 #                                 if (((((ax0_ax1_0_fused_0_17 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 4) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + 0) < 8))) {
-#                                     const int t_19 = ((((ax0_ax1_0_fused_0_17 * 64) + (b_5 * 32)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
-#                                     *(uint4*)&A_pad_9[t_18] = *(const uint4*)&A_1[t_19];
+#                                     const int t_20 = ((((ax0_ax1_0_fused_0_17 * 64) + (b_5 * 32)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
+#                                     v_19 = *(const uint4*)&A_1[t_20];
 #                                 }
-#                                 else {
-#                                     *(uint4*)&A_pad_9[t_18] = uint4{};
-#                                 }
+#                                 *(uint4*)&A_pad_9[t_18] = v_19;
 #                             }
 #                             #pragma unroll
-#                             for (int ax0_ax1_0_fused_0_20 = 0; ax0_ax1_0_fused_0_20 < 2; ++ax0_ax1_0_fused_0_20) {
-#                                 const int t_21 = (((ax0_ax1_0_fused_0_20 * 320) + ((ax1_3_ax0_2_fused_12 / 4) * 40)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
-#                                 if (((((ax0_ax1_0_fused_0_20 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 6) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + 0) < 8))) {
-#                                     const int t_22 = ((((ax0_ax1_0_fused_0_20 * 64) + (b_5 * 48)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
-#                                     *(uint4*)&B_pad_8[t_21] = *(const uint4*)&B_2[t_22];
+#                             for (int ax0_ax1_0_fused_0_21 = 0; ax0_ax1_0_fused_0_21 < 2; ++ax0_ax1_0_fused_0_21) {
+#                                 const int t_22 = ((ax0_ax1_0_fused_0_21 * 256) + (ax1_3_ax0_2_fused_12 * 8));
+#                                 uint4 v_23 = uint4{};
+#                                 if (((((ax0_ax1_0_fused_0_21 * 8) + (ax1_3_ax0_2_fused_12 / 4)) < 6) && ((((ax1_3_ax0_2_fused_12 % 4) * 8) + 0) < 8))) {
+#                                     const int t_24 = ((((ax0_ax1_0_fused_0_21 * 64) + (b_5 * 48)) + ((ax1_3_ax0_2_fused_12 / 4) * 8)) + ((ax1_3_ax0_2_fused_12 % 4) * 8));
+#                                     v_23 = *(const uint4*)&B_2[t_24];
 #                                 }
-#                                 else {
-#                                     *(uint4*)&B_pad_8[t_21] = uint4{};
-#                                 }
+#                                 *(uint4*)&B_pad_8[t_22] = v_23;
 #                             }
 #                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 #                             #pragma unroll
-#                             for (int k_1_23 = 0; k_1_23 < 2; ++k_1_23) {
-#                                 ushort A_pad_local_24[8] __attribute__((aligned(64)));
+#                             for (int k_1_25 = 0; k_1_25 < 2; ++k_1_25) {
+#                                 ushort A_pad_local_26[8] __attribute__((aligned(64)));
 #                                 #pragma unroll
-#                                 for (int register_25 = 0; register_25 < 8; ++register_25) {
-#                                     A_pad_local_24[register_25] = 0;
+#                                 for (int register_27 = 0; register_27 < 8; ++register_27) {
+#                                     A_pad_local_26[register_27] = 0;
 #                                 }
-#                                 tw_ldmatrix_x4(&A_pad_local_24[0], &A_pad_9[((((((ax1_3_ax0_2_fused_12 / 8) % 2) * 320) + ((ax1_3_ax0_2_fused_12 % 8) * 40)) + (k_1_23 * 16)) + ((ax1_3_ax0_2_fused_12 / 16) * 8))]);
-#                                 ushort B_pad_local_26[8] __attribute__((aligned(64)));
+#                                 tw_ldmatrix_x4(&A_pad_local_26[0], &A_pad_9[((((((ax1_3_ax0_2_fused_12 / 8) % 2) * 256) + ((ax1_3_ax0_2_fused_12 % 8) * 32)) + (k_1_25 * 16)) + ((ax1_3_ax0_2_fused_12 / 16) * 8))]);
+#                                 ushort B_pad_local_28[8] __attribute__((aligned(64)));
 #                                 #pragma unroll
-#                                 for (int ax0_1_27 = 0; ax0_1_27 < 2; ++ax0_1_27) {
+#                                 for (int ax0_1_29 = 0; ax0_1_29 < 2; ++ax0_1_29) {
 #                                     #pragma unroll
-#                                     for (int register_28 = 0; register_28 < 4; ++register_28) {
-#                                         B_pad_local_26[((ax0_1_27 * 4) + register_28)] = 0;
+#                                     for (int register_30 = 0; register_30 < 4; ++register_30) {
+#                                         B_pad_local_28[((ax0_1_29 * 4) + register_30)] = 0;
 #                                     }
-#                                     tw_ldmatrix_x2(&B_pad_local_26[(ax0_1_27 * 4)], &B_pad_8[((((ax0_1_27 * 320) + ((ax1_3_ax0_2_fused_12 % 8) * 40)) + (k_1_23 * 16)) + (((ax1_3_ax0_2_fused_12 / 8) % 2) * 8))]);
+#                                     tw_ldmatrix_x2(&B_pad_local_28[(ax0_1_29 * 4)], &B_pad_8[((((ax0_1_29 * 256) + ((ax1_3_ax0_2_fused_12 % 8) * 32)) + (k_1_25 * 16)) + (((ax1_3_ax0_2_fused_12 / 8) % 2) * 8))]);
 #                                 }
 #                                 #pragma unroll
-#                                 for (int j_2_29 = 0; j_2_29 < 2; ++j_2_29) {
-#                                     tw_mma_m16n8k16_f16(&A_pad_local_24[0], &B_pad_local_26[(j_2_29 * 4)], &C_pad_13[(j_2_29 * 4)]);
+#                                 for (int j_2_31 = 0; j_2_31 < 2; ++j_2_31) {
+#                                     tw_mma_m16n8k16_f16(&A_pad_local_26[0], &B_pad_local_28[(j_2_31 * 4)], &C_pad_13[(j_2_31 * 4)]);
 #                                 }
 #                             }
-#                             const int ax0_1_30 = 0;
-#                             const int ax1_2_31 = 0;
+#                             const int ax0_1_32 = 0;
+#                             const int ax1_2_33 = 0;
 #                             #pragma unroll
-#                             for (int ax0_3_32 = 0; ax0_3_32 < 2; ++ax0_3_32) {
-#                                 if ((((((ax1_3_ax0_2_fused_12 % 4) * 2) + ax0_3_32) < 6) && ((ax1_3_ax0_2_fused_12 / 4) < 4))) {
-#                                     D_3[(((((long)b_5) * 24L) + (((long)(((ax1_3_ax0_2_fused_12 % 4) * 2) + ax0_3_32)) * 4L)) + ((long)(ax1_3_ax0_2_fused_12 / 4)))] = tw_put_f16(((M_4[((((long)(((ax1_3_ax0_2_fused_12 % 4) * 2) + ax0_3_32)) * 4L) + ((long)(ax1_3_ax0_2_fused_12 / 4)))] != 0) ? tw_round_f16(((float)C_pad_13[ax0_3_32])) : (0.0f)));
+#                             for (int ax0_3_34 = 0; ax0_3_34 < 2; ++ax0_3_34) {
+#                                 if ((((((ax1_3_ax0_2_fused_12 % 4) * 2) + ax0_3_34) < 6) && ((ax1_3_ax0_2_fused_12 / 4) < 4))) {
+#                                     D_3[(((((long)b_5) * 24L) + (((long)(((ax1_3_ax0_2_fused_12 % 4) * 2) + ax0_3_34)) * 4L)) + ((long)(ax1_3_ax0_2_fused_12 / 4)))] = tw_put_f16(((M_4[((((long)(((ax1_3_ax0_2_fused_12 % 4) * 2) + ax0_3_34)) * 4L) + ((long)(ax1_3_ax0_2_fused_12 / 4)))] != 0) ? tw_round_f16(((float)C_pad_13[ax0_3_34])) : (0.0f)));
 #                                 }
 #                             }
 #                         }

@@ -31,7 +31,7 @@ class Module:
                                     vi = T.axis.spatial(208, (i_0 + i_1) * 16 + i_2)
                                     vj = T.axis.spatial(144, (j_0 + j_1) * 16 + j_2)
                                     C_pad[vi // 16, vi % 16, 0, vj // 16, vj % 16, 0] = T.float32(0.0)
-                for k_0 in range(5):
+                for k_0 in T.serial(5, annotations={"double_buffer": 1}):
                     for ax0_ax1_fused_1 in T.thread_binding(16, thread="threadIdx.y"):
                         for ax0_ax1_fused_2 in T.thread_binding(16, thread="threadIdx.x"):
                             for ax0_ax1_fused_0 in range(1):

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use tilewright_autoschedule::{auto_schedule, others};
 use tilewright_interp::run_module;
 use tilewright_ir::equal::{Equality, tensor_funcs};
-use tilewright_ir::{DType, Module, Remarks, Result, Source, StmtKind, Tensor, TensorFunc};
+use tilewright_ir::{
+    DType, Module, Remarks, Result, Source, StmtKind, Tensor, TensorFunc, TypeKind,
+};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
 use tilewright_ops::{Operand, norm, reduce};
@@ -21,7 +23,7 @@ pub fn targets() -> [Target; 3] {
 }
 
 /// Small whole numbers in an order without a period.
-fn inputs(func: &TensorFunc) -> Result<Vec<Tensor>> {
+pub fn inputs(func: &TensorFunc) -> Result<Vec<Tensor>> {
     let mut seed = 7u64;
     let mut buffers: Vec<_> = func.buffers().cloned().collect();
     buffers.pop();
@@ -40,16 +42,39 @@ fn inputs(func: &TensorFunc) -> Result<Vec<Tensor>> {
                     let data: Vec<i32> = (0..n).map(|_| next() as i32).collect();
                     Tensor::from_slice(&shape, &data)
                 }
-                _ => {
+                DType::F32 => {
                     let data: Vec<f32> = (0..n).map(|_| next() as f32).collect();
                     Tensor::from_slice(&shape, &data)
+                }
+                dtype => {
+                    // Those of unsigned types are not negative.
+                    let least = if dtype.kind == TypeKind::UInt { 4 } else { 0 };
+                    let data: Vec<u8> =
+                        (0..n).flat_map(|_| bytes_of(next() + least, dtype)).collect();
+                    Tensor::from_bytes(dtype, &shape, &data)
                 }
             }
         })
         .collect()
 }
 
-fn run(func: TensorFunc, inputs: &[Tensor]) -> Result<Tensor> {
+/// A whole number of at most eight in a type of 8 or 16 bits.
+fn bytes_of(value: i64, dtype: DType) -> Vec<u8> {
+    let single = (value as f32).to_bits();
+    match dtype {
+        DType::BF16 => ((single >> 16) as u16).to_ne_bytes().to_vec(),
+        DType::F16 if value == 0 => vec![0, 0],
+        // The exponent begins at another number.
+        DType::F16 => {
+            let [sign, exponent, rest] = [single >> 31, (single >> 23) & 255, single & 0x7f_ffff];
+            let half = (sign << 15) | ((exponent - 127 + 15) << 10) | (rest >> 13);
+            (half as u16).to_ne_bytes().to_vec()
+        }
+        _ => vec![value as u8],
+    }
+}
+
+pub fn run(func: TensorFunc, inputs: &[Tensor]) -> Result<Tensor> {
     let mut module = Module::new();
     module.insert("main", func);
     Ok(run_module(&module, "main", inputs)?.swap_remove(0))

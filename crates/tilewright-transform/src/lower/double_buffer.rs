@@ -122,7 +122,7 @@ impl Filled {
             subst.stmt(&s)
         };
         let cond = next.clone().less(number(self.count));
-        let ahead = Stmt::new(StmtKind::If { cond, then: fill(&next), otherwise: None });
+        let ahead = Stmt::guard(cond, fill(&next));
         let rest = self.in_half(&self.rest, &k.clone().floormod(2));
         let body = Stmt::seq([ahead, rest, self.barrier.clone()]);
         let mut kind = self.at.with_body(body).kind().clone();

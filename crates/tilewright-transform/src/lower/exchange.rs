@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The schedule asks for it by the annotation [`EXCHANGED_ROWS`] of a loop. It is a layout, one to one within each row,
-//! and comes last, since nothing that is proved of such memory depends on where its cells lie. Rows lie one after the other along the
-//! last axis of a buffer. `ldmatrix`, which takes the first of the elements of a part, reads what it did before.
+//! and comes last, since nothing that is proved of such memory depends on where its cells lie. Rows lie one after the
+//! other along the last axis of a buffer, or are that axis. `ldmatrix`, which takes the first of the elements of a part, reads what it did before.
 
 use tilewright_ir::hash::HashMap;
 
@@ -75,7 +75,9 @@ impl Exchange {
         let rows = *self.rows.get(buffer)?;
         let mut indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
         let last = indices.pop()?;
-        indices.push(rows.place(&last));
+        let each = buffer.const_shape()?.last()? / rows.row;
+        let before = indices.last().map(|i| i.clone() * each);
+        indices.push(rows.place(before.as_ref(), &last));
         Some(indices)
     }
 }
@@ -90,6 +92,15 @@ impl Fold for Exchange {
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
+        if let StmtKind::For { annotations, .. } = s.kind()
+            && annotations.contains_key(EXCHANGED_ROWS)
+        {
+            let mut kind = fold_stmt_children(self, s).kind().clone();
+            if let StmtKind::For { annotations, .. } = &mut kind {
+                annotations.remove(EXCHANGED_ROWS);
+            }
+            return Stmt::spanned(kind, s.span());
+        }
         let StmtKind::Store { buffer, indices, value } = s.kind() else {
             return fold_stmt_children(self, s);
         };

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one binary.
 
+mod ahead;
 mod alignment;
 mod facts;
 mod inline;
