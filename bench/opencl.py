@@ -11,9 +11,13 @@ ratio is that of the shortest times. Both include the copies of inputs and outpu
 
 A product of float32 is timed on memory of the device, in one process with `CLBlastSgemm` (Debian:
 `libclblast-dev`; left out where it is missing).
+
+The same models and products of four sizes run with tinygrad on the same device, where this Python has it (`pip install
+tinygrad`): compiled calls, without the copies of inputs and outputs.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -111,9 +115,63 @@ def product(program, folder, size, target, rounds):
     return [float(word) for word in out.stdout.split()[-3:]]
 
 
-def products(program, args, folder):
+TINYGRAD = """
+import sys, time
+import numpy
+from tinygrad import Device, Tensor, TinyJit
+from tinygrad.nn.onnx import OnnxRunner
+
+def shortest(call, rounds):
+    times = []
+    for _ in range(3 + rounds):
+        start = time.perf_counter()
+        call()
+        Device[Device.DEFAULT].synchronize()
+        times.append(time.perf_counter() - start)
+    print(min(times))
+
+if sys.argv[1] == "product":
+    a, b = (Tensor(numpy.random.rand(int(sys.argv[2]), int(sys.argv[2])).astype("float32")).realize() for _ in "ab")
+    product = TinyJit(lambda a, b: (a @ b).realize())
+    shortest(lambda: product(a, b), 10)
+else:
+    runner = OnnxRunner(sys.argv[1])
+    given = {k: Tensor(v).realize() for k, v in numpy.load(sys.argv[2]).items()}
+    names = list(given)
+    model = TinyJit(lambda *all: [v.realize() for v in runner(dict(zip(names, all))).values()])
+    shortest(lambda: model(*given.values()), 5)
+"""
+
+
+def tinygrad(*arguments):
+    """Seconds of a model or product with tinygrad; None where it is not there, or cannot run it."""
+    environment = {**os.environ, "DEV": "CL"}
+    command = [sys.executable, "-c", TINYGRAD, *map(str, arguments)]
+    out = subprocess.run(command, capture_output=True, text=True, env=environment)
+    return float(out.stdout.split()[-1]) if out.returncode == 0 else None
+
+
+def against_tinygrad(program, args, folder):
+    for name in NAMES:
+        model, inputs = MODELS / f"models/{name}.onnx", MODELS / f"cases/{name}-0/in.npz"
+        theirs = tinygrad(model, inputs) if args.only in name and inputs.exists() else None
+        if theirs is not None:
+            own = min(run(program, model, inputs, args.target, args.threads, folder)[1] for _ in range(args.rounds))
+            print(f"{name:20} {1e3 * own:9.2f} ms, tinygrad {1e3 * theirs:9.2f} ms, ratio {own / theirs:6.3f}", flush=True)
+    for size in (33, 257, 509, 1024) if has_clblast() else ():
+        theirs = tinygrad("product", size) if args.only in f"product_{size}" else None
+        if theirs is not None:
+            own = product(program, folder, size, args.target, 8)[0] / 1e6
+            print(f"product_{size:<12} {1e6 * own:9.1f} us, tinygrad {1e6 * theirs:9.1f} us, ratio {own / theirs:6.3f}", flush=True)
+
+
+def has_clblast():
     probe = ["cc", "-E", "-xc", "-", "-o", "/dev/null"]
-    if subprocess.run(probe, input=b"#include <clblast_c.h>\n", capture_output=True).returncode != 0:
+    return subprocess.run(probe, input=b"#include <clblast_c.h>\n", capture_output=True).returncode == 0
+
+
+def products(program, args, folder):
+    if not has_clblast():
         print("no CLBlast: products are left out")
         return
     for size in sorted(RAGGED + ALIGNED):
@@ -142,6 +200,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         models(program, args, folder)
         products(program, args, folder)
+        against_tinygrad(program, args, folder)
 
 
 if __name__ == "__main__":
