@@ -7,7 +7,8 @@
 Each model is compiled to PTX (`tilewright compile --target cuda:sm_80 -o model.ptx`), which `ptxas -v` assembles.
 The table says how many kernels there are, the most registers of one, the most memory that a group shares, and which
 kernels spill registers to memory. A kernel that is refused fails, and one with shared memory that spills; one that
-runs as a single thread, such as a recurrent network, may. Both tools are in packages
+runs as a single thread, such as a recurrent network, may. Of contractions whose groups share operands the schedule
+says how many registers it expects a thread to take at most, and how many bytes are shared: more of either fails. Both tools are in packages
 of Python's index (`pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvcc-cu12`): run this by the Python of
 that environment, or name them by TILEWRIGHT_NVRTC and --ptxas.
 """
@@ -59,8 +60,29 @@ def check(program, ptxas, model, architecture, folder):
     registers = [int(used) for _, _, used, _ in kernels]
     shared = [int(n) for *_, rest in kernels for n in re.findall(r"(\d+) bytes smem", rest)]
     spilled = {name: "smem" in rest for name, stores, _, rest in kernels if int(stores) > 0}
+    expected = expectations(program, model, architecture, folder)
+    wrong, parts = [], []
+    for name, _, used, rest in kernels:
+        if name in expected:
+            most, bytes_shared = expected[name]
+            has = sum(int(n) for n in re.findall(r"(\d+) bytes smem", rest))
+            parts.append(int(used) / most)
+            if int(used) > most or has > bytes_shared:
+                wrong.append(f"{name}: {used} registers, {has} bytes shared, {most} and {bytes_shared} expected")
     row = f"{len(kernels)} kernels, at most {max(registers, default=0)} registers, {max(shared, default=0)} bytes shared"
-    return row + "".join(f"; {name} spills" for name in spilled), bool(kernels) and not any(spilled.values())
+    if parts:
+        row += f"; registers over expected ones {min(parts):.2f} to {max(parts):.2f}"
+    row += "".join(f"; {name} spills" for name in spilled) + "".join(f"\n    {line}" for line in wrong)
+    return row, bool(kernels) and not any(spilled.values()) and not wrong
+
+
+def expectations(program, model, architecture, folder):
+    """What schedules expect of kernels: registers of a thread and bytes that a group shares, by their names."""
+    text = Path(folder) / "model.cu"
+    command = [program, "compile", model, "--target", f"cuda:{architecture}", "-o", text]
+    subprocess.run(command, check=True, capture_output=True)
+    line = re.compile(r"(\w+)\([^()]*\) over groups [^(),]*, at most (\d+) registers, (\d+) bytes shared")
+    return {name: (int(most), int(shared)) for name, most, shared in line.findall(text.read_text())}
 
 
 def main():

@@ -210,8 +210,8 @@ impl Threads<'_> {
                 let pads = tile.nest(sch, &block, c, &self.follow, self.groups)?;
                 Ok(with.chain(pads).collect())
             }
-            Way::Shared(tile, _) => {
-                let pads = tile.nest(sch, &block, &self.follow, self.groups)?;
+            Way::Shared(tile, c) => {
+                let pads = tile.nest(sch, &block, c, &self.follow, self.groups)?;
                 Ok(with.chain(pads).collect())
             }
             Way::Tile(tile) => {

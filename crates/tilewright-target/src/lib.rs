@@ -49,8 +49,8 @@ pub use tensor::{
     LOAD_MATRIX, MATRIX_ROW, TENSOR_INSTRUCTION, TensorInstruction, Tile, WarpOperand, instruction,
 };
 pub use threads::{
-    ASYNC_COPY, CUDA, DOUBLE_BUFFER, EXCHANGED_ROWS, ExchangedRows, GroupCosts, ThreadGroups,
-    check_architecture,
+    ASYNC_COPY, CUDA, DOUBLE_BUFFER, EXCHANGED_ROWS, EXPECTED, ExchangedRows, GroupCosts,
+    ThreadGroups, check_architecture,
 };
 
 /// Cores that this process may use.

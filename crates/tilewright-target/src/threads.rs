@@ -39,6 +39,10 @@ pub const ASYNC_COPY: &str = "async_copy";
 /// exchanged: a list with an item of [`ExchangedRows`] for each.
 pub const EXCHANGED_ROWS: &str = "exchanged_rows";
 
+/// The annotation of a loop over groups that says what is expected of its kernel: the most registers of a thread, and the
+/// bytes that a group shares.
+pub const EXPECTED: &str = "expected";
+
 /// A layout of rows of shared memory in which parts of each row change places by the number of the row: element `j` of row
 /// `i` lies in part `j // part ^ (i // together % turned)`. What lies in one column of eight rows then has eight banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use tilewright_ir::index::Linear;
 use tilewright_ir::{Attr, Buffer, Dim, Error, Expr, Result, Var, dim};
 use tilewright_schedule::{LoopRef, Schedule};
-use tilewright_target::{DOUBLE_BUFFER, ThreadGroups};
+use tilewright_target::{DOUBLE_BUFFER, EXPECTED, ThreadGroups};
 
 use crate::parts::number;
 
@@ -49,6 +49,17 @@ pub(super) fn fill_ahead(sch: &mut Schedule, groups: &ThreadGroups, l: &LoopRef)
         return Ok(());
     }
     sch.annotate(l, DOUBLE_BUFFER, Attr::Int(1))
+}
+
+/// Says at the loop over groups of a kernel how many registers a thread is expected to take at most, and how many bytes
+/// a group shares.
+pub(super) fn expect(
+    sch: &mut Schedule,
+    groups: &LoopRef,
+    registers: i64,
+    shared: i64,
+) -> Result<()> {
+    sch.annotate(groups, EXPECTED, Attr::List(vec![Attr::Int(registers), Attr::Int(shared)]))
 }
 
 /// A loop in three, the inner two of so many iterations.

@@ -29,7 +29,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
 
 use super::follow::{Follow, Padded};
-use super::grid::{bind, copies, fill_ahead, in_three};
+use super::grid::{bind, copies, expect, fill_ahead, in_three};
 use crate::contraction::Contraction;
 use crate::halves::is_half;
 use crate::parts::{block_reads, lay_out, round_up, split};
@@ -47,8 +47,8 @@ const SUMS: [i64; 4] = [8, 4, 2, 1];
 /// Multiplications in the time of a load from shared memory.
 pub(super) const LOAD: i64 = 4;
 
-/// Registers of a thread for addresses and loops.
-const ADDRESSES: i64 = 24;
+/// The most registers of a thread for addresses and loops (measured with `ptxas`: kernels of 17 models).
+const ADDRESSES: i64 = 48;
 
 /// An axis of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,11 @@ impl SharedTile {
                 .is_some_and(|n| n.saturating_mul(c.bytes as i64 * copies(groups)) <= groups.shared)
     }
 
+    /// Bytes that a group shares.
+    fn shared_bytes(&self, c: &Contraction, groups: &ThreadGroups) -> Option<i64> {
+        self.words(c)?.checked_mul(c.bytes as i64 * copies(groups))
+    }
+
     /// Words of shared memory: of each operand the box that a part reads.
     fn words(&self, c: &Contraction) -> Option<i64> {
         let sizes = self.axes().map(|a| (a.iter, a.size())).chain([(self.along, self.steps)]);
@@ -183,6 +188,7 @@ impl SharedTile {
         &self,
         sch: &mut Schedule,
         block: &BlockRef,
+        c: &Contraction,
         follow: &Follow<'_>,
         machine: &ThreadGroups,
     ) -> Result<Vec<usize>> {
@@ -250,6 +256,8 @@ impl SharedTile {
             bound.push((fused(sch, &all[..far.len()])?, "blockIdx.z"));
         }
         fill_ahead(sch, machine, &part)?;
+        let shared = self.shared_bytes(c, machine).unwrap_or(0);
+        expect(sch, fast, self.registers(c.bytes as i64), shared)?;
         bind(sch, &bound)?;
         Ok(pads)
     }

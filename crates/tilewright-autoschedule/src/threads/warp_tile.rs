@@ -39,7 +39,7 @@ use tilewright_target::{
 };
 
 use super::follow::{Follow, Padded};
-use super::grid::{bind, copies, fill_ahead, in_parts, in_three};
+use super::grid::{bind, copies, expect, fill_ahead, in_parts, in_three};
 use super::instructions::takes;
 use crate::contraction::Contraction;
 use crate::parts::{block, block_reads, lay_out, round_up, split, written};
@@ -56,6 +56,9 @@ const WIDE: i64 = 16;
 
 /// Bytes along the reduction whose operands a group reads at once.
 const STEPS: i64 = 64;
+
+/// The most registers of a thread for addresses and loops (measured with `ptxas`: 12 products and convolutions).
+const ADDRESSES: i64 = 64;
 
 /// Bytes of a register.
 const REGISTER: i64 = 4;
@@ -145,14 +148,24 @@ impl WarpTile {
         self.bytes() == 1 || across < along
     }
 
-    fn fits(&self, groups: &ThreadGroups) -> bool {
+    /// Bytes that a group shares.
+    fn shared_bytes(&self, groups: &ThreadGroups) -> i64 {
         let [m, n] = self.size();
-        let bytes = (m + n) * STEPS;
-        let [u, v] = self.each;
-        let registers = 4 * u * v + 4 * u + 2 * v + 40;
+        (m + n) * STEPS * copies(groups)
+    }
+
+    /// The most registers that a thread is expected to take.
+    fn registers(&self) -> i64 {
+        let ([m, n], [u, v]) = (self.size(), self.each);
+        // What a thread copies by single elements is on its way at once.
+        let copied = (m + n) * STEPS / self.bytes() / (self.warps[0] * self.warps[1] * 32);
+        4 * u * v + 4 * u + 2 * v + copied + ADDRESSES
+    }
+
+    fn fits(&self, groups: &ThreadGroups) -> bool {
         self.warps[0] * self.warps[1] * groups.warp <= groups.threads
-            && bytes * copies(groups) <= groups.shared
-            && registers <= groups.registers
+            && self.shared_bytes(groups) <= groups.shared
+            && self.registers() <= groups.registers
             && groups.warp == 32
     }
 
@@ -283,6 +296,7 @@ impl WarpTile {
             bound.push((fused(sch, &all[..far.len()])?, "blockIdx.z"));
         }
         fill_ahead(sch, groups, &part)?;
+        expect(sch, &group_j, self.registers(), self.shared_bytes(groups))?;
         let mut exchanged = Vec::new();
         for (at, copy) in shared.iter().enumerate() {
             exchanged.push(self.exchange(at).attr(&*written(sch, copy)?));

@@ -9,9 +9,10 @@ use tilewright_ir::hash::HashMap;
 use tilewright_ir::index::Ranges;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{
-    Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor, TensorFunc,
-    Var,
+    Attr, Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor,
+    TensorFunc, Var,
 };
+use tilewright_target::EXPECTED;
 
 use super::Language;
 use super::helpers::Helpers;
@@ -63,6 +64,8 @@ pub struct Kernel {
     pub name: String,
     pub over: Over,
     pub arguments: Vec<Argument>,
+    /// The most registers of a thread and the bytes that a group shares, as its schedule expects them.
+    pub expected: Option<(i64, i64)>,
 }
 
 /// Memory that kernels of a function use.
@@ -126,10 +129,14 @@ impl Kernels {
         for step in steps {
             match step {
                 HostStep::Launch(k) => {
-                    let Kernel { name, over, arguments } = &self.kernels[*k];
+                    let Kernel { name, over, arguments, expected } = &self.kernels[*k];
                     let arguments: Vec<String> =
                         arguments.iter().map(|a| self.argument(a)).collect();
-                    *out += &format!("{indent}{name}({}) {}\n", arguments.join(", "), over.text());
+                    let (arguments, over) = (arguments.join(", "), over.text());
+                    let expected = expected.map_or(String::new(), |(registers, shared)| {
+                        format!(", at most {registers} registers, {shared} bytes shared")
+                    });
+                    *out += &format!("{indent}{name}({arguments}) {over}{expected}\n");
                 }
                 HostStep::Loop(var, range, body) => {
                     *out +=
@@ -485,7 +492,7 @@ impl Cut {
             params.join(", "),
             w.out
         ));
-        self.kernels.push(Kernel { name, over, arguments });
+        self.kernels.push(Kernel { name, over, arguments, expected: expected(s) });
         Ok(vec![HostStep::Launch(self.kernels.len() - 1)])
     }
 
@@ -530,4 +537,18 @@ impl Cut {
 
 fn names_data(all: &[Buffer], var: &Var) -> bool {
     all.iter().any(|b| b.data == *var)
+}
+
+/// What a schedule expects of a kernel, if it says so.
+fn expected(s: &Stmt) -> Option<(i64, i64)> {
+    let mut found = None;
+    s.for_each(|s| {
+        if let StmtKind::For { annotations, .. } = s.kind()
+            && let Some(Attr::List(all)) = annotations.get(EXPECTED)
+            && let [Attr::Int(registers), Attr::Int(shared)] = &all[..]
+        {
+            found = Some((*registers, *shared));
+        }
+    });
+    found
 }
