@@ -7,21 +7,21 @@
 //!
 //! An array that another thread changes during a run is read while it changes, as with NumPy itself.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use numpy::npyffi::{PY_ARRAY_API, npy_intp};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
-use pyo3::{ffi, intern};
+use pyo3::types::{PyDict, PyTuple};
 use tilewright_driver::{DType, Error, Tensor};
-use tilewright_ir::TypeKind;
 use tilewright_runtime::OpenPort;
 
+use crate::dlpack::{self, Foreign};
 use crate::error::Result;
 
 /// A tensor in the memory of an object; `what` it is for is for messages. `like` is the element type
@@ -208,141 +208,26 @@ pub fn array<'py>(py: Python<'py>, mut tensor: Tensor) -> Result<Bound<'py, PyAn
     }
 }
 
-/// `DLDataType`.
-#[repr(C)]
-struct DlType {
-    code: u8,
-    bits: u8,
-    lanes: u16,
-}
-
-/// `DLTensor`.
-#[repr(C)]
-struct DlTensor {
-    data: *mut c_void,
-    device_type: i32,
-    device_id: i32,
-    ndim: i32,
-    dtype: DlType,
-    shape: *const i64,
-    strides: *const i64,
-    byte_offset: u64,
-}
-
-/// `DLManagedTensor`.
-#[repr(C)]
-struct DlManaged {
-    tensor: DlTensor,
-    manager: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut DlManaged)>,
-}
-
-/// A tensor that was taken out of its capsule.
-struct Taken(NonNull<DlManaged>);
-
-// SAFETY: DLPack lets a consumer delete a tensor from any thread; nothing else is done with it.
-unsafe impl Send for Taken {}
-// SAFETY: as above; it is only read.
-unsafe impl Sync for Taken {}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        // The deleter of an array of Python needs the lock of the interpreter.
-        Python::attach(|_| {
-            // SAFETY: the tensor was taken out of its capsule, so that it is deleted here only.
-            unsafe {
-                if let Some(delete) = self.0.as_ref().deleter {
-                    delete(self.0.as_ptr());
-                }
-            }
-        });
-    }
-}
-
 /// The devices of DLPack whose memory the processor can read: `kDLCPU`, `kDLCUDAHost`, `kDLROCMHost`.
 const READABLE: [i32; 3] = [1, 3, 11];
 
 fn of_dlpack(obj: &Bound<'_, PyAny>, what: &str) -> Result<Tensor> {
     let py = obj.py();
-    let device = obj.call_method0(intern!(py, "__dlpack_device__"))?;
-    let (device, _): (i32, i32) = device.extract()?;
-    if !READABLE.contains(&device) {
+    if !dlpack::device_of(obj)?.is_some_and(|(kind, _)| READABLE.contains(&kind)) {
         return Err(Error::input(format!("{what} is not in memory that the CPU can read"))
             .help("move it there first: `.cpu()` of PyTorch, `cupy.asnumpy`")
             .into());
     }
-    let capsule = obj.call_method0(intern!(py, "__dlpack__"))?;
-    let capsule = capsule.cast::<PyCapsule>().map_err(PyErr::from)?;
-    const NAME: *const c_char = c"dltensor".as_ptr();
-    // SAFETY: a capsule of this name holds a `DLManagedTensor`. Under the name `used_dltensor` its
-    // own destructor leaves the tensor to who took it.
-    let taken = unsafe {
-        let pointer = ffi::PyCapsule_GetPointer(capsule.as_ptr(), NAME);
-        let Some(pointer) = NonNull::new(pointer.cast::<DlManaged>()) else {
-            return Err(PyErr::fetch(py).into());
-        };
-        if ffi::PyCapsule_SetName(capsule.as_ptr(), c"used_dltensor".as_ptr()) != 0 {
-            return Err(PyErr::fetch(py).into());
-        }
-        Taken(pointer)
-    };
-    // SAFETY: the tensor is alive as long as `taken`; DLPack says what its fields are.
-    let DlTensor { data, ndim, dtype, shape, strides, byte_offset, .. } =
-        unsafe { &taken.0.as_ref().tensor };
-    let kind = match dtype.code {
-        0 => TypeKind::Int,
-        1 => TypeKind::UInt,
-        2 => TypeKind::Float,
-        4 => TypeKind::BFloat,
-        6 => TypeKind::Bool,
-        code => return Err(unsupported(what, &format!("the DLPack code {code}")).into()),
-    };
-    let bits = if kind == TypeKind::Bool { 1 } else { dtype.bits };
-    let own = DType { kind, bits, lanes: dtype.lanes };
-    let known = [
-        DType::BOOL,
-        DType::I8,
-        DType::I16,
-        DType::I32,
-        DType::I64,
-        DType::U8,
-        DType::U16,
-        DType::U32,
-        DType::U64,
-        DType::F16,
-        DType::F32,
-        DType::F64,
-        DType::BF16,
-    ];
-    if !known.contains(&own) {
-        return Err(unsupported(what, &own.to_string()).into());
-    }
-    let rank = usize::try_from(*ndim).unwrap_or(0);
-    let list = |p: *const i64| match rank {
-        0 => &[][..],
-        // SAFETY: there are as many numbers as axes.
-        _ => unsafe { std::slice::from_raw_parts(p, rank) },
-    };
-    let extents: Option<Vec<usize>> =
-        list(*shape).iter().map(|d| usize::try_from(*d).ok()).collect();
-    let extents = extents.ok_or_else(|| Error::input(format!("{what} has a negative extent")))?;
-    let is_empty = extents.contains(&0);
-    let is_contiguous = strides.is_null() || is_empty || {
-        let mut expected = 1;
-        list(*strides).iter().zip(&extents).rev().all(|(stride, extent)| {
-            let fits = *extent == 1 || *stride == expected;
-            expected *= *extent as i64;
-            fits
-        })
-    };
-    let start = data.cast::<u8>().wrapping_add(*byte_offset as usize);
+    let Foreign { dtype, shape, is_contiguous, data, byte_offset, owner } =
+        dlpack::take(obj, what, None)?;
+    let start = data.cast::<u8>().wrapping_add(byte_offset as usize);
     let start = match NonNull::new(start) {
-        None if is_empty => NonNull::<u64>::dangling().cast(),
+        None if shape.contains(&0) => NonNull::<u64>::dangling().cast(),
         None => return Err(Error::input(format!("{what} is at no address")).into()),
         Some(start) => start,
     };
-    if !is_contiguous || !start.as_ptr().addr().is_multiple_of(own.bytes()) {
-        drop(taken);
+    if !is_contiguous || !start.as_ptr().addr().is_multiple_of(dtype.bytes()) {
+        drop(owner);
         // What its own library lays out in order; NumPy where it has no such method.
         let plain = match obj.getattr_opt(intern!(py, "contiguous"))? {
             Some(method) => method.call0()?,
@@ -358,11 +243,7 @@ fn of_dlpack(obj: &Bound<'_, PyAny>, what: &str) -> Result<Tensor> {
     }
     // SAFETY: the tensor has these elements one after the other, as was checked, as long as it is
     // not deleted.
-    Ok(unsafe { Tensor::from_foreign(own, &extents, start, Arc::new(taken)) }?)
-}
-
-fn unsupported(what: &str, found: &str) -> Error {
-    Error::input(format!("{what} has elements of type {found}, which is not supported"))
+    Ok(unsafe { Tensor::from_foreign(dtype, &shape, start, owner) }?)
 }
 
 /// The arrays of a call as the inputs of these names and types, in order.
@@ -371,13 +252,23 @@ pub fn inputs(
     args: &Bound<'_, PyTuple>,
     kwargs: Option<&Bound<'_, PyDict>>,
 ) -> Result<Vec<Tensor>> {
+    inputs_as(ports, args, kwargs, tensor)
+}
+
+/// The same as whatever a function makes of them: it gets the array, what it is for, and the type that is wanted.
+pub fn inputs_as<'py, T>(
+    ports: &[OpenPort],
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+    taken: impl Fn(&Bound<'py, PyAny>, &str, Option<DType>) -> Result<T>,
+) -> Result<Vec<T>> {
     let mut list = Vec::with_capacity(ports.len());
     if args.len() > ports.len() {
         let what = format!("{} arrays were given for {} inputs", args.len(), ports.len());
         return Err(Error::input(what).note(names(ports)).into());
     }
     for (port, obj) in ports.iter().zip(args.iter_borrowed()) {
-        list.push(tensor(&obj, &format!("input `{}`", port.name), Some(port.dtype))?);
+        list.push(taken(&obj, &format!("input `{}`", port.name), Some(port.dtype))?);
     }
     let mut used = 0;
     for port in &ports[list.len()..] {
@@ -388,7 +279,7 @@ pub fn inputs(
             return Err(Error::input(what).note(names(ports)).into());
         };
         used += 1;
-        list.push(tensor(&obj, &format!("input `{}`", port.name), Some(port.dtype))?);
+        list.push(taken(&obj, &format!("input `{}`", port.name), Some(port.dtype))?);
     }
     if kwargs.is_some_and(|k| k.len() > used) {
         no_unknown(ports, kwargs)?;

@@ -15,7 +15,7 @@ use tilewright_runtime::pool::cores;
 
 use crate::error::{Result, closed};
 use crate::work::away;
-use crate::{array, options};
+use crate::{array, device, options};
 
 /// A port: name, element type, and sizes as numbers or names.
 pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
@@ -143,6 +143,16 @@ impl Executable {
             }
         })?;
         result(py, outputs)
+    }
+
+    /// Runs on a device, on arrays and tensors that are there, and leaves the outputs there.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn run_on_device(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Vec<device::DeviceTensor>> {
+        device::run(&*self.get()?, args, kwargs)
     }
 
     /// Runs on arrays by position and by name, and writes the outputs, where it can, into the arrays that are

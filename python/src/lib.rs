@@ -7,6 +7,7 @@
 //! * [`error`]: the one error type as exceptions.
 //! * [`work`]: long work, on a stack that is large enough.
 //! * [`array`]: arrays of Python as tensors, and back, without copying where that can be.
+//! * [`dlpack`]: tensors that libraries hand to one another; [`device`]: those on a device.
 //! * [`module`], [`executable`]: reading, compiling, running.
 //! * [`schedule`], [`passes`]: what changes modules.
 //! * [`plan`]: what comparing modules and planning layouts say.
@@ -16,6 +17,8 @@
 
 mod array;
 mod command;
+mod device;
+mod dlpack;
 mod error;
 mod executable;
 mod expr;
@@ -36,6 +39,8 @@ mod native {
     use super::array::address;
     #[pymodule_export]
     use super::command::{bundle, run_command};
+    #[pymodule_export]
+    use super::device::DeviceTensor;
     #[pymodule_export]
     use super::executable::{Executable, open_saved};
     #[pymodule_export]

@@ -41,7 +41,7 @@ from .errors import (
     ToolchainError,
     UnsupportedError,
 )
-from .executable import Executable, Profile, Storage, open
+from .executable import DeviceTensor, Executable, Profile, Storage, open
 from .freezing import freeze
 from .function import Function
 from .module import Difference, Module, Transformed, load, parse
@@ -60,6 +60,7 @@ STAGES: tuple[str, ...] = tuple(_native.stages())
 
 __all__ = [
     "AXIS_SEPARATOR",
+    "DeviceTensor",
     "Difference",
     "Error",
     "Executable",

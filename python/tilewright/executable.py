@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _native, display
+from ._native import DeviceTensor
 from ._types import Array, Path, Port, port
 from .errors import Error, ExecutionError, FileError, InputError
 
 if TYPE_CHECKING:
     from .module import Module
 
-__all__ = ["Executable", "Profile", "Storage", "open"]
+__all__ = ["DeviceTensor", "Executable", "Profile", "Storage", "open"]
 
 #: Sets of sizes that an executable keeps a version of its own for.
 KEPT = 8
@@ -140,6 +141,27 @@ class Executable:
             if result is not None:
                 np.copyto(memory, result)
         return out
+
+    def on_device(self, *args: Array | DeviceTensor, **kwargs: Array | DeviceTensor) -> Any:
+        """Runs on a device (``target="opencl"``, ``target="cuda"``), and leaves the outputs there.
+
+        What is in memory of the device is read where it lies: results of other executables on it, and with CUDA
+        anything with DLPack (PyTorch, CuPy), whose work is waited for. Arrays of the processor are copied.
+
+        Args:
+            *args: Inputs by position.
+            **kwargs: Inputs by name.
+
+        Returns:
+            One :class:`DeviceTensor`, or a tuple where there are several outputs. It has DLPack
+            (``torch.from_dlpack``); ``numpy()`` copies it to the processor.
+
+        Raises:
+            tilewright.InputError: if the number, a type or a shape does not fit, or it runs on the processor.
+            tilewright.ExecutionError: if the program does something illegal.
+        """
+        outputs = self._raw.run_on_device(*args, **kwargs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _run_into(
         self, args: Sequence[Array], kwargs: Mapping[str, Array], outs: Sequence[Array | None]

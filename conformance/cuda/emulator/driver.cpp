@@ -240,6 +240,13 @@ int cuMemcpyDtoHAsync_v2(void *to, unsigned long from, size_t bytes, void *)
     std::memcpy(to, reinterpret_cast<void *>(from), bytes);
     return 0;
 }
+int cuMemcpyDtoDAsync_v2(unsigned long to, unsigned long from, size_t bytes, void *)
+{
+    if (!is_memory(from, bytes) || !is_memory(to, bytes))
+        return INVALID;
+    std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+    return 0;
+}
 int cuMemsetD8Async(unsigned long to, unsigned char byte, size_t bytes, void *)
 {
     if (!is_memory(to, bytes))

@@ -57,7 +57,7 @@ use crate::share::fused;
 use crate::shared;
 
 use self::follow::{Follow, Padded};
-use self::grid::{GROUP, Grid, MOST_GROUPS, WORD_BYTES};
+use self::grid::{ADDRESSES, GROUP, Grid, MOST_GROUPS, WORD_BYTES, expect};
 use self::instructions::instructions;
 use self::rows::Rows;
 use self::shared_tile::SharedTile;
@@ -302,6 +302,7 @@ impl Threads<'_> {
         let threads = [thread_u.clone(), thread_v.clone()];
         sch.reorder(&[&outer, &threads[..], steps, &[row.clone(), column.clone()]].concat())?;
         let known = extents.iter().enumerate().filter(|(k, _)| *k != u.0 && *k != v.0);
+        let groups = group_v.clone();
         let mut bound = vec![
             (group_u, "blockIdx.y"),
             (group_v, "blockIdx.x"),
@@ -320,6 +321,9 @@ impl Threads<'_> {
             inside.extend(loops.into_iter().skip_while(|l| *l != thread_v).skip(1));
         }
         inside.iter().try_for_each(|l| sch.unroll(l))?;
+        let sums = u.1 * v.1 + u.1 + v.1;
+        let words = (self.stage.buffer.dtype().bytes() as i64 / 4).max(1);
+        expect(sch, &groups, sums * words + ADDRESSES, 0)?;
         Grid { bound, inner: thread_v }.bind(sch)
     }
 }

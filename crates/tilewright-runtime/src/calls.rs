@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use crate::plan::Shared;
 use crate::{MemoryPlan, OpenPort, Port, Slot, Step};
+use tilewright_ir::tensor::{ALIGN, byte_count};
 use tilewright_ir::{Error, Result, Tensor};
-use tilewright_target::Code;
+use tilewright_target::{Code, Device};
 
 use crate::arenas::{Arenas, Fixed, Lease, Memory, broken};
+use crate::device_tensor::{DeviceTensor, Operand, Shaped};
 use crate::home::{Arena, Home};
 use crate::pool::{Pool, cores};
 
@@ -148,7 +150,7 @@ impl Calls {
     }
 
     /// The plan for the shapes of these inputs.
-    pub(crate) fn fixed_of(&self, inputs: &[Tensor]) -> Result<Arc<Fixed>> {
+    pub(crate) fn fixed_of<T: Shaped>(&self, inputs: &[T]) -> Result<Arc<Fixed>> {
         check("input", &self.plan.inputs, inputs)?;
         let given = self.given()?;
         // Inputs of the same shapes as last time have the same sizes, which need not be solved for.
@@ -164,9 +166,9 @@ impl Calls {
     }
 
     /// The values of the open sizes for these inputs.
-    pub(crate) fn sizes_of(&self, inputs: &[Tensor]) -> Result<Vec<usize>> {
+    pub(crate) fn sizes_of<T: Shaped>(&self, inputs: &[T]) -> Result<Vec<usize>> {
         check("input", &self.plan.inputs, inputs)?;
-        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        let shapes: Vec<&[usize]> = inputs.iter().map(T::shape).collect();
         self.plan.solve_given(&shapes, &self.given()?)
     }
 
@@ -236,6 +238,83 @@ impl Calls {
             Arena::Host(_) => take_addresses(fixed, args, inputs, outputs, taken),
             Arena::Device(memory) => fixed.staging.bring(memory, inputs)?,
         }
+        self.call_steps(fixed, args, taken, &mut around)?;
+        match arena {
+            Arena::Host(_) => Ok(()),
+            Arena::Device(memory) => fixed.staging.take(memory, outputs),
+        }
+    }
+
+    /// The device that kernels run on, if it is one with memory of its own.
+    pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
+        self.home.device()
+    }
+
+    /// Runs on a device with the plan for the inputs, and leaves the outputs there. What is there is read where it lies.
+    pub(crate) fn run_on_device(
+        &self,
+        fixed: &Arc<Fixed>,
+        inputs: &[Operand],
+    ) -> Result<Vec<DeviceTensor>> {
+        let device = self.device().ok_or_else(|| {
+            Error::input("the model runs on the processor, whose memory arrays are in")
+                .help("compile it for a device: `--target opencl`, `--target cuda`")
+        })?;
+        let ports = &fixed.plan.outputs;
+        let outputs = ports.iter().map(|port| DeviceTensor::new(device, port.dtype, &port.shape));
+        let outputs = outputs.collect::<Result<Vec<_>>>()?;
+        let mut lease = self.lease(fixed)?;
+        let Memory { arena, args, .. } = lease.memory()?;
+        let Arena::Device(memory) = arena else {
+            return Err(Error::internal("a device without an arena on it"));
+        };
+        let mut places = Vec::with_capacity(inputs.len());
+        for (input, at) in inputs.iter().zip(&fixed.staging.inputs) {
+            let staged = memory.address() + *at as u64;
+            places.push(match input {
+                Operand::Host(tensor) => {
+                    memory.write(*at, tensor.bytes())?;
+                    staged
+                }
+                Operand::Device(tensor) if !tensor.is_on(device) => {
+                    return Err(Error::input("a tensor is in memory of another device"));
+                }
+                Operand::Device(tensor) if tensor.address().is_multiple_of(ALIGN as u64) => {
+                    tensor.address()
+                }
+                // Kernels read several elements at once.
+                Operand::Device(tensor) => {
+                    let bytes = byte_count(tensor.dtype(), tensor.shape()).unwrap_or(0);
+                    device.copy(staged, tensor.address(), bytes)?;
+                    staged
+                }
+            });
+        }
+        let staged: Vec<u64> = fixed.open.iter().map(|(place, _)| args[*place]).collect();
+        for (place, slot) in &fixed.open {
+            args[*place] = match *slot {
+                Slot::Input(i) => places[i],
+                Slot::InputAt(i, at) => places[i] + at as u64,
+                Slot::Output(i) => outputs[i].address(),
+                Slot::OutputAt(i, at) => outputs[i].address() + at as u64,
+                Slot::Constant(_) | Slot::Arena(_) | Slot::Number(_) => continue,
+            };
+        }
+        let done = self.call_steps(fixed, args, &Taken::default(), &mut |_, call| call());
+        // What is read may go as soon as this returns.
+        let done = done.and_then(|()| device.finish());
+        fixed.open.iter().zip(staged).for_each(|((place, _), staged)| args[*place] = staged);
+        done.map(|()| outputs)
+    }
+
+    /// Calls every kernel of a plan with its arguments.
+    fn call_steps(
+        &self,
+        fixed: &Fixed,
+        args: &[u64],
+        taken: &Taken,
+        around: &mut dyn FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
         let workers = self.pool.workers();
         for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {
             let Step { idle, unless_shared, .. } = &fixed.plan.steps[step];
@@ -248,10 +327,7 @@ impl Calls {
             // to the inputs and outputs, whose sizes were checked.
             around(step, &|| unsafe { self.code.call(kernel, args, &workers) })?;
         }
-        match arena {
-            Arena::Host(_) => Ok(()),
-            Arena::Device(memory) => fixed.staging.take(memory, outputs),
-        }
+        Ok(())
     }
 
     /// Whether kernels read inputs and write outputs where they lie.
@@ -298,7 +374,7 @@ fn take_addresses(
 }
 
 /// Whether there are as many tensors as ports, of their types; `what` they are is for the message.
-pub(crate) fn check(what: &str, ports: &[OpenPort], tensors: &[Tensor]) -> Result<()> {
+pub(crate) fn check<T: Shaped>(what: &str, ports: &[OpenPort], tensors: &[T]) -> Result<()> {
     if ports.len() != tensors.len() {
         let names: Vec<_> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
         let given = match tensors.len() {

@@ -10,10 +10,11 @@ use crate::{MemoryPlan, OpenPort};
 use indexmap::IndexMap;
 use tilewright_ir::list::Item;
 use tilewright_ir::{DType, Error, Result, Tensor};
-use tilewright_target::Code;
+use tilewright_target::{Code, Device};
 
 use crate::calls::{Calls, Taken, check};
 use crate::control::ControlExecutor;
+use crate::device_tensor::{DeviceTensor, Operand, Shaped};
 use crate::pool::Pool;
 
 /// A compiled module that can be run, from any thread. Runs of several threads go on at the same
@@ -120,7 +121,7 @@ impl Executable {
     }
 
     /// A version for the sizes of these inputs.
-    fn other_version(&self, inputs: &[Tensor]) -> Option<&Executable> {
+    fn other_version<T: Shaped>(&self, inputs: &[T]) -> Option<&Executable> {
         self.versions.iter().find(|version| {
             let ports = version.calls.plan.inputs.iter().zip(inputs);
             ports
@@ -180,6 +181,29 @@ impl Executable {
                 .collect();
         }
         self.calls.run(&self.calls.fixed_of(inputs)?, inputs)
+    }
+
+    /// The device that it runs on, if it is one with memory of its own.
+    pub fn device(&self) -> Option<&Arc<dyn Device>> {
+        self.calls.device()
+    }
+
+    /// Runs on the inputs, in order, on a device, and leaves the outputs there. Inputs that are there are read where they
+    /// lie, unless they begin at an address that is no multiple of 64.
+    ///
+    /// # Errors
+    /// As [`Executable::run`], and [`Error::Input`] where it runs on the processor, or a tensor is on another device;
+    /// [`Error::Unsupported`] where there is control flow.
+    pub fn run_on_device(&self, inputs: &[Operand]) -> Result<Vec<DeviceTensor>> {
+        if let Some(version) = self.other_version(inputs) {
+            return version.run_on_device(inputs);
+        }
+        if self.control.is_some() {
+            return Err(Error::unsupported(
+                "a model with control flow gives its outputs on the host",
+            ));
+        }
+        self.calls.run_on_device(&self.calls.fixed_of(inputs)?, inputs)
     }
 
     /// Runs on the inputs, in order, and gives the outputs, which may be lists and optionals.

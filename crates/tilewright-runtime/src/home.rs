@@ -39,6 +39,14 @@ impl Home {
         Ok(Home::Device { device, constants })
     }
 
+    /// The device that it is on.
+    pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
+        match self {
+            Home::Host => None,
+            Home::Device { device, .. } => Some(device),
+        }
+    }
+
     pub(crate) fn is_host(&self) -> bool {
         matches!(self, Home::Host)
     }

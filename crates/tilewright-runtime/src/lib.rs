@@ -7,6 +7,7 @@
 //! * [`plan`]: where the values of a model lie, and the kernel calls over them.
 //! * [`executable`]: a compiled plan that can be run.
 //! * `arenas`: the memory that runs write to; `home`: where it is, on the host or on a device.
+//! * [`device_tensor`]: tensors in memory of a device, which runs take and give.
 //! * `control`: a program over several plans, where there is control flow.
 //!
 //! **Architecture invariant:** nothing here knows what a kernel computes or how its code was made, and a run of a
@@ -15,6 +16,7 @@
 mod arenas;
 mod calls;
 mod control;
+pub mod device_tensor;
 pub mod executable;
 pub mod file;
 mod home;
@@ -24,6 +26,7 @@ pub mod parallel;
 pub mod plan;
 pub mod pool;
 
+pub use device_tensor::{DeviceTensor, Operand};
 pub use executable::Executable;
 pub use plan::{MemoryPlan, OpenPort, Port, SizedPlan, Slot, Step, Stored};
 pub use pool::Pool;

@@ -38,6 +38,27 @@ pub trait Device: Send + Sync {
     /// [`Error::Execution`] if the device fails.
     fn fill(&self, to: u64, bytes: usize, byte: u8) -> Result<()>;
 
+    /// Copies from one place on the device to another one, which do not overlap, each inside of one allocation.
+    ///
+    /// # Errors
+    /// [`Error::Execution`] if the device fails.
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()>;
+
+    /// What others call the device.
+    fn identity(&self) -> DeviceIdentity;
+
+    /// What others call an address: a pointer or the handle of an allocation, and a byte from there on.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for an address that nothing was allocated at.
+    fn exported(&self, address: u64) -> Result<(u64, u64)>;
+
+    /// The address of what others call so.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for memory that the device cannot work on.
+    fn imported(&self, pointer: u64, byte: u64) -> Result<u64>;
+
     /// Waits until all that was asked is done.
     ///
     /// # Errors
@@ -55,6 +76,17 @@ pub trait Device: Send + Sync {
         self.finish()?;
         Ok(start.elapsed())
     }
+}
+
+/// What others call a device: DLPack's `DLDevice`, and the stream of work that it does in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceIdentity {
+    /// A `DLDeviceType`: 2 is CUDA, 4 is OpenCL.
+    pub kind: i32,
+    /// Which one of this kind.
+    pub number: i32,
+    /// The stream, where others may wait for it or it for them; a `CUstream`.
+    pub stream: Option<u64>,
 }
 
 /// Memory on a device, which goes back when it is dropped.

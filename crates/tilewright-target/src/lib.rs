@@ -41,7 +41,7 @@ mod threads;
 pub use backend::{Backend, Code, CodeOptions, OptLevel};
 pub use caches::Caches;
 pub use costs::Costs;
-pub use device::{Device, DeviceMemory};
+pub use device::{Device, DeviceIdentity, DeviceMemory};
 pub use features::{Arch, Features, SVE_LENGTHS, check, for_llvm, host_sve_bits};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};

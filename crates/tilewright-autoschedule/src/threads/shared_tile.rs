@@ -29,7 +29,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::ThreadGroups;
 
 use super::follow::{Follow, Padded};
-use super::grid::{bind, copies, expect, fill_ahead, in_three};
+use super::grid::{ADDRESSES, bind, copies, expect, fill_ahead, in_three};
 use crate::contraction::Contraction;
 use crate::halves::is_half;
 use crate::parts::{block_reads, lay_out, round_up, split};
@@ -46,9 +46,6 @@ const SUMS: [i64; 4] = [8, 4, 2, 1];
 
 /// Multiplications in the time of a load from shared memory.
 pub(super) const LOAD: i64 = 4;
-
-/// The most registers of a thread for addresses and loops (measured with `ptxas`: kernels of 17 models).
-const ADDRESSES: i64 = 48;
 
 /// An axis of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

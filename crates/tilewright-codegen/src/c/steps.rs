@@ -64,7 +64,7 @@ pub struct Kernel {
     pub name: String,
     pub over: Over,
     pub arguments: Vec<Argument>,
-    /// The most registers of a thread and the bytes that a group shares, as its schedule expects them.
+    /// The most registers of a thread, and the bytes that a group shares, where its schedule says what it expects.
     pub expected: Option<(i64, i64)>,
 }
 
@@ -481,18 +481,28 @@ impl Cut {
         std::mem::swap(&mut w.helpers, &mut self.helpers);
         let name = format!("{}_{}", self.symbol, self.kernels.len());
         let shared: String = w.shared.iter().map(|line| format!("    {line}\n")).collect();
+        let mut budget = None;
         let size = match &over {
-            Over::Groups(Extents { threads: [x, y, z], .. }) => {
-                format!("GROUP_SIZE({}, {}, {}) ", x.max(&1), y.max(&1), z.max(&1))
+            Over::Groups(Extents { threads, .. }) => {
+                let [x, y, z] = threads.map(|n| n.max(1));
+                let expected = expected(s).filter(|_| self.arithmetic.is_wide());
+                budget = expected.map(|(most, shared)| (Budget::new(x * y * z, most), shared));
+                match budget {
+                    Some((Budget { at_once, .. }, _)) => {
+                        format!("GROUPS_AT_ONCE({x}, {y}, {z}, {at_once}) ")
+                    }
+                    None => format!("GROUP_SIZE({x}, {y}, {z}) "),
+                }
             }
             _ => String::new(),
         };
+        let expected = budget.map(|(budget, shared)| (budget.registers, shared));
         self.texts.push(format!(
             "__kernel {size}void {name}({})\n{{\n{shared}{}}}\n\n",
             params.join(", "),
             w.out
         ));
-        self.kernels.push(Kernel { name, over, arguments, expected: expected(s) });
+        self.kernels.push(Kernel { name, over, arguments, expected });
         Ok(vec![HostStep::Launch(self.kernels.len() - 1)])
     }
 
@@ -537,6 +547,25 @@ impl Cut {
 
 fn names_data(all: &[Buffer], var: &Var) -> bool {
     all.iter().any(|b| b.data == *var)
+}
+
+/// The registers that threads of a group may take on a GPU, and for how many groups at once a processor has so many (CUDA
+/// C++ Programming Guide, technical specifications: 65536 registers, at most 255 of a thread, and on the smallest 1024
+/// threads of a processor). The compiler keeps to that: where it is told nothing, it may spill to leave room for others.
+#[derive(Clone, Copy)]
+struct Budget {
+    registers: i64,
+    at_once: i64,
+}
+
+impl Budget {
+    /// That of groups of so many threads, which are expected to take at most so many registers.
+    fn new(threads: i64, most: i64) -> Budget {
+        const REGISTERS: i64 = 65536;
+        let at_once = (REGISTERS / (threads * most).max(1)).min(1024 / threads).clamp(1, 16);
+        let registers = (REGISTERS / (threads * at_once) / 8 * 8).min(255);
+        Budget { registers, at_once }
+    }
 }
 
 /// What a schedule expects of a kernel, if it says so.

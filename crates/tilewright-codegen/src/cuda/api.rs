@@ -29,6 +29,7 @@ tilewright_dylib::functions! {
     cuMemFree_v2: fn(u64) -> c_int;
     cuMemcpyHtoDAsync_v2: fn(u64, *const c_void, usize, Handle) -> c_int;
     cuMemcpyDtoHAsync_v2: fn(*mut c_void, u64, usize, Handle) -> c_int;
+    cuMemcpyDtoDAsync_v2: fn(u64, u64, usize, Handle) -> c_int;
     cuMemsetD8Async: fn(u64, u8, usize, Handle) -> c_int;
     cuModuleLoadData: fn(*mut Handle, *const c_void) -> c_int;
     cuModuleUnload: fn(Handle) -> c_int;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::Device;
+use tilewright_target::{Device, DeviceIdentity};
 
 use super::api::{self, Api, Handle};
 use super::driver::GpuInfo;
@@ -22,6 +22,9 @@ use crate::device::{KernelDevice, Value, Work};
 
 /// Threads of a group that runs items of a loop.
 const GROUP: usize = 128;
+
+/// `kDLCUDA` of DLPack.
+const DLPACK_CUDA: i32 = 2;
 
 /// The most groups along the first axis of a launch.
 const MOST_GROUPS: usize = (1 << 31) - 1;
@@ -272,6 +275,29 @@ impl Device for GpuFor {
         // SAFETY: there are so many bytes.
         let code = unsafe { (cu.cuMemsetD8Async)(to, byte, bytes, self.gpu.stream.0) };
         self.gpu.api.check(code, "filling memory of the device")
+    }
+
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let cu = self.gpu.current()?;
+        // SAFETY: there are so many bytes at both places, which do not overlap.
+        let code = unsafe { (cu.cuMemcpyDtoDAsync_v2)(to, from, bytes, self.gpu.stream.0) };
+        self.gpu.api.check(code, "copying on the device")
+    }
+
+    fn identity(&self) -> DeviceIdentity {
+        let stream = Some(self.gpu.stream.0.expose_provenance() as u64);
+        DeviceIdentity { kind: DLPACK_CUDA, number: self.gpu.info.number as i32, stream }
+    }
+
+    fn exported(&self, address: u64) -> Result<(u64, u64)> {
+        Ok((address, 0))
+    }
+
+    fn imported(&self, pointer: u64, byte: u64) -> Result<u64> {
+        Ok(pointer + byte)
     }
 
     fn finish(&self) -> Result<()> {

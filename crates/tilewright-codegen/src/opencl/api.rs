@@ -22,6 +22,7 @@ tilewright_dylib::functions! {
     clCreateCommandQueue: fn(Handle, Handle, u64, *mut Int) -> Handle;
     clCreateBuffer: fn(Handle, u64, usize, *mut c_void, *mut Int) -> Handle;
     clCreateImage: fn(Handle, u64, *const ImageFormat, *const ImageDescription, *mut c_void, *mut Int) -> Handle;
+    clEnqueueCopyBuffer: fn(Handle, Handle, Handle, usize, usize, usize, u32, *const Handle, *mut Handle) -> Int;
     clEnqueueCopyBufferToImage: fn(Handle, Handle, Handle, usize, *const usize, *const usize, u32, *const Handle, *mut Handle) -> Int;
     clEnqueueCopyImageToBuffer: fn(Handle, Handle, Handle, *const usize, *const usize, usize, u32, *const Handle, *mut Handle) -> Int;
     clReleaseMemObject: fn(Handle) -> Int;

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::{Error, Result};
-use tilewright_target::Device;
+use tilewright_target::{Device, DeviceIdentity};
 
 use super::api::{self, Api, Functions, Handle, ImageDescription, ImageFormat, check};
-use super::driver::{DeviceInfo, open};
+use super::driver::{DeviceInfo, devices, open};
 use crate::c::{Image, Kernels, Language};
 use crate::cache::{ObjectCache, key_of_parts};
 use crate::device::{KernelDevice, Value, Work};
@@ -22,6 +22,9 @@ const ITEMS_OF_UNIT: usize = 8;
 
 /// Bits of an address that say the byte in an allocation.
 const BYTE_BITS: u32 = 40;
+
+/// `kDLOpenCL` of DLPack.
+const DLPACK_OPENCL: i32 = 4;
 
 /// A handle of OpenCL, which any thread may use.
 #[derive(Clone, Copy, Debug)]
@@ -516,6 +519,51 @@ impl Device for OpenDevice {
             )
         };
         check(code, "filling memory of the device")
+    }
+
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let ((target, to), (source, from)) = (self.find(to)?, self.find(from)?);
+        // SAFETY: there are so many bytes at both places, which do not overlap.
+        let code = unsafe {
+            (self.cl.clEnqueueCopyBuffer)(
+                self.queue.0,
+                source.0,
+                target.0,
+                from,
+                to,
+                bytes,
+                0,
+                null(),
+                null_mut(),
+            )
+        };
+        check(code, "copying on the device")
+    }
+
+    fn identity(&self) -> DeviceIdentity {
+        let all = devices().unwrap_or(&[]);
+        let number = all.iter().position(|d| d.id == self.info.id).unwrap_or(0);
+        DeviceIdentity { kind: DLPACK_OPENCL, number: number as i32, stream: None }
+    }
+
+    fn exported(&self, address: u64) -> Result<(u64, u64)> {
+        let (object, byte) = self.find(address)?;
+        Ok((object.0.expose_provenance() as u64, byte as u64))
+    }
+
+    fn imported(&self, pointer: u64, byte: u64) -> Result<u64> {
+        let memory = self.lock();
+        let is_it = |o: &Option<Object>| {
+            o.as_ref().is_some_and(|o| o.0.expose_provenance() as u64 == pointer)
+        };
+        let at = memory.list.iter().position(is_it).ok_or_else(|| {
+            Error::input("memory of OpenCL that was allocated elsewhere")
+                .note("an object of OpenCL belongs to the context that made it")
+        })?;
+        Ok(((at as u64 + 1) << BYTE_BITS) + byte)
     }
 
     fn finish(&self) -> Result<()> {
