@@ -323,7 +323,8 @@ impl Threads<'_> {
         inside.iter().try_for_each(|l| sch.unroll(l))?;
         let sums = u.1 * v.1 + u.1 + v.1;
         let words = (self.stage.buffer.dtype().bytes() as i64 / 4).max(1);
-        expect(sch, &groups, sums * words + ADDRESSES, 0)?;
+        // What it loads, with guards, for several steps at once.
+        expect(sch, &groups, 2 * sums * words + ADDRESSES, 0)?;
         Grid { bound, inner: thread_v }.bind(sch)
     }
 }

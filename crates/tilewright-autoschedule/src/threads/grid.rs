@@ -5,7 +5,7 @@ use tilewright_ir::{Attr, Buffer, Dim, Error, Expr, Result, Var, dim};
 use tilewright_schedule::{LoopRef, Schedule};
 use tilewright_target::{DOUBLE_BUFFER, EXPECTED, ThreadGroups};
 
-use crate::parts::number;
+use crate::parts::{no_unroll, number};
 
 /// Threads of a group: eight warps, of which a processor of a GPU runs several at a time.
 pub(super) const GROUP: i64 = 256;
@@ -51,6 +51,7 @@ pub(super) fn fill_ahead(sch: &mut Schedule, groups: &ThreadGroups, l: &LoopRef)
     if !groups.async_copies {
         return Ok(());
     }
+    no_unroll(sch, l)?;
     sch.annotate(l, DOUBLE_BUFFER, Attr::Int(1))
 }
 

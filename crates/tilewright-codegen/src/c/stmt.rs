@@ -51,6 +51,9 @@ impl Writer {
             StmtKind::For { var, range, kind, annotations, body } => {
                 let unrolled = *kind == ForKind::Unrolled;
                 let few = annotations.get("pragma_unroll_count").and_then(count);
+                // Compilers unroll what is short, and hold what many iterations load.
+                let none = annotations.contains_key("pragma_no_unroll") && self.inside > 0;
+                let few = few.or(none.then_some(1));
                 self.forget();
                 self.serial_loop(
                     var,

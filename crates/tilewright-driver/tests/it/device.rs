@@ -2,8 +2,11 @@
 //! pass; with `TILEWRIGHT_TEST_DEVICE=1` they fail then. `TILEWRIGHT_TEST_TARGET=cuda` is for a GPU of NVIDIA
 //! instead.
 
+use std::sync::Arc;
+
 use tilewright_driver::random::Random;
 use tilewright_driver::{Error, Executable, Module, Options, Sizes, Tensor, compile, load, parse};
+use tilewright_runtime::{DeviceTensor, Operand};
 
 /// Options for the first device; `None`, and a line, where there is none.
 pub(crate) fn device() -> Option<Options> {
@@ -179,6 +182,61 @@ fn a_model_is_the_same_and_several_threads_run_it() {
             }
         });
     }
+}
+
+/// What is on the device is read there, at an address that kernels read vectors from or not, and results stay there.
+#[test]
+fn tensors_stay_on_the_device() {
+    let Some(device) = device() else { return };
+    let module = parsed(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((9, 16), "float32"), B: T.Buffer((9, 16), "float32"), C: T.Buffer((9, 16), "float32")):
+    for i, j in T.grid(9, 16):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] * T.float32(2) + B[vi, vj]
+"#,
+    );
+    let executable = compiled(&module, &device);
+    let given = inputs(&executable, 3);
+    let host = |k: usize| Operand::Host(given[k].clone());
+    let run = |inputs: &[Operand]| {
+        let mut outputs =
+            executable.run_on_device(inputs).unwrap_or_else(|e| panic!("{}", e.render()));
+        outputs.swap_remove(0)
+    };
+    let first = run(&[host(0), host(1)]);
+    let expected = executable.run(&given).expect("it runs").swap_remove(0);
+    assert!(first.to_host().expect("a copy").same(&expected));
+    let there = executable.device().expect("a device");
+    // The rows behind the first one, as others may hand them over: four bytes into a row.
+    let (pointer, byte) = first.exported().expect("a place");
+    let long =
+        Tensor::from_bytes(expected.dtype(), &[10, 16], &[expected.bytes(), &[0; 64]].concat());
+    let long = DeviceTensor::from_host(there, &long.expect("a tensor")).expect("memory");
+    let place = long.exported().expect("a place");
+    // SAFETY: ten rows are there as long as `long` is.
+    let apart = unsafe {
+        DeviceTensor::foreign(
+            there,
+            (place.0, place.1 + 4),
+            expected.dtype(),
+            &[9, 16],
+            Arc::new(long.clone()),
+        )
+    };
+    let apart = apart.expect("a tensor");
+    assert_ne!(place, (pointer, byte));
+    for operand in [first, apart] {
+        let second = run(&[Operand::Device(operand.clone()), Operand::Device(operand.clone())]);
+        let copy = operand.to_host().expect("a copy");
+        let again = executable.run(&[copy.clone(), copy]).expect("it runs").swap_remove(0);
+        assert!(second.to_host().expect("a copy").same(&again));
+    }
+    let native = compiled(&module, &Options::new().cache(false));
+    let error = native.run_on_device(&[host(0), host(1)]).expect_err("it is on the processor");
+    assert!(error.to_string().contains("runs on the processor"), "{error}");
 }
 
 #[test]
