@@ -65,6 +65,7 @@ class Module:
 # #define NAN __int_as_float(0x7fc00000)
 # #endif
 # #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+# #define GROUPS_AT_ONCE(x, y, z, n) __launch_bounds__((x) * (y) * (z), n)
 # #define barrier(fences) __syncthreads()
 # #define atomic_cmpxchg(at, old, now) atomicCAS((int *)(at), old, now)
 # #define as_int(x) __float_as_int(x)

@@ -29,7 +29,7 @@ class Module:
         A_pad_local = T.alloc_buffer((2, 2, 32, 8), "float16", scope="local")
         B_pad_local = T.alloc_buffer((2, 2, 32, 4), "float16", scope="local")
         for i_0 in T.thread_binding(2, thread="blockIdx.y"):
-            for j_0 in T.thread_binding(1, thread="blockIdx.x"):
+            for j_0 in T.thread_binding(1, thread="blockIdx.x", annotations={"expected": [112, 4096]}):
                 for i_1 in T.thread_binding(1, thread="threadIdx.y"):
                     for j_1 in T.thread_binding(1, thread="threadIdx.z"):
                         for i_3_1_j_3_0_fused in T.thread_binding(32, thread="threadIdx.x"):
@@ -41,7 +41,7 @@ class Module:
                                                 vi = T.axis.spatial(32, (i_0 + i_1 + i_2) * 16 + (i_3_0 * 8 + i_3_1_j_3_0_fused // 4))
                                                 vj = T.axis.spatial(16, ((j_0 + j_1) * 2 + j_2) * 8 + (i_3_1_j_3_0_fused % 4 * 2 + j_3_1))
                                                 C_pad[vi // 16, vj // 8, vi % 8 * 4 + vj % 8 // 2, vi % 16 // 8 * 2 + vj % 2] = T.float32(0.0)
-                for k_0 in T.serial(1, annotations={"double_buffer": 1, "exchanged_rows": [["A_pad", 32, 8, 2, 4], ["B_pad", 16, 8, 4, 2]]}):
+                for k_0 in T.serial(1, annotations={"double_buffer": 1, "exchanged_rows": [["A_pad", 32, 8, 2, 4], ["B_pad", 16, 8, 4, 2]], "pragma_no_unroll": 1}):
                     for ax0_ax1_0_fused_1 in T.thread_binding(1, thread="threadIdx.z"):
                         for ax0_ax1_0_fused_2 in T.thread_binding(1, thread="threadIdx.y"):
                             for ax0_ax1_0_fused_3 in T.thread_binding(32, thread="threadIdx.x"):

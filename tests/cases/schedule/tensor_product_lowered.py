@@ -32,6 +32,7 @@ class Module:
 # #define NAN __int_as_float(0x7fc00000)
 # #endif
 # #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+# #define GROUPS_AT_ONCE(x, y, z, n) __launch_bounds__((x) * (y) * (z), n)
 # #define barrier(fences) __syncthreads()
 # #define atomic_cmpxchg(at, old, now) atomicCAS((int *)(at), old, now)
 # #define as_int(x) __float_as_int(x)
@@ -114,9 +115,9 @@ class Module:
 # }
 #
 # /* main:
-#   tw_k_main_0(argument 0, argument 1, argument 2) over groups 1 x 1 x 1 of threads 32 x 1 x 1  */
+#   tw_k_main_0(argument 0, argument 1, argument 2) over groups 1 x 1 x 1 of threads 32 x 1 x 1, at most 128 registers, 4096 bytes shared  */
 #
-# __kernel GROUP_SIZE(32, 1, 1) void tw_k_main_0(__global uchar* restrict A_1_base, ulong A_1_at, __global uchar* restrict B_2_base, ulong B_2_at, __global uchar* restrict C_3_base, ulong C_3_at)
+# __kernel GROUPS_AT_ONCE(32, 1, 1, 16) void tw_k_main_0(__global uchar* restrict A_1_base, ulong A_1_at, __global uchar* restrict B_2_base, ulong B_2_at, __global uchar* restrict C_3_base, ulong C_3_at)
 # {
 #     __local ushort A_shared_6[1024] __attribute__((aligned(16)));
 #     __local ushort B_shared_7[1024] __attribute__((aligned(16)));
@@ -158,6 +159,7 @@ class Module:
 #                         }
 #                         tw_wait_copies();
 #                         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+#                         #pragma unroll 1
 #                         for (int k_0_21 = 0; k_0_21 < 2; ++k_0_21) {
 #                             if ((k_0_21 < 1)) {
 #                                 #pragma unroll

@@ -37,6 +37,7 @@ class Module:
 # #define NAN __int_as_float(0x7fc00000)
 # #endif
 # #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+# #define GROUPS_AT_ONCE(x, y, z, n) __launch_bounds__((x) * (y) * (z), n)
 # #define barrier(fences) __syncthreads()
 # #define atomic_cmpxchg(at, old, now) atomicCAS((int *)(at), old, now)
 # #define as_int(x) __float_as_int(x)
@@ -119,9 +120,9 @@ class Module:
 #     return y;
 # }
 # /* main:
-#   tw_k_main_0(argument 0, argument 1, argument 3, argument 2) over groups 1 x 1 x 2 of threads 32 x 1 x 1  */
+#   tw_k_main_0(argument 0, argument 1, argument 3, argument 2) over groups 1 x 1 x 2 of threads 32 x 1 x 1, at most 128 registers, 4096 bytes shared  */
 #
-# __kernel GROUP_SIZE(32, 1, 1) void tw_k_main_0(__global uchar* restrict A_1_base, ulong A_1_at, __global uchar* restrict B_2_base, ulong B_2_at, __global uchar* restrict D_3_base, ulong D_3_at, __global uchar* restrict M_4_base, ulong M_4_at)
+# __kernel GROUPS_AT_ONCE(32, 1, 1, 16) void tw_k_main_0(__global uchar* restrict A_1_base, ulong A_1_at, __global uchar* restrict B_2_base, ulong B_2_at, __global uchar* restrict D_3_base, ulong D_3_at, __global uchar* restrict M_4_base, ulong M_4_at)
 # {
 #     __local ushort B_pad_8[512] __attribute__((aligned(16)));
 #     __local ushort A_pad_9[512] __attribute__((aligned(16)));

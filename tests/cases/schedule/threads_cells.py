@@ -24,6 +24,7 @@ def f(A: T.Buffer((5, 131), "float32"), B: T.Buffer((131,), "float32"), C: T.Buf
 # #define NAN __int_as_float(0x7fc00000)
 # #endif
 # #define GROUP_SIZE(x, y, z) __launch_bounds__((x) * (y) * (z))
+# #define GROUPS_AT_ONCE(x, y, z, n) __launch_bounds__((x) * (y) * (z), n)
 # #define barrier(fences) __syncthreads()
 # #define atomic_cmpxchg(at, old, now) atomicCAS((int *)(at), old, now)
 # #define as_int(x) __float_as_int(x)

@@ -22,7 +22,7 @@ class Module:
         B_pad = T.alloc_buffer((40, 144), "float32", scope="shared")
         C_pad = T.alloc_buffer((13, 16, 1, 9, 16, 1), "float32", scope="local")
         for i_0 in T.thread_binding(13, thread="blockIdx.y"):
-            for j_0 in T.thread_binding(9, thread="blockIdx.x"):
+            for j_0 in T.thread_binding(9, thread="blockIdx.x", annotations={"expected": [51, 2048]}):
                 for i_2 in T.thread_binding(16, thread="threadIdx.y"):
                     for j_2 in T.thread_binding(16, thread="threadIdx.x"):
                         for i_1 in T.unroll(1):
@@ -31,7 +31,7 @@ class Module:
                                     vi = T.axis.spatial(208, (i_0 + i_1) * 16 + i_2)
                                     vj = T.axis.spatial(144, (j_0 + j_1) * 16 + j_2)
                                     C_pad[vi // 16, vi % 16, 0, vj // 16, vj % 16, 0] = T.float32(0.0)
-                for k_0 in T.serial(5, annotations={"double_buffer": 1}):
+                for k_0 in T.serial(5, annotations={"double_buffer": 1, "pragma_no_unroll": 1}):
                     for ax0_ax1_fused_1 in T.thread_binding(16, thread="threadIdx.y"):
                         for ax0_ax1_fused_2 in T.thread_binding(16, thread="threadIdx.x"):
                             for ax0_ax1_fused_0 in range(1):
