@@ -26,6 +26,9 @@ const MAX_ARENAS: usize = 64;
 /// For so many sets of sizes, the latest ones, plans are kept.
 const MAX_PLANS: usize = 16;
 
+/// What is done around the call of a step, which it gets with its number.
+type Around<'a> = dyn FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()> + 'a;
+
 /// Inputs whose memory outputs have taken over in a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taken(pub(crate) Vec<Shared>);
@@ -313,7 +316,7 @@ impl Calls {
         fixed: &Fixed,
         args: &[u64],
         taken: &Taken,
-        around: &mut dyn FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()>,
+        around: &mut Around<'_>,
     ) -> Result<()> {
         let workers = self.pool.workers();
         for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {

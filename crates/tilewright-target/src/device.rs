@@ -140,6 +140,14 @@ impl DeviceMemory {
         self.device.fill(self.address, self.bytes, byte)
     }
 
+    /// Waits until all that was asked of its device is done.
+    ///
+    /// # Errors
+    /// Those of [`Device::finish`].
+    pub fn finish(&self) -> Result<()> {
+        self.device.finish()
+    }
+
     fn inside(&self, at: usize, bytes: usize) -> Result<u64> {
         if at.checked_add(bytes).is_none_or(|end| end > self.bytes) {
             return Err(Error::internal(format!(

@@ -299,7 +299,7 @@ impl WarpTile {
         expect(sch, &group_j, self.registers(), self.shared_bytes(groups))?;
         let mut exchanged = Vec::new();
         for (at, copy) in shared.iter().enumerate() {
-            exchanged.push(self.exchange(at).attr(&*written(sch, copy)?));
+            exchanged.push(self.exchange(at).attr(&written(sch, copy)?));
         }
         sch.annotate(&part, EXCHANGED_ROWS, Attr::List(exchanged))?;
         bind(sch, &bound)?;

@@ -179,21 +179,3 @@ fn is_zero_of_bits(e: &Expr) -> bool {
         _ => e.as_int() == Some(0) || e.as_float().is_some_and(|x| x.to_bits() == 0),
     }
 }
-
-/// The definition of the function that has bytes copied, or zeros written, by the next wait.
-pub(super) fn copy_definition(kind: &str) -> String {
-    let bytes = kind.trim_start_matches("async_");
-    // Only whole sectors pass the first cache.
-    let through = if bytes == "16" { "cg" } else { "ca" };
-    format!(
-        "static __forceinline__ void tw_copy_{kind}(void *to, const void *from, bool there)\n{{\n    \
-         asm volatile(\"cp.async.{through}.shared.global [%0], [%1], {bytes}, %2;\"\n        : \n        : \
-         \"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(there ? {bytes} : 0) : \"memory\");\n}}\n"
-    )
-}
-
-/// The definition of the function that waits for all that is copied.
-pub(super) fn wait_definition() -> String {
-    "static __forceinline__ void tw_wait_copies()\n{\n    asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n}\n"
-        .to_owned()
-}

@@ -150,8 +150,8 @@ fn other(kind: &str, ty: &str) -> String {
     match kind {
         "mma" => super::mma::definition(ty).unwrap_or_default(),
         "ldmatrix" => super::mma::load_matrix(ty),
-        "copy" => super::copies::copy_definition(ty),
-        "wait" => super::copies::wait_definition(),
+        "copy" => super::mma::copy(ty),
+        "wait" => super::mma::wait(),
         // Towards zero; the nearest value of the type outside of its range, and zero for NaN.
         "from_float" | "from_double" => {
             let from = if kind == "from_float" { "float" } else { "double" };

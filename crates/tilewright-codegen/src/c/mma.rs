@@ -1,5 +1,5 @@
-//! The text of the functions that are `mma.sync` of PTX: registers of 32 bits from the elements of a lane, which are
-//! neighbours where they share one.
+//! The text of the functions that are instructions of PTX: `mma.sync` with registers of 32 bits from the elements of a
+//! lane, which are neighbours where they share one; `ldmatrix`; `cp.async`.
 
 use tilewright_ir::DType;
 use tilewright_target::{Tile, instruction};
@@ -80,4 +80,22 @@ pub(super) fn load_matrix(kind: &str) -> String {
         list.join(", "),
         outputs.join(", ")
     )
+}
+
+/// The definition of the function that has bytes copied, or zeros written, by the next wait.
+pub(super) fn copy(kind: &str) -> String {
+    let bytes = kind.trim_start_matches("async_");
+    // Only whole sectors pass the first cache.
+    let through = if bytes == "16" { "cg" } else { "ca" };
+    format!(
+        "static __forceinline__ void tw_copy_{kind}(void *to, const void *from, bool there)\n{{\n    \
+         asm volatile(\"cp.async.{through}.shared.global [%0], [%1], {bytes}, %2;\"\n        : \n        : \
+         \"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(there ? {bytes} : 0) : \"memory\");\n}}\n"
+    )
+}
+
+/// The definition of the function that waits for all that is copied.
+pub(super) fn wait() -> String {
+    "static __forceinline__ void tw_wait_copies()\n{\n    asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n}\n"
+        .to_owned()
 }
