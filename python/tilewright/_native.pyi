@@ -10,6 +10,7 @@ from .errors import Error
 __all__ = [
     "Axis",
     "Block",
+    "DeviceTensor",
     "Executable",
     "Expr",
     "Lambda",
@@ -99,6 +100,7 @@ class DeviceTensor:
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __dlpack__(self, **how: Any) -> Any: ...
 
+@final
 class Executable:
     def run(self, *args: Any, **kwargs: Any) -> Any: ...
     def run_on_device(self, *args: Any, **kwargs: Any) -> list[DeviceTensor]: ...

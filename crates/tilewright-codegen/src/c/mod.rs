@@ -16,6 +16,7 @@ mod copies;
 mod expr;
 mod helpers;
 pub mod host;
+mod lanes;
 mod mma;
 pub mod steps;
 mod stmt;

@@ -8,6 +8,7 @@ use tilewright_ir::{
 
 use tilewright_target::ASYNC_COPY;
 
+use super::lanes;
 use super::threads::{ThreadAxis, has_phases, is_barrier_stmt, runs_threads};
 use super::types;
 use super::writer::{KernelMemory, Lane, Writer};
@@ -181,6 +182,17 @@ impl Writer {
             self.line(format_args!("{cell} = {text};"));
             return Ok(());
         }
+        // All lanes are read before one is written.
+        let mut overlaps = false;
+        value.for_each_load(|b, at| {
+            overlaps |= b.data == buffer.data && !is_own_cell(b, at, indices, buffer)
+        });
+        if !overlaps
+            && self.has_vectors()
+            && let Some(parts) = lanes::parts(buffer, indices, value)
+        {
+            return parts.iter().try_for_each(|(at, value)| self.store(buffer, at, value));
+        }
         let contract = std::mem::replace(&mut self.contract, accumulates(buffer, indices, value));
         let done = match self.wide_copy(buffer, indices, value) {
             Ok(false) => self.vector_store(buffer, indices, value),
@@ -190,11 +202,6 @@ impl Writer {
         if done? {
             return Ok(());
         }
-        // All lanes are read before one is written.
-        let mut overlaps = false;
-        value.for_each_load(|b, at| {
-            overlaps |= b.data == buffer.data && !is_own_cell(b, at, indices, buffer)
-        });
         if !overlaps {
             return self.each_lane(lanes, |w, _| {
                 let text = w.write_stored_value(buffer, indices, value)?;

@@ -87,7 +87,7 @@ impl Writer {
     }
 
     /// Whether all lanes are computed here, and by vectors.
-    fn has_vectors(&self) -> bool {
+    pub(super) fn has_vectors(&self) -> bool {
         self.arithmetic.vectors && self.mask.is_none() && self.lane.is_none()
     }
 

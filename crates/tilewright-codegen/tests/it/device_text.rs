@@ -199,11 +199,18 @@ fn lanes_are_vectors_where_the_language_has_them() {
     // Cells apart from one another are stored one by one.
     let apart = text_of(lanes(4, 3), DEVICE);
     assert!(apart.contains(")[9] = ") && apart.contains(".s3;"), "{apart}");
-    // There are no vectors of 32 lanes, and none in CUDA.
-    for text in [
-        text_of(lanes(32, 1), DEVICE),
-        text_of(lanes(16, 1), Arithmetic { vectors: false, ..DEVICE }),
-    ] {
-        assert!(text.contains("lane") && !text.contains("VLOAD"), "{text}");
+    // Of as many lanes as there are no vectors of, several are.
+    for (count, sizes) in [(32, vec![16, 16]), (12, vec![8, 4]), (15, vec![8, 4, 2])] {
+        let text = text_of(lanes(count, 1), DEVICE);
+        let found: Vec<String> =
+            sizes.iter().map(|n| format!("VSTORE({n}, float, __global, (fma(VLOAD({n},")).collect();
+        let mut rest = &text[..];
+        for store in &found {
+            rest = rest.split_once(store).unwrap_or_else(|| panic!("{store}: {text}")).1;
+        }
+        assert!(!text.contains("lane"), "{text}");
     }
+    // There are none in CUDA.
+    let text = text_of(lanes(16, 1), Arithmetic { vectors: false, ..DEVICE });
+    assert!(text.contains("lane") && !text.contains("VLOAD"), "{text}");
 }

@@ -93,6 +93,10 @@ def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer(
         B[T.Ramp(i * 16, 1, 16)] = A[T.Ramp(i * 16 + 15, -1, 16)] * T.Broadcast(A[i], 16)
     for i in range(8):
         C[T.Ramp(i * 8, 1, 8)] = A[T.Ramp(i * 8, 1, 8)]
+    for i in range(5):
+        C[T.Ramp(i * 12, 1, 12)] = T.max(A[T.Ramp(i * 12 + 1, 1, 12)], T.Broadcast(B[i], 12)) + A[T.Ramp(63 - i, -5, 12)]
+    for i in range(2):
+        B[T.Ramp(i * 30, 2, 15)] = B[T.Ramp(i * 30, 2, 15)] * C[T.Ramp(i, 1, 15)]
     C[64] = A[0]
     C[T.Ramp(1, 1, 64)] = C[T.Ramp(0, 1, 64)] + T.Broadcast(T.float32(1), 64)
     for i in range(8):
