@@ -105,7 +105,7 @@ impl Schedule {
         step: Invocation,
         edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
     ) -> Result<T> {
-        self.edit_with(at, step, |old| {
+        self.edit_cells(at, step, |old| {
             let out = edit(old)?;
             keeps_promises(old, &out.0)?;
             Ok(out)
@@ -115,15 +115,6 @@ impl Schedule {
     /// The same for an edit after which any two accesses touch one cell where they did before: what runs at once then
     /// still may, and is not asked again.
     pub(crate) fn edit_cells<T: Output>(
-        &mut self,
-        at: &impl InFunction,
-        step: Invocation,
-        edit: impl FnOnce(&TensorFunc) -> Result<Edited<T>>,
-    ) -> Result<T> {
-        self.edit_with(at, step, edit)
-    }
-
-    fn edit_with<T: Output>(
         &mut self,
         at: &impl InFunction,
         step: Invocation,

@@ -43,10 +43,11 @@ pub(crate) fn as_products(
     let stages = open_stages(func)?;
     let (allocs, _) = func.root_parts();
     let (mut allocs, mut gone) = (allocs.to_vec(), Vec::new());
-    let (mut stmts, mut k) = (Vec::new(), 0);
+    let (mut stmts, mut k, mut found) = (Vec::new(), 0, false);
     while let Some(stage) = stages.get(k) {
         match Convolution::recognise(&allocs, &stages, k, &instructions, is_free) {
             Some(convolution) => {
+                found = true;
                 let next = convolution.next.is_some();
                 gone.extend(convolution.pads.iter().flatten().map(|p| p.buffer.clone()));
                 gone.extend(next.then(|| stage.buffer.clone()));
@@ -59,12 +60,9 @@ pub(crate) fn as_products(
             }
         }
     }
-    if stmts.len() == stages.len() {
-        return None;
-    }
     stmts.retain(|(buffer, _)| !gone.contains(buffer));
     allocs.retain(|b| !gone.contains(b));
-    Some(func.with_root(allocs, Stmt::seq(stmts.into_iter().map(|s| s.1))))
+    found.then(|| func.with_root(allocs, Stmt::seq(stmts.into_iter().map(|s| s.1))))
 }
 
 /// A sum of products of which several axes become one.
@@ -232,8 +230,8 @@ impl NewAxes {
     fn of(convolution: &Convolution<'_>) -> NewAxes {
         let Convolution { contraction: c, merged, .. } = convolution;
         let names = ["rows", "columns", "along"].into_iter().zip(merged);
-        let new = names.map(|(name, axes)| (Var::index(name), c.count(axes)));
-        let new: Vec<(Var, i64)> = new.collect();
+        let new: Vec<(Var, i64)> =
+            names.map(|(name, axes)| (Var::index(name), c.count(axes))).collect();
         let mut values = HashMap::default();
         for ((var, count), axes) in new.iter().zip(merged) {
             // Digits, the slowest one first.

@@ -17,14 +17,12 @@
 //! barrier ([`ASYNC_COPY`]).
 
 use tilewright_ir::phases::is_barrier;
-use tilewright_ir::visit::{
-    Subst, accessed, fold_expr_children, fold_func, fold_stmt_children, walk_stmt,
-};
+use tilewright_ir::visit::{Subst, accessed, fold_func, fold_stmt_children, walk_stmt};
 use tilewright_ir::{
-    Attr, Buffer, DType, Error, Expr, ExprKind, Fold, ForKind, Remarks, Stmt, StmtKind, TensorFunc,
-    Var, Visit,
+    Attr, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, Remarks, Stmt, StmtKind,
+    TensorFunc, Var, Visit,
 };
-use tilewright_target::{ASYNC_COPY, DOUBLE_BUFFER};
+use tilewright_target::{ASYNC_COPY, DOUBLE_BUFFER, LOAD_MATRIX, instruction};
 
 /// A function whose loops that ask for it fill two halves; it says where one does not.
 pub(super) fn double_buffer(func: TensorFunc, why: &mut Remarks) -> TensorFunc {
@@ -89,6 +87,9 @@ impl Filled {
         if writes.iter().any(|b| *b.scope != *"shared" || later.iter().any(|w| w.data == b.data)) {
             return Err("it does not fill shared memory first, and then only read it");
         }
+        if rest.any_expr(is_unknown) {
+            return Err("a call in it may write what it fills memory with");
+        }
         let mut cells = SameCells { changing: vec![var.clone()], differ: false };
         cells.stmt(&fill);
         if cells.differ {
@@ -136,6 +137,17 @@ impl Filled {
     /// A part of the loop with one half of the memory.
     fn in_half(&self, s: &Stmt, half: &Expr) -> Stmt {
         InHalf { buffers: &self.buffers, half: half.clone() }.stmt(s)
+    }
+}
+
+/// Whether a call may write memory that does not say so: of instructions of a warp it is known.
+fn is_unknown(e: &Expr) -> bool {
+    match e.kind() {
+        ExprKind::Call(CallTarget::Extern(name), _) => {
+            !name.starts_with(LOAD_MATRIX) && instruction(name).is_none()
+        }
+        ExprKind::Call(CallTarget::Opaque(_), _) => !is_barrier(e),
+        _ => false,
     }
 }
 
@@ -200,32 +212,12 @@ struct InHalf<'a> {
     half: Expr,
 }
 
-impl InHalf<'_> {
-    fn place(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
-        let (_, two) = self.buffers.iter().find(|(from, _)| from == buffer)?.clone();
-        let half = self.half.clone().cast(indices.last().map_or(DType::I32, Expr::dtype));
-        let own: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-        Some((two, [vec![half], own].concat()))
-    }
-}
-
 impl Fold for InHalf<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let ExprKind::Load(buffer, indices) = e.kind() else { return fold_expr_children(self, e) };
-        match self.place(buffer, indices) {
-            Some((two, indices)) => two.load(indices),
-            None => fold_expr_children(self, e),
-        }
-    }
-
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let StmtKind::Store { buffer, indices, value } = s.kind() else {
-            return fold_stmt_children(self, s);
-        };
-        match self.place(buffer, indices) {
-            Some((two, indices)) => Stmt::store(&two, indices, self.expr(value)),
-            None => fold_stmt_children(self, s),
-        }
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        let (_, two) = self.buffers.iter().find(|(from, _)| from == buffer)?;
+        let half = self.half.clone().cast(indices.last().map_or(DType::I32, Expr::dtype));
+        let own = indices.iter().map(|i| self.expr(i));
+        Some((two.clone(), std::iter::once(half).chain(own.collect::<Vec<_>>()).collect()))
     }
 }
 

@@ -6,11 +6,12 @@
 //!
 //! The schedule asks for it by the annotation [`EXCHANGED_ROWS`] of a loop. It is a layout, one to one within each row,
 //! and comes last, since nothing that is proved of such memory depends on where its cells lie. Rows lie one after the
-//! other along the last axis of a buffer, or are that axis. `ldmatrix`, which takes the first of the elements of a part, reads what it did before.
+//! other along the last axis of a buffer, or are that axis. `ldmatrix`, which takes the first of the elements of a
+//! part, reads what it did before.
 
 use tilewright_ir::hash::HashMap;
 
-use tilewright_ir::visit::{fold_expr_children, fold_func, fold_stmt_children};
+use tilewright_ir::visit::{fold_func, fold_stmt_children};
 use tilewright_ir::{
     Buffer, CallTarget, Error, Expr, ExprKind, Fold, Remarks, Stmt, StmtKind, TensorFunc,
 };
@@ -54,12 +55,13 @@ fn fits(b: &Buffer, rows: &ExchangedRows) -> bool {
 fn is_passed(s: &Stmt, buffer: &Buffer, part: i64) -> bool {
     let row = MATRIX_ROW / (buffer.dtype().bytes() as i64).max(1);
     s.any_expr(|e| match e.kind() {
-        ExprKind::Call(CallTarget::Extern(name), _) if name.starts_with(LOAD_MATRIX) => {
-            part % row != 0
-        }
         ExprKind::Call(CallTarget::Intrin(_) | CallTarget::Reinterpret(_), _) => false,
-        ExprKind::Call(_, args) => {
-            args.iter().any(|a| matches!(a.kind(), ExprKind::Load(b, _) if b.data == buffer.data))
+        ExprKind::Call(target, args) => {
+            let is_row =
+                matches!(target, CallTarget::Extern(name) if name.starts_with(LOAD_MATRIX));
+            let passed =
+                |a: &Expr| matches!(a.kind(), ExprKind::Load(b, _) if b.data == buffer.data);
+            !(is_row && part % row == 0) && args.iter().any(passed)
         }
         ExprKind::Var(v) => *v == buffer.data,
         _ => false,
@@ -70,43 +72,25 @@ struct Exchange {
     rows: HashMap<Buffer, ExchangedRows>,
 }
 
-impl Exchange {
-    fn place(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<Vec<Expr>> {
+impl Fold for Exchange {
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
         let rows = *self.rows.get(buffer)?;
         let mut indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
         let last = indices.pop()?;
         let each = buffer.const_shape()?.last()? / rows.row;
         let before = indices.last().map(|i| i.clone() * each);
         indices.push(rows.place(before.as_ref(), &last));
-        Some(indices)
-    }
-}
-
-impl Fold for Exchange {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let ExprKind::Load(buffer, indices) = e.kind() else { return fold_expr_children(self, e) };
-        match self.place(buffer, indices) {
-            Some(indices) => buffer.load(indices),
-            None => fold_expr_children(self, e),
-        }
+        Some((buffer.clone(), indices))
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
-        if let StmtKind::For { annotations, .. } = s.kind()
-            && annotations.contains_key(EXCHANGED_ROWS)
+        let folded = fold_stmt_children(self, s);
+        let mut kind = folded.kind().clone();
+        if let StmtKind::For { annotations, .. } = &mut kind
+            && annotations.remove(EXCHANGED_ROWS).is_some()
         {
-            let mut kind = fold_stmt_children(self, s).kind().clone();
-            if let StmtKind::For { annotations, .. } = &mut kind {
-                annotations.remove(EXCHANGED_ROWS);
-            }
             return Stmt::spanned(kind, s.span());
         }
-        let StmtKind::Store { buffer, indices, value } = s.kind() else {
-            return fold_stmt_children(self, s);
-        };
-        match self.place(buffer, indices) {
-            Some(indices) => Stmt::store(buffer, indices, self.expr(value)),
-            None => fold_stmt_children(self, s),
-        }
+        folded
     }
 }
