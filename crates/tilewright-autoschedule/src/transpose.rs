@@ -83,9 +83,13 @@ impl Tile {
         block: &BlockRef,
         axes: &[FusedAxis],
     ) -> Result<()> {
-        let [along, across] = [self.along, self.across].map(|k| pieces(axes[k].extent, self.size));
+        // Neither axis runs in wider tiles than the other one has.
+        let widest = |k: usize, size| pieces(axes[k].extent, size).first().map_or(1, |p| p.width);
+        let size = widest(self.across, widest(self.along, self.size));
+        let along = pieces(axes[self.along].extent, size);
         let columns = split_nest(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
+            let across = pieces(axes[self.across].extent, v.width);
             let rows = split_nest(sch, &block, (0, self.across), &sizes(&across))?;
             for (u, block) in across.iter().zip(rows) {
                 self.piece(sch, &block, axes, (u, v))?;

@@ -2,6 +2,7 @@
 //!
 //! * [`backend`]: all of it as a [`Backend`](tilewright_target::Backend).
 //! * [`emit`]: lowered tensor functions to textual LLVM IR.
+//! * `across_rows`: loops that both of these do by shuffles.
 //! * [`entry`]: the function that runs a whole plan.
 //! * [`shape_func`]: what of a plan depends on sizes that are known at run time.
 //! * [`library`], [`header`]: shared libraries with a C interface.
@@ -12,6 +13,7 @@
 //!   [`opencl`], [`cuda`]: the drivers that run them.
 //! * [`cache`]: compiled objects on disk, by content.
 
+mod across_rows;
 pub mod backend;
 pub mod c;
 pub mod cache;

@@ -3,7 +3,7 @@
 //! * `steps`: a function becomes kernels, and the steps in which the host calls them; `host`: these steps
 //!   and the plan around them as C.
 //! * `writer`: the state while a kernel is written; `stmt`, `expr`: its parts; `threads`: groups of threads.
-//! * `vector`: values of several lanes; `warp`: instructions that the lanes of a warp execute together.
+//! * `vector`: values of several lanes; `transpose`: loops that read across rows; `warp`: instructions that the lanes of a warp execute together.
 //! * `texture`: reads and writes of images.
 //! * `types`, `helpers`: what C has, and functions for what it does not have.
 //!
@@ -22,6 +22,7 @@ pub mod steps;
 mod stmt;
 mod texture;
 mod threads;
+mod transpose;
 mod types;
 mod vector;
 mod warp;

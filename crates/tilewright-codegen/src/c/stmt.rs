@@ -49,6 +49,12 @@ impl Writer {
                 self.texel_loop(var, range, body)?;
                 self.forget();
             }
+            StmtKind::For { var, range, kind, body, .. }
+                if self.is_transposing(var, range, kind, body)? =>
+            {
+                self.transposing(var, range, kind, body)?;
+                self.forget();
+            }
             StmtKind::For { var, range, kind, annotations, body } => {
                 let unrolled = *kind == ForKind::Unrolled;
                 let few = annotations.get("pragma_unroll_count").and_then(count);
@@ -292,7 +298,7 @@ impl Writer {
     }
 
     /// The variable of a loop, where it has one iteration; whether it has one at all.
-    fn begin_loop(&mut self, var: &Var, range: &Range) -> Result<()> {
+    pub(super) fn begin_loop(&mut self, var: &Var, range: &Range) -> Result<()> {
         let dtype = var.dtype();
         if !dtype.is_int() || range.min.dtype() != dtype || range.extent.dtype() != dtype {
             return Err(Error::malformed(format!(

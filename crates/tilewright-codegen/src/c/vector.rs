@@ -9,6 +9,7 @@ use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Intrin, Re
 
 use super::types;
 use super::writer::Writer;
+use crate::across_rows::first_and_step;
 
 /// Text of a value, where vectors have it.
 type Text = Result<Option<String>>;
@@ -24,7 +25,7 @@ macro_rules! have {
 }
 
 /// The name of a vector type; `None` where there is none of so many lanes, or of 16-bit floats and truths.
-fn vector_type(dtype: DType) -> Result<Option<String>> {
+pub(super) fn vector_type(dtype: DType) -> Result<Option<String>> {
     let scalar = dtype.scalar();
     if !matches!(dtype.lanes, 2 | 4 | 8 | 16) || types::narrow(scalar).is_some() || scalar.is_bool()
     {
@@ -165,7 +166,13 @@ impl Writer {
     }
 
     /// A vector at any element of memory.
-    fn vector_loaded(&mut self, ty: &str, lanes: u16, space: &str, from: &str) -> String {
+    pub(super) fn vector_loaded(
+        &mut self,
+        ty: &str,
+        lanes: u16,
+        space: &str,
+        from: &str,
+    ) -> String {
         self.helpers.name("lanes", &format!("{ty}{lanes}"));
         format!("VLOAD({lanes}, {ty}, {space}, {from})")
     }
@@ -198,6 +205,16 @@ impl Writer {
                 self.vector_loaded(types::value(buffer.dtype())?, lanes, space, &format!("&{cell}"))
             }
             0 => format!("({ty})({cell})"),
+            // All that is read lies between the first element and the last one.
+            2 if lanes > 2 => {
+                let (scalar, name) = (types::memory(buffer.dtype())?, self.name("from"));
+                let (value, space) = (types::value(buffer.dtype())?, self.place(buffer)?.space);
+                self.line(format_args!("const {space} {scalar}* {name} = &{cell};"));
+                let first = self.vector_loaded(value, lanes, space, &name);
+                let last = format!("{name} + {}", lanes - 1);
+                let last = self.vector_loaded(value, lanes, space, &last);
+                format!("({ty})({first}.even, {last}.odd)")
+            }
             _ => {
                 let (scalar, name) = (types::memory(buffer.dtype())?, self.name("from"));
                 let space = self.place(buffer)?.space;
@@ -328,35 +345,8 @@ impl Writer {
 /// The value of an index in the first lane, and how much more it is in the next; `None` where lanes do not
 /// differ evenly.
 fn lanes_of_index(e: &Expr) -> Option<(Expr, i64)> {
-    if e.dtype().lanes == 1 {
-        return Some((e.clone(), 0));
-    }
-    match e.kind() {
-        ExprKind::Broadcast(a) if a.dtype().lanes == 1 => Some((a.clone(), 0)),
-        ExprKind::Ramp(base, stride) => Some((base.clone(), stride.as_int()?)),
-        // Indices are in range of their type, whatever lane.
-        ExprKind::Cast(a) if a.dtype().is_int() && a.dtype().bits < e.dtype().bits => {
-            let (first, step) = lanes_of_index(a)?;
-            Some((first.cast(e.dtype().scalar()), step))
-        }
-        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
-            let ((a, by), (b, behind)) = (lanes_of_index(a)?, lanes_of_index(b)?);
-            let minus = *op == BinOp::Sub;
-            let step = if minus { by.checked_sub(behind)? } else { by.checked_add(behind)? };
-            Some((Expr::binary(*op, a, b), step))
-        }
-        ExprKind::Binary(BinOp::Mul, a, b) => {
-            let ((a, by), (b, behind)) = (lanes_of_index(a)?, lanes_of_index(b)?);
-            let step = match (by, behind) {
-                (0, 0) => 0,
-                (by, 0) => by.checked_mul(b.as_int()?)?,
-                (0, behind) => behind.checked_mul(a.as_int()?)?,
-                _ => return None,
-            };
-            Some((Expr::binary(BinOp::Mul, a, b), step))
-        }
-        _ => None,
-    }
+    let (first, step) = first_and_step(e)?;
+    Some((first, step.as_int()?))
 }
 
 /// The weight of each axis in the offset of a cell, where it is known.

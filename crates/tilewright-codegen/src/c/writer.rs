@@ -253,10 +253,19 @@ impl Writer {
     fn remember_as(&mut self, e: &Expr, ty: &str, text: &str, whole: Whole) -> String {
         let name = self.name("t");
         self.line(format_args!("const {ty} {name} = {text};"));
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.insert((e.address(), whole), (e.clone(), name.clone()));
-        }
+        self.know(e, &name, whole);
         name
+    }
+
+    /// A vector has this name from here on.
+    pub fn know_vector(&mut self, e: &Expr, name: &str) {
+        self.know(e, name, true);
+    }
+
+    fn know(&mut self, e: &Expr, name: &str, whole: Whole) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert((e.address(), whole), (e.clone(), name.to_owned()));
+        }
     }
 
     /// Forgets values, because memory may have changed.

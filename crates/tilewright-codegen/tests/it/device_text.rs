@@ -214,3 +214,20 @@ fn lanes_are_vectors_where_the_language_has_them() {
     let text = text_of(lanes(16, 1), Arithmetic { vectors: false, ..DEVICE });
     assert!(text.contains("lane") && !text.contains("VLOAD"), "{text}");
 }
+
+/// Elements that lie apart are read as vectors, of which lanes are chosen.
+#[test]
+fn rows_and_every_second_element_are_read_as_vectors() {
+    let (a, b) = (buffer("A", &[4096]), buffer("B", &[4096]));
+    let ramp = |first: Expr, step: i64| Expr::ramp(first, Expr::int(step, DType::I32), 8);
+    let across = over(ForKind::Unrolled, 8, |j| {
+        let read = a.load([ramp(j.clone(), 9)]);
+        Stmt::store(&b, vec![ramp(j * Expr::i32(8), 1)], read)
+    });
+    let text = text_of(across, DEVICE);
+    assert_eq!(text.matches("= VLOAD(8, float, __global, from_").count(), 8, "{text}");
+    assert!(!text.contains("for (") && !text.contains("](from"), "{text}");
+    let second = Stmt::store(&b, vec![ramp(Expr::i32(0), 1)], a.load([ramp(Expr::i32(1), 2)]));
+    let text = text_of(second, DEVICE);
+    assert!(text.contains(").even, VLOAD(8, float, __global, from_"), "{text}");
+}

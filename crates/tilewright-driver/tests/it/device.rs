@@ -106,6 +106,28 @@ def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer(
     );
 }
 
+/// Squares that are transposed, and every second element up to the last one of a buffer.
+#[test]
+fn loops_across_rows_and_every_second_element_are_the_same() {
+    for (rows, dtype) in
+        [(4, "float32"), (8, "float32"), (16, "float32"), (8, "int32"), (4, "int64")]
+    {
+        let (apart, cells) = (rows + 7, 3 + rows + (rows - 1) * (rows + 7));
+        let (square, pairs) = (rows * rows, 2 * rows - 1);
+        same(&format!(
+            r#"
+@T.prim_func
+def f(A: T.Buffer(({cells},), "{dtype}"), B: T.Buffer(({square},), "{dtype}"), C: T.Buffer(({pairs},), "{dtype}"), D: T.Buffer(({rows},), "{dtype}")):
+    for j in T.unroll({rows}):
+        B[T.Ramp(j * {rows}, 1, {rows})] = A[T.Ramp(j + 3, {apart}, {rows})] * T.Broadcast(A[j], {rows}) + A[T.Ramp(j, {apart}, {rows})]
+    for i in range({pairs}):
+        C[i] = A[i]
+    D[T.Ramp(0, 1, {rows})] = C[T.Ramp(0, 2, {rows})] + T.Broadcast(C[1], {rows})
+"#
+        ));
+    }
+}
+
 /// A store at an index that data say is between the two that a load may be of.
 #[test]
 fn what_a_kernel_stores_where_data_say_is_read_behind() {
