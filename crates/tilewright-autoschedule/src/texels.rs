@@ -1,13 +1,13 @@
 //! Traces of functions whose arguments lie in textures.
 //!
 //! A texture is written by whole texels, so the loop over the channels of one is innermost where it is stored, and a
-//! thread computes a texel:
+//! thread computes a texel, as a vector:
 //!
 //! ```text
 //! for pixels (shared, or groups and threads):
-//!     sums[4] = 0
-//!     for the reduction axes: for c in 4: sums[c] += value(c)
-//!     for c in 4: B[.., c] = epilogue(sums[c])
+//!     sums[0:4] = 0
+//!     for the reduction axes: sums[0:4] += value(0:4)
+//!     B[.., 0:4] = epilogue(sums[0:4])
 //! ```
 //!
 //! What pads an image that is read by windows is computed where it is read: of its guard is left what the border of
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tilewright_analysis::Stage;
 use tilewright_ir::{Error, Expr, IterKind, Result, TensorFunc};
 use tilewright_schedule::compute::Position;
-use tilewright_schedule::{LoopRef, Schedule};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::{Stages, follows};
@@ -139,12 +139,14 @@ impl Texels<'_> {
             sch.reverse_compute_at(finish, &texel.at, false, Position::default())?;
             if let Some(first) = steps.first() {
                 let init = sch.decompose_reduction(&block, first)?;
-                if let (Some(l), true) = (sch.get_loops(&init)?.pop(), !inner.is_empty()) {
-                    sch.unroll(&l)?;
+                if !inner.is_empty() {
+                    vectorize_last(sch, &init)?;
+                    vectorize_last(sch, finish)?;
                 }
-                inner.iter().try_for_each(|l| sch.unroll(l))?;
             }
         }
+        // A texel is a vector of its channels.
+        inner.iter().try_for_each(|l| sch.vectorize(l))?;
         match texel.threads {
             Some([groups, threads]) => {
                 sch.bind(&threads, "threadIdx.x")?;
@@ -173,6 +175,14 @@ impl Texels<'_> {
                 Ok(TexelLoop { at: one.clone(), around: one, threads: None })
             }
         }
+    }
+}
+
+/// Makes vectors of the innermost loop of a block, which runs along channels.
+fn vectorize_last(sch: &mut Schedule, block: &BlockRef) -> Result<()> {
+    match sch.get_loops(block)?.pop() {
+        Some(l) => sch.vectorize(&l),
+        None => Ok(()),
     }
 }
 

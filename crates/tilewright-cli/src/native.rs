@@ -28,8 +28,8 @@ pub struct Native {
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     features: Option<String>,
     /// What the model is for: this machine's processor (`native`), a device that OpenCL lists, by its
-    /// number or a part of its name (`doctor` shows them; behind it, `+threads` and `+textures` ask for what a GPU
-    /// gets), a GPU of NVIDIA by its number, GPUs by their architecture, or, to compile, another machine as LLVM calls
+    /// number or a part of its name (`doctor` shows them; behind it, `+threads`, `+textures` and `+no-float64`
+    /// ask for what a GPU gets), a GPU of NVIDIA by its number, GPUs by their architecture, or, to compile, another machine as LLVM calls
     /// it, such as `aarch64-unknown-linux-gnu`, whose libraries its C compiler makes.
     #[arg(long, value_name = "native|opencl[:N|:NAME]|cuda[:N|:sm_N]|TRIPLE")]
     target: Option<String>,

@@ -7,6 +7,7 @@ use tilewright_target::Target;
 pub fn memory_of(target: &Target) -> Option<TextureMemory> {
     let scope = target.preferred_textures()?;
     let [rows, columns] = scope.most[..] else { return None };
-    let (name, channels) = (scope.name.clone(), scope.channels);
-    Some(TextureMemory { scope: name, channels, most: [rows, columns] })
+    let weights = target.scopes.iter().find(|s| &*s.name == "global.texture-weight");
+    let [name, weights] = [scope, weights.unwrap_or(scope)].map(|s| s.name.clone());
+    Some(TextureMemory { scope: name, weights, channels: scope.channels, most: [rows, columns] })
 }

@@ -1,4 +1,4 @@
-//! Which values between calls lie in textures.
+//! Which values between calls, and which constants, lie in textures.
 //!
 //! A texture is memory of two physical axes whose elements are texels of a few channels (RFC 0039). A value lies
 //! in one where
@@ -9,6 +9,9 @@
 //! * the call that makes it writes each of its cells once, as they lie: then texels are written as a whole;
 //! * every call that reads it does nothing else with it, and nothing else has its memory: it is no input, result or
 //!   view.
+//!
+//! A constant, such as the weights of a convolution, lies in one where its readers and its shape allow that; its memory
+//! stays as it is, so devices copy it to a texture once.
 //!
 //! So there is one choice a value, and no conversion: the order of cells is that of the buffer. Whether reads are
 //! cheaper there is the target's to say, by its cost model. The padding of what reads a window may be the border
@@ -32,6 +35,8 @@ use tilewright_ir::{
 pub struct TextureMemory {
     /// The scope of buffers in it.
     pub scope: Arc<str>,
+    /// That of constants.
+    pub weights: Arc<str>,
     /// Channels of a texel.
     pub channels: i64,
     /// Most rows, and most texels of a row.
@@ -50,7 +55,7 @@ pub fn place_in_textures(
     rewritten(module, |functions, graph| {
         let chosen = chosen(functions, graph, memory, why);
         each_binding(graph, |b, out| {
-            out.push(placed(functions, b, &chosen, memory)?);
+            out.push(placed(functions, b, &chosen)?);
             Ok(())
         })
     })
@@ -59,13 +64,20 @@ pub fn place_in_textures(
 /// Where a value is read: the call, and the place among its arguments.
 type Reads<'a> = HashMap<u64, Vec<(&'a Binding, usize)>>;
 
-/// The values that lie in textures, each with its separator.
+/// How a value lies in a texture.
+#[derive(Clone)]
+struct Placed {
+    scope: Arc<str>,
+    separator: usize,
+}
+
+/// The values that lie in textures.
 fn chosen(
     functions: &Functions<'_>,
     graph: &GraphFunc,
     memory: &TextureMemory,
     why: &mut Remarks,
-) -> HashMap<u64, usize> {
+) -> HashMap<u64, Placed> {
     let mut reads: Reads<'_> = HashMap::default();
     // Values whose memory others have, too.
     let mut shared: HashSet<u64> = graph.params.iter().map(GraphVar::id).collect();
@@ -91,13 +103,29 @@ fn chosen(
     }
     let mut chosen = HashMap::default();
     for b in graph.bindings().filter(|b| !shared.contains(&b.var.id())) {
-        let Some((func, args)) = called(functions, b) else { continue };
-        let Some(result) = result(func, args.len()) else { continue };
-        let Some(separator) = separator(&result, memory) else { continue };
         let readers = reads.get(&b.var.id()).map_or(&[][..], Vec::as_slice);
-        match refusal(functions, func, &result, readers) {
+        let (scope, made) = match &b.value {
+            GraphExpr::Const(_) => (&memory.weights, None),
+            _ => match called(functions, b) {
+                Some((func, args)) => (&memory.scope, result(func, args.len()).map(|r| (func, r))),
+                None => continue,
+            },
+        };
+        // A constant is as its readers have it.
+        let buffer = match &made {
+            Some((_, result)) => Some(result.clone()),
+            None => readers
+                .first()
+                .and_then(|(b, k)| called(functions, b)?.0.buffers().nth(*k))
+                .cloned(),
+        };
+        let Some(separator) = buffer.and_then(|b| separator(&b, memory)) else { continue };
+        let refused = made
+            .and_then(|(func, result)| maker_refusal(func, &result))
+            .or_else(|| reader_refusal(functions, readers));
+        match refused {
             None => {
-                chosen.insert(b.var.id(), separator);
+                chosen.insert(b.var.id(), Placed { scope: scope.clone(), separator });
             }
             Some(reason) => {
                 let what = format!("`{}` stays in a buffer: {reason}", b.var.name());
@@ -147,13 +175,8 @@ fn separator(buffer: &Buffer, memory: &TextureMemory) -> Option<usize> {
     [wanted].into_iter().chain((1..shape.len()).rev().filter(|k| *k != wanted)).find(|k| fits(*k))
 }
 
-/// Why a value stays in a buffer.
-fn refusal(
-    functions: &Functions<'_>,
-    maker: &TensorFunc,
-    result: &Buffer,
-    readers: &[(&Binding, usize)],
-) -> Option<String> {
+/// Why a value stays in a buffer, for what makes it.
+fn maker_refusal(maker: &TensorFunc, result: &Buffer) -> Option<String> {
     let Some(stages) = open_stages(maker) else { return Some("its maker is no stages".into()) };
     let mut writes = stages.iter().filter(|s| s.buffer == *result);
     let (Some(stage), None) = (writes.next(), writes.next()) else {
@@ -164,9 +187,12 @@ fn refusal(
         let own = s.is_reduction() && s.buffer == *result;
         !own && s.loads().iter().any(|l| l.0 == *result)
     });
-    if !whole || read || !stage.is_fixed() {
-        return Some("its maker does not write it cell by cell, as it lies".into());
-    }
+    (!whole || read || !stage.is_fixed())
+        .then(|| "its maker does not write it cell by cell, as it lies".into())
+}
+
+/// The same for what reads it.
+fn reader_refusal(functions: &Functions<'_>, readers: &[(&Binding, usize)]) -> Option<String> {
     if readers.is_empty() {
         return Some("nothing reads it".into());
     }
@@ -189,25 +215,23 @@ fn refusal(
 fn placed(
     functions: &mut Functions<'_>,
     b: &Binding,
-    chosen: &HashMap<u64, usize>,
-    memory: &TextureMemory,
+    chosen: &HashMap<u64, Placed>,
 ) -> Result<Binding> {
     let GraphExpr::CallTir { func: name, args, outs, scalars } = &b.value else {
         return Ok(b.clone());
     };
     let Some(f) = functions.get(name).cloned() else { return Ok(b.clone()) };
-    let of_args = args.iter().map(|a| var(a).and_then(|v| chosen.get(&v.id())).copied());
-    let separators: Vec<Option<usize>> =
-        of_args.chain([chosen.get(&b.var.id()).copied()]).collect();
-    if separators.iter().all(Option::is_none) {
+    let of_args = args.iter().map(|a| var(a).and_then(|v| chosen.get(&v.id())));
+    let places: Vec<Option<&Placed>> = of_args.chain([chosen.get(&b.var.id())]).collect();
+    if places.iter().all(Option::is_none) {
         return Ok(b.clone());
     }
     let mut subst = Subst::default();
-    for (old, separator) in f.buffers().zip(separators) {
-        let Some(separator) = separator else { continue };
+    for (old, place) in f.buffers().zip(places) {
+        let Some(Placed { scope, separator }) = place else { continue };
         let new = old.derive_storage(|d| {
-            d.scope = memory.scope.clone();
-            d.axis_separators = vec![separator];
+            d.scope = scope.clone();
+            d.axis_separators = vec![*separator];
         });
         subst.vars.insert(old.data.clone(), Expr::var(&new.data));
         subst.buffers.insert(old.clone(), new);

@@ -5,6 +5,7 @@
 //! * `writer`: the state while a kernel is written; `stmt`, `expr`: its parts; `threads`: groups of threads.
 //! * `vector`: values of several lanes; `transpose`: loops that read across rows; `warp`: instructions that the lanes of a warp execute together.
 //! * `texture`: reads and writes of images.
+//! * `pairs`: `float64` where a device has none.
 //! * `types`, `helpers`: what C has, and functions for what it does not have.
 //!
 //! Numbers are those of native code ([`crate::emit`]): integers wrap, every operation rounds by itself but
@@ -18,6 +19,7 @@ mod helpers;
 pub mod host;
 mod lanes;
 mod mma;
+mod pairs;
 pub mod steps;
 mod stmt;
 mod texture;

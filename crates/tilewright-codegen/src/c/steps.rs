@@ -16,6 +16,7 @@ use tilewright_target::EXPECTED;
 
 use super::Language;
 use super::helpers::Helpers;
+use super::pairs;
 use super::threads::Extents;
 use super::types;
 use super::writer::{Arithmetic, KernelMemory, Writer};
@@ -80,8 +81,8 @@ pub enum Memory {
     Constant(Tensor),
 }
 
-/// A texture: texels of four channels. It belongs to the function, which copies the memory of a parameter
-/// to it before it runs, where it reads it, and back after, where it writes it.
+/// A texture: texels of four channels. That of a parameter holds what its memory holds before the function reads it,
+/// and after, where it writes it.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// The parameter, unless only the function uses it.
@@ -95,6 +96,15 @@ pub struct Image {
     pub writes: bool,
 }
 
+/// The memory of a parameter that a function accesses as memory.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The parameter, by position.
+    pub param: usize,
+    pub bytes: Expr,
+    pub writes: bool,
+}
+
 /// A function as kernels.
 #[derive(Clone, Debug)]
 pub struct Kernels {
@@ -105,6 +115,7 @@ pub struct Kernels {
     pub kernels: Vec<Kernel>,
     pub steps: Vec<HostStep>,
     pub memory: Vec<Memory>,
+    pub accesses: Vec<Access>,
     /// The variables of scalar parameters and open sizes, with their positions among the arguments.
     pub scalars: Vec<(Var, usize)>,
     /// What its assertions say, by their codes.
@@ -210,7 +221,11 @@ pub fn program<'a>(
 /// # Errors
 /// [`Error::Unsupported`] for what a device does not have, at its place.
 pub fn kernels(name: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels> {
-    let cut = cut(name, func, arithmetic);
+    let cut = if arithmetic.doubles {
+        cut(name, func, arithmetic)
+    } else {
+        pairs::without_doubles(func).and_then(|func| cut(name, &func, arithmetic))
+    };
     cut.map_err(|e| e.context(format!("function `{name}`")).at(func.span))
 }
 
@@ -227,6 +242,8 @@ fn cut(name: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels>
         helpers: Helpers::default(),
     };
     let mut scalars = Vec::new();
+    let mut accesses = Vec::new();
+    let (_, written) = accessed(&func.body);
     for (k, param) in func.params.iter().enumerate() {
         match param {
             Param::Scalar(var) => scalars.push((var.clone(), k)),
@@ -235,7 +252,11 @@ fn cut(name: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels>
                 let image = image(buffer, func, (k < own.len()).then_some(k))?;
                 cut.add(buffer, Memory::Image(image));
             }
-            Param::Buffer { buffer, .. } => cut.add(buffer, Memory::Param(k)),
+            Param::Buffer { buffer, .. } => {
+                let writes = written.iter().any(|b| b.data == buffer.data);
+                accesses.push(Access { param: k, bytes: byte_count(buffer), writes });
+                cut.add(buffer, Memory::Param(k));
+            }
         }
     }
     let sizes = func.shape_vars().into_iter().enumerate();
@@ -246,7 +267,22 @@ fn cut(name: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels>
     cut.ranges.bind_sizes(func);
     let steps = cut.steps(&func.body)?;
     let Cut { kernels, memory, assertions, helpers, texts, .. } = cut;
-    Ok(Kernels { helpers, text: texts.concat(), kernels, steps, memory, scalars, assertions })
+    let text = texts.concat();
+    Ok(Kernels { helpers, text, kernels, steps, memory, accesses, scalars, assertions })
+}
+
+/// Up to which byte of its memory a buffer lies.
+fn byte_count(buffer: &Buffer) -> Expr {
+    let long = |e: &Expr| e.clone().cast(DType::I64);
+    let number = |n: i64| Expr::int(n, DType::I64);
+    let cells = if buffer.strides.is_empty() {
+        buffer.shape.iter().fold(number(1), |n, extent| n * long(extent))
+    } else {
+        let axes = buffer.shape.iter().zip(&buffer.strides);
+        axes.fold(number(1), |n, (extent, stride)| n + (long(extent) - 1) * long(stride))
+    };
+    let offset = buffer.elem_offset.as_ref().map_or(number(0), long);
+    (offset + cells) * number(buffer.dtype().bytes() as i64)
 }
 
 /// The image that a buffer is.

@@ -7,9 +7,10 @@
 
 use tilewright_ir::index::Linear;
 use tilewright_ir::visit::free_vars;
-use tilewright_ir::{Buffer, Error, Expr, ExprKind, Range, Result, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, DType, Error, Expr, ExprKind, Range, Result, Stmt, StmtKind, Var};
 
 use super::types;
+use super::vector::{Text, lanes_of_index};
 use super::writer::Writer;
 
 /// Channels of a texel.
@@ -20,10 +21,30 @@ impl Writer {
     pub(super) fn channel(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<String> {
         let [row, column] = indices else { return Err(not_flat(buffer)) };
         let (row, column) = (self.expr(row)?, self.expr(column)?);
+        let at = texel_place(&row, &column);
         let name = self.place(buffer)?.name.clone();
         let channel = self.helpers.name("channel", "");
-        let at = format!("(int2)((int)(({column}) >> 2), (int)({row}))");
         Ok(format!("{channel}(read_imagef({name}, tw_border, {at}), (int)(({column}) & 3))"))
+    }
+
+    /// The channels of a texel as a vector of a type, or one of them in all lanes; `None` where lanes are others.
+    pub(super) fn texel(&mut self, buffer: &Buffer, indices: &[Expr], ty: &str) -> Text {
+        let [row, column] = indices else { return Err(not_flat(buffer)) };
+        let (Some((row, 0)), Some((column, step))) = (lanes_of_index(row), lanes_of_index(column))
+        else {
+            return Ok(None);
+        };
+        if step == 0 {
+            return Ok(Some(format!("({ty})({})", self.channel(buffer, &[row, column])?)));
+        }
+        let whole = Linear::from_expr(&column).is_some_and(|c| is_whole(&c));
+        let lanes = indices.iter().map(|i| i.dtype().lanes).max();
+        if step != 1 || lanes != Some(CHANNELS) || !whole || buffer.dtype() != DType::F32 {
+            return Ok(None);
+        }
+        let at = texel_place(&self.expr(&row)?, &self.expr(&column)?);
+        self.helpers.name("channel", "");
+        Ok(Some(format!("read_imagef({}, tw_border, {at})", self.place(buffer)?.name)))
     }
 
     /// Whether a loop writes the channels of a texel, or of several in a row.
@@ -100,6 +121,20 @@ impl Writer {
             _ if row.dtype().lanes == 1 => row.clone(),
             _ => return Err(partial(buffer, column)),
         };
+        if self.has_vectors() && buffer.dtype() == DType::F32 {
+            let (before, text) = self.captured(|w| match w.vector(value)? {
+                Some(text) => Ok(Some((text, texel_place(&w.expr(&row)?, &w.expr(first)?)))),
+                None => Ok(None),
+            })?;
+            if let Some((text, at)) = text {
+                let name = self.place(buffer)?.name.clone();
+                return self.braced("", |w| {
+                    w.out += &before;
+                    w.line(format_args!("write_imagef({name}, {at}, {text});"));
+                    Ok(())
+                });
+            }
+        }
         let texel = self.name("texel");
         self.line(format_args!("float {texel}[{CHANNELS}];"));
         self.each_lane(CHANNELS, |w, lane| {
@@ -120,12 +155,17 @@ impl Writer {
     ) -> Result<()> {
         let row = self.expr(row)?;
         let name = self.place(buffer)?.name.clone();
-        let at = format!("(int2)((int)(({column}) >> 2), (int)({row}))");
+        let at = texel_place(&row, column);
         let channels =
             (0..CHANNELS).map(|k| format!("{texel}[{k}]")).collect::<Vec<_>>().join(", ");
         self.line(format_args!("write_imagef({name}, {at}, (float4)({channels}));"));
         Ok(())
     }
+}
+
+/// The coordinates of the texel with a channel.
+fn texel_place(row: &str, column: &str) -> String {
+    format!("(int2)((int)(({column}) >> 2), (int)({row}))")
 }
 
 /// Whether an index is a multiple of the channels wherever it stands.

@@ -12,7 +12,7 @@ use super::writer::Writer;
 use crate::across_rows::first_and_step;
 
 /// Text of a value, where vectors have it.
-type Text = Result<Option<String>>;
+pub(super) type Text = Result<Option<String>>;
 
 /// The text behind `?`, or `None` for the whole.
 macro_rules! have {
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     /// The value of an expression in all of its lanes.
-    fn vector(&mut self, e: &Expr) -> Text {
+    pub(super) fn vector(&mut self, e: &Expr) -> Text {
         if let Some(known) = self.known_vector(e) {
             return Ok(Some(known));
         }
@@ -193,7 +193,7 @@ impl Writer {
     fn vector_load(&mut self, buffer: &Buffer, indices: &[Expr], ty: &str) -> Text {
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
         if self.place(buffer)?.image {
-            return Ok(None);
+            return self.texel(buffer, indices, ty);
         }
         let Some((first, step)) = cells_of_lanes(buffer, indices) else { return Ok(None) };
         let cell = self.cell(buffer, &first)?;
@@ -344,7 +344,7 @@ impl Writer {
 
 /// The value of an index in the first lane, and how much more it is in the next; `None` where lanes do not
 /// differ evenly.
-fn lanes_of_index(e: &Expr) -> Option<(Expr, i64)> {
+pub(super) fn lanes_of_index(e: &Expr) -> Option<(Expr, i64)> {
     let (first, step) = first_and_step(e)?;
     Some((first, step.as_int()?))
 }

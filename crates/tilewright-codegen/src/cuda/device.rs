@@ -18,7 +18,7 @@ use super::driver::GpuInfo;
 use super::nvrtc;
 use crate::c::{Image, Kernels, Language};
 use crate::cache::{ObjectCache, key_of_parts};
-use crate::device::{KernelDevice, Value, Work};
+use crate::device::{Images, KernelDevice, Value, Work};
 
 /// Threads of a group that runs items of a loop.
 const GROUP: usize = 128;
@@ -165,6 +165,11 @@ impl KernelDevice for GpuFor {
 
     fn image(&self, _: &Image) -> Result<Infallible> {
         Err(Error::unsupported("code for CUDA has no textures"))
+    }
+
+    fn images(&self) -> &Images<Infallible> {
+        static NONE: Images<Infallible> = Images::new();
+        &NONE
     }
 
     fn copy_image(&self, image: &Infallible, _: u64, _: bool) -> Result<()> {

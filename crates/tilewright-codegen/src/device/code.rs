@@ -12,7 +12,7 @@ use tilewright_target::abi::Workers;
 use tilewright_target::{Code, Device, DeviceMemory};
 
 use super::{KernelDevice, Value, Work};
-use crate::c::{self, Argument, Arithmetic, HostStep, Kernels, Memory, Over};
+use crate::c::{self, Argument, Arithmetic, HostStep, Image, Kernels, Memory, Over};
 use crate::cache::ObjectCache;
 use crate::emit::MAX_VALUES;
 
@@ -88,7 +88,7 @@ impl<D: KernelDevice> Function<D> {
         let objects = Mutex::new(device.kernels(&kernels, cache)?);
         let shared: Arc<dyn Device> = device.clone();
         let own = kernels.memory.iter().map(|memory| match memory {
-            Memory::Param(_) => Ok(Own::Nothing),
+            Memory::Param(_) | Memory::Image(Image { param: Some(_), .. }) => Ok(Own::Nothing),
             Memory::Scratch(bytes) => DeviceMemory::new(&shared, *bytes).map(Own::Memory),
             Memory::Image(image) => device.image(image).map(Own::Image),
             Memory::Constant(tensor) => {
@@ -122,13 +122,18 @@ unsafe impl<D: KernelDevice> Code for OnDevice<D> {
         });
         let values = values.collect();
         let mut objects = f.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut run = Run { code: self, f, objects: &mut objects, args, values, failure: 0 };
+        let in_function = |e: Error| e.context(format!("function `{}`", f.name));
+        let images;
+        let objects = &mut objects;
+        let mut run = Run { code: self, f, objects, args, values, failure: 0, images: &[] };
+        images = run.access_memory().map_err(in_function)?;
+        run.images = &images;
         if f.kernels.assertions.is_empty() {
-            return run.all().map_err(|e| e.context(format!("function `{}`", f.name)));
+            return run.steps(&f.kernels.steps).map_err(in_function);
         }
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         run.failure = failure.address();
-        run.all().map_err(|e| e.context(format!("function `{}`", f.name)))?;
+        run.steps(&f.kernels.steps).map_err(in_function)?;
         let mut words = [0u8; FAILURE_BYTES];
         failure.read(0, &mut words)?;
         if word_at(0, words) == 0 {
@@ -182,6 +187,8 @@ struct Run<'a, D: KernelDevice> {
     args: &'a [u64],
     values: HashMap<Var, Expr>,
     failure: u64,
+    /// The images of parameters, by the position in [`Kernels::memory`].
+    images: &'a [Option<Arc<D::Image>>],
 }
 
 impl<'a, D: KernelDevice> Run<'a, D> {
@@ -199,23 +206,24 @@ impl<'a, D: KernelDevice> Run<'a, D> {
         value.ok_or_else(|| Error::unsupported(format!("the host cannot compute `{e}`")))
     }
 
-    /// All steps, and the copies of textures around them.
-    fn all(&mut self) -> Result<()> {
-        self.copy_images(true)?;
-        self.steps(&self.f.kernels.steps)?;
-        self.copy_images(false)
-    }
-
-    fn copy_images(&self, before: bool) -> Result<()> {
-        for (memory, own) in self.f.kernels.memory.iter().zip(&self.f.own) {
-            let (Memory::Image(image), Own::Image(object)) = (memory, own) else { continue };
-            let wanted = if before { image.reads } else { image.writes };
-            if let (true, Some(param)) = (wanted, image.param) {
-                let address = self.args.get(param).copied().unwrap_or(0);
-                self.code.device.copy_image(object, address, before)?;
+    /// Says what memory is accessed, and gives the images of parameters.
+    fn access_memory(&self) -> Result<Vec<Option<Arc<D::Image>>>> {
+        let (device, kernels) = (&self.code.device, &self.f.kernels);
+        let address = |param: usize| self.args.get(param).copied().unwrap_or(0);
+        if !device.images().is_empty() {
+            for access in &kernels.accesses {
+                let bytes = self.count(&access.bytes)? as u64;
+                device.images().access(&**device, address(access.param), bytes, access.writes)?;
             }
         }
-        Ok(())
+        let images = kernels.memory.iter().map(|memory| match memory {
+            Memory::Image(image) => match image.param {
+                Some(param) => device.images().lend(&**device, image, address(param)).map(Some),
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        });
+        images.collect()
     }
 
     fn steps(&mut self, steps: &[HostStep]) -> Result<()> {
@@ -276,7 +284,10 @@ impl<'a, D: KernelDevice> Run<'a, D> {
                 (_, Own::Image(image)) => Value::Image(image),
                 (_, Own::Memory(own)) => Value::Memory(own.address()),
                 (Memory::Param(p), _) => Value::Memory(self.args.get(*p).copied().unwrap_or(0)),
-                _ => return Err(Error::internal(format!("`{}` has no memory", f.name))),
+                _ => match self.images.get(*k) {
+                    Some(Some(image)) => Value::Image(image),
+                    _ => return Err(Error::internal(format!("`{}` has no memory", f.name))),
+                },
             },
             Argument::Scalar(var) => {
                 let value = self.values.get(var).ok_or_else(|| {

@@ -1,9 +1,11 @@
 //! Functions on devices: what the host does for them, whatever driver runs their kernels.
 //!
 //! * [`KernelDevice`]: what a driver gives beside memory: kernels that are compiled, images, launches.
+//! * `images`: memory that lies in textures, too.
 //! * `code`: compiled functions, the steps of the host around their kernels, and assertions that failed.
 
 mod code;
+mod images;
 
 use tilewright_ir::Result;
 use tilewright_target::Device;
@@ -12,6 +14,7 @@ use crate::c::{Image, Kernels};
 use crate::cache::ObjectCache;
 
 pub(crate) use code::OnDevice;
+pub(crate) use images::Images;
 
 /// A device that runs kernels.
 pub(crate) trait KernelDevice: Device + Sized + 'static {
@@ -31,6 +34,9 @@ pub(crate) trait KernelDevice: Device + Sized + 'static {
     /// # Errors
     /// [`Error::Execution`](tilewright_ir::Error::Execution) where the device has none of its size.
     fn image(&self, image: &Image) -> Result<Self::Image>;
+
+    /// The images of its memory. What accesses memory, of kernels or of [`Device`], says so to them before.
+    fn images(&self) -> &Images<Self::Image>;
 
     /// Copies memory to an image, row by row, or back.
     ///

@@ -15,7 +15,7 @@ use super::api::{self, Api, Functions, Handle, ImageDescription, ImageFormat, ch
 use super::driver::{DeviceInfo, devices, open};
 use crate::c::{Image, Kernels, Language};
 use crate::cache::{ObjectCache, key_of_parts};
-use crate::device::{KernelDevice, Value, Work};
+use crate::device::{Images, KernelDevice, Value, Work};
 
 /// Items by which a core of a processor gets its share of a loop: enough that none waits long for others.
 const ITEMS_OF_UNIT: usize = 8;
@@ -49,6 +49,7 @@ pub(super) struct OpenDevice {
     queue: Object,
     cl: &'static Functions,
     memory: Mutex<Allocations>,
+    images: Images<ImageObject>,
 }
 
 #[derive(Default)]
@@ -77,6 +78,7 @@ impl OpenDevice {
             queue: Object(queue),
             cl: &Api::get()?.functions,
             memory: Mutex::default(),
+            images: Images::new(),
         });
         all.insert(info.id, device.clone());
         Ok(device)
@@ -281,6 +283,10 @@ impl KernelDevice for OpenDevice {
         })
     }
 
+    fn images(&self) -> &Images<ImageObject> {
+        &self.images
+    }
+
     fn copy_image(&self, image: &ImageObject, address: u64, to_image: bool) -> Result<()> {
         let (memory, at) = self.find(address)?;
         let (origin, size) = ([0usize; 3], image.size.as_ptr());
@@ -441,6 +447,7 @@ impl Device for OpenDevice {
     }
 
     fn free(&self, address: u64) {
+        self.images.forget(address, 1 << BYTE_BITS);
         let at = (address >> BYTE_BITS) as usize;
         let mut memory = self.lock();
         let object =
@@ -456,6 +463,7 @@ impl Device for OpenDevice {
         if bytes.is_empty() {
             return Ok(());
         }
+        self.images.access(self, to, bytes.len() as u64, true)?;
         let (object, at) = self.find(to)?;
         let from = bytes.as_ptr().cast();
         // SAFETY: there are so many bytes, and the call waits until they are read.
@@ -479,6 +487,7 @@ impl Device for OpenDevice {
         if bytes.is_empty() {
             return Ok(());
         }
+        self.images.access(self, from, bytes.len() as u64, false)?;
         let (object, at) = self.find(from)?;
         let to = bytes.as_mut_ptr().cast();
         // SAFETY: there is room for so many bytes, and the call waits until they are written.
@@ -502,6 +511,7 @@ impl Device for OpenDevice {
         if bytes == 0 {
             return Ok(());
         }
+        self.images.access(self, to, bytes as u64, true)?;
         let (object, at) = self.find(to)?;
         let pattern = (&raw const byte).cast();
         // SAFETY: the pattern is one byte, which is copied.
@@ -525,6 +535,8 @@ impl Device for OpenDevice {
         if bytes == 0 {
             return Ok(());
         }
+        self.images.access(self, from, bytes as u64, false)?;
+        self.images.access(self, to, bytes as u64, true)?;
         let ((target, to), (source, from)) = (self.find(to)?, self.find(from)?);
         // SAFETY: there are so many bytes at both places, which do not overlap.
         let code = unsafe {
@@ -550,6 +562,9 @@ impl Device for OpenDevice {
     }
 
     fn exported(&self, address: u64) -> Result<(u64, u64)> {
+        // Others access it when they want to.
+        let whole = address >> BYTE_BITS << BYTE_BITS;
+        self.images.access(self, whole, 1 << BYTE_BITS, true)?;
         let (object, byte) = self.find(address)?;
         Ok((object.0.expose_provenance() as u64, byte as u64))
     }

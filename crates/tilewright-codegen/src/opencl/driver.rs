@@ -54,11 +54,17 @@ pub(super) struct Asked {
     threads: bool,
     /// `+textures`: values between calls in textures.
     textures: bool,
+    /// `+no-float64`: as if the device had none.
+    no_doubles: bool,
 }
 
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [(self.threads, "+threads"), (self.textures, "+textures")];
+        let parts = [
+            (self.threads, "+threads"),
+            (self.textures, "+textures"),
+            (self.no_doubles, "+no-float64"),
+        ];
         parts.iter().filter(|p| p.0).try_for_each(|p| f.write_str(p.1))
     }
 }
@@ -250,7 +256,8 @@ impl DeviceInfo {
 
 /// The device that is meant: by its number in the list, by a part of its name or its driver's, the first
 /// one for nothing, or one for which text is written, and not run (`generic`). Behind it may stand `+threads`, for
-/// schedules for groups of threads, and `+textures`, for values in textures, whatever the device is best with.
+/// schedules for groups of threads, `+textures`, for values in textures, whatever the device is best with, and
+/// `+no-float64`, for code that does without.
 ///
 /// # Errors
 /// [`Error::Input`] where there is no such device, or several are meant, with those there are;
@@ -263,13 +270,17 @@ pub fn choose(which: &str) -> Result<DeviceInfo> {
         match part {
             "threads" => asked.threads = true,
             "textures" => asked.textures = true,
+            "no-float64" => asked.no_doubles = true,
             _ => {
                 let text = format!("a device cannot be asked for `{part}`");
-                return Err(Error::input(text).help("`+threads` and `+textures` are possible"));
+                return Err(Error::input(text)
+                    .help("`+threads`, `+textures` and `+no-float64` are possible"));
             }
         }
     }
-    Ok(DeviceInfo { asked, ..choose_device(which)? })
+    let mut device = DeviceInfo { asked, ..choose_device(which)? };
+    device.arithmetic.doubles &= !asked.no_doubles;
+    Ok(device)
 }
 
 fn choose_device(which: &str) -> Result<DeviceInfo> {

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use tilewright_driver::random::Random;
-use tilewright_driver::{Error, Executable, Module, Options, Sizes, Tensor, compile, load, parse};
+use tilewright_driver::{
+    Error, Executable, LayoutPolicy, Module, Options, Sizes, Tensor, compile, load, parse,
+};
 use tilewright_runtime::{DeviceTensor, Operand};
 
 /// Options for the first device; `None`, and a line, where there is none.
@@ -448,5 +450,65 @@ def f(A: T.Buffer((2, 5, 7, 6), "float32"), B: T.Buffer((2, 5, 7, 6), "float32")
     let b = executable.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render())).swap_remove(0);
     for k in 0..b.len() {
         assert_eq!(b.get_f64(k), f64::from(inputs[0].get_f64(k) as f32 * 2.0 + 1.0));
+    }
+}
+
+/// What a texture holds is what its memory holds, whoever reads and writes either of them, and in whatever run.
+#[test]
+fn memory_and_its_texture_hold_the_same() {
+    if lacks_textures() {
+        return;
+    }
+    let Some(device) = device() else { return };
+    let texture = "scope=\"global.texture\", axis_separators=[1]";
+    let function = |name: &str, from: &str, to: &str, value: &str| {
+        format!(
+            r#"
+    @T.prim_func
+    def {name}(A: T.Buffer((5, 7, 4), "float32"{from}), B: T.Buffer((5, 7, 4), "float32"{to})):
+        for h, w, c in T.grid(5, 7, 4):
+            with T.block("B"):
+                vh, vw, vc = T.axis.remap("SSS", [h, w, c])
+                B[vh, vw, vc] = {value}
+"#
+        )
+    };
+    let on = format!(", {texture}");
+    let text = [
+        "@I.ir_module\nclass M:".to_owned(),
+        function("twice", "", &on, "A[vh, vw, vc] * T.float32(2)"),
+        function("plus", "", "", "A[vh, vw, vc] + T.float32(1)"),
+        function("triple", &on, "", "A[vh, vw, vc] * T.float32(3)"),
+        function("negative", &on, &on, "T.float32(0) - A[vh, vw, vc]"),
+        r#"
+    @R.function
+    def main(a: R.Tensor((5, 7, 4), dtype="float32")):
+        cls = M
+        with R.dataflow():
+            x = R.call_tir(cls.twice, (a,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            y = R.call_tir(cls.plus, (x,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            z = R.call_tir(cls.triple, (y,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            n = R.call_tir(cls.negative, (x,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            m = R.call_tir(cls.negative, (n,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            w = R.call_tir(cls.triple, (m,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            v = R.call_tir(cls.plus, (z,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            u = R.call_tir(cls.twice, (v,), out_sinfo=R.Tensor((5, 7, 4), dtype="float32"))
+            R.output(n, w, u)
+        return (n, w, u)
+"#
+        .to_owned(),
+    ]
+    .concat();
+    let executable = compiled(&parsed(&text), &device.fuse(false).layout(LayoutPolicy::AsWritten));
+    for seed in [3, 4, 5] {
+        let inputs = inputs(&executable, seed);
+        let found = executable.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render()));
+        for k in 0..inputs[0].len() {
+            let a = inputs[0].get_f64(k) as f32;
+            let expected = [-(a * 2.0), a * 2.0 * 3.0, ((a * 2.0 + 1.0) * 3.0 + 1.0) * 2.0];
+            for (tensor, expected) in found.iter().zip(expected) {
+                assert_eq!(tensor.get_f64(k), f64::from(expected), "{seed} {k}");
+            }
+        }
     }
 }

@@ -26,13 +26,15 @@ fn on(target: &str) -> Option<Options> {
 }
 
 /// Where reads from textures are cheaper, the plan has channels in blocks of a texel, and what one convolution makes
-/// for the next lies in a texture; inputs and results do not. A processor keeps buffers.
+/// for the next lies in a texture, and so do weights; inputs and results do not. A processor keeps buffers.
 #[test]
 fn plans_place_what_convolutions_hand_on_in_textures() {
     let module = chain(&image(8, 9, 3, 1), 3, &mut Random::new(3));
     let gpu = Options::new().cache(false).on("opencl:generic").expect("a target");
     let text = print(&placed(&module, &gpu));
     assert!(text.contains("scope=\"global.texture\", axis_separators=[3]"), "{text}");
+    let weights = "W: T.Buffer((2, 2, 3, 3, 4, 4), \"float32\", scope=\"global.texture-weight\", axis_separators=[4])";
+    assert!(text.contains(weights) || text.contains(&weights.replace("W:", "w:")), "{text}");
     for options in [Options::new().cache(false), gpu.layout(LayoutPolicy::AsWritten)] {
         assert!(!print(&placed(&module, &options)).contains("global.texture"));
     }
@@ -51,9 +53,12 @@ fn convolutions_over_textures_compute_the_same() {
         let run = |options: &Options| {
             let made: Executable =
                 compile(&module, options).unwrap_or_else(|e| panic!("{}", e.render()));
-            made.run(std::slice::from_ref(&input))
-                .unwrap_or_else(|e| panic!("{}", e.render()))
-                .swap_remove(0)
+            let run = || made.run(std::slice::from_ref(&input));
+            let [first, second] = [run(), run()]
+                .map(|all| all.unwrap_or_else(|e| panic!("{}", e.render())).swap_remove(0));
+            // Textures of a run before hold nothing of it.
+            assert!(first.same(&second));
+            first
         };
         let expected = run(&Options::new().cache(false));
         for options in [&device, &threads] {

@@ -23,6 +23,8 @@ impl Moved<'_> {
         for (i, side) in indices.iter().zip(self.sides) {
             let i = self.expr(i);
             moved.push(match side {
+                // All indices are the start.
+                Some(Side { extent: 1, .. }) => Expr::constant(0.0, i.dtype()),
                 Some(side) if side.min.as_int() != Some(0) => {
                     let from = i.clone() - side.min.clone().cast(i.dtype());
                     index::simplify(&from, self.ranges)
