@@ -49,8 +49,9 @@ impl Writer {
 
     /// Whether a loop writes the channels of a texel, or of several in a row.
     pub(super) fn is_texel_loop(&self, range: &Range, body: &Stmt) -> bool {
-        let StmtKind::Store { buffer, .. } = body.kind() else { return false };
-        range.extent.as_int().is_some_and(|n| n % i64::from(CHANNELS) == 0)
+        let StmtKind::Store { buffer, value, .. } = body.kind() else { return false };
+        value.dtype().lanes == 1
+            && range.extent.as_int().is_some_and(|n| n % i64::from(CHANNELS) == 0)
             && self.places.get(&buffer.data).is_some_and(|place| place.image)
     }
 
