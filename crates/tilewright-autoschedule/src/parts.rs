@@ -100,6 +100,28 @@ pub(crate) fn long_row_of_vectors(
     rest.iter().try_for_each(|b| row_of_vectors(sch, b, lanes))
 }
 
+/// Makes vectors of the innermost loop around a block, of so many values: the widest, and narrower ones of what these
+/// leave over.
+pub(crate) fn row_in_pieces(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    length: Dim,
+    lanes: i64,
+) -> Result<()> {
+    let row = innermost(sch, block)?;
+    let all = pieces(length, lanes);
+    let mut blocks = vec![block.clone()];
+    if all.len() > 1 {
+        blocks.extend(copies(sch, &block.func, &row, &sizes(&all))?);
+    }
+    for (piece, block) in all.iter().zip(&blocks).filter(|(piece, _)| piece.width > 1) {
+        let row = innermost(sch, block)?;
+        let [_, lane] = split(sch, &row, amount(piece.count), piece.width)?;
+        sch.vectorize(&lane)?;
+    }
+    Ok(())
+}
+
 /// Makes a loop over values one over vectors, of which there are so many, or as many as it takes.
 fn loop_of_vectors(
     sch: &mut Schedule,

@@ -7,7 +7,8 @@
 //! ([`digits`](crate::digits)), unless they walk as one, and taken apart before where these are not
 //! whole.
 //!
-//! Rows of an open length, of which there are several, run in vectors. Those that are all pixels of an image are long:
+//! Where the compiler of the target makes no vectors of loops, the innermost loop is one over vectors, and what these
+//! leave over over narrower ones. Rows of an open length, of which there are several, run in vectors. Those that are all pixels of an image are long:
 //! then whole vectors are apart from the last one, of which lanes are left out.
 //!
 //! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]). Where an open
@@ -34,7 +35,10 @@ use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{amount, long_row_of_vectors, loop_at, made_by, row_of_vectors, split_nest};
+use crate::parts::{
+    FEWEST, amount, long_row_of_vectors, loop_at, made_by, row_in_pieces, row_of_vectors,
+    split_nest,
+};
 use crate::price::operations::operations;
 use crate::sides::is_of_pixels;
 use crate::transpose::Tile;
@@ -236,7 +240,12 @@ impl Spatial<'_> {
                 }
                 _ => row_of_vectors(sch, block, lanes),
             },
-            None => Ok(()),
+            None => match (self.lanes_of_loop(&axes, &accesses, &value), axes.split_last()) {
+                (Some(lanes), Some((row, _))) if !shared.contains(&(axes.len() - 1)) => {
+                    row_in_pieces(sch, block, row.extent, lanes)
+                }
+                _ => Ok(()),
+            },
         }
     }
 
@@ -303,12 +312,27 @@ impl Spatial<'_> {
     /// lies side by side along them and the machine leaves out lanes.
     fn lanes_of_rows(&self, axes: &[FusedAxis], accesses: &[Access], value: &Expr) -> Option<i64> {
         let (row, [_, ..]) = axes.split_last()? else { return None };
-        let (store, loads) = accesses.split_last()?;
-        let beside = row.moves(store) == Some(Move::By(1))
-            && loads.iter().all(|a| matches!(row.moves(a), Some(Move::By(0 | 1))));
         let is_open = row.extent.known().is_none() && row.parts.len() == 1;
         let bytes = widest(self.stage, value, accesses)?;
-        (self.target.vectors.leaves_out(bytes) && is_open && beside)
+        (self.target.vectors.leaves_out(bytes) && is_open && is_beside(row, accesses))
             .then(|| self.target.vectors.lanes(bytes))
     }
+
+    /// The lanes of vectors along the innermost axis, of a known length, where the compiler makes none.
+    fn lanes_of_loop(&self, axes: &[FusedAxis], accesses: &[Access], value: &Expr) -> Option<i64> {
+        let row = axes.last()?;
+        let lanes = self.target.vectors.lanes(widest(self.stage, value, accesses)?);
+        let is_long = row.extent.known().is_some_and(|n| n >= FEWEST as usize);
+        (self.cut && !self.target.vectors.by_compiler && is_long && is_beside(row, accesses))
+            .then_some(lanes)
+            .filter(|lanes| *lanes >= FEWEST)
+    }
+}
+
+/// Whether all that is accessed lies side by side along an axis, or is one cell.
+fn is_beside(row: &FusedAxis, accesses: &[Access]) -> bool {
+    accesses.split_last().is_some_and(|(store, loads)| {
+        row.moves(store) == Some(Move::By(1))
+            && loads.iter().all(|a| matches!(row.moves(a), Some(Move::By(0 | 1))))
+    })
 }

@@ -25,6 +25,8 @@ pub struct Vectors {
     pub broadcasts: bool,
     /// The bytes of elements whose lanes can be left out where vectors are loaded and stored.
     pub masks: &'static [usize],
+    /// Whether the compiler of the target makes vectors of loops whose iterations lie side by side.
+    pub by_compiler: bool,
 }
 
 impl Vectors {
@@ -67,7 +69,7 @@ impl Vectors {
             _ if broadcasts || features.has("avx2") || features.sve_bits().is_some() => &[4, 8],
             _ => &[],
         };
-        Vectors { bytes, registers, broadcasts, masks }
+        Vectors { bytes, registers, broadcasts, masks, by_compiler: true }
     }
 }
 

@@ -223,6 +223,7 @@ impl DeviceInfo {
         target.vectors.registers = if self.floats >= 16 { 32 } else { 16 };
         target.vectors.broadcasts = self.floats >= 16;
         target.vectors.masks = &[];
+        target.vectors.by_compiler = false;
         if self.is_processor() {
             target = target.with_host();
         }
