@@ -18,6 +18,7 @@ use tilewright_graph::control::{self, Cut, mark_needs_elements};
 use tilewright_graph::functions::each_tensor;
 use tilewright_graph::in_place::mark_updates;
 use tilewright_graph::marks::{VIEW, is_placed};
+use tilewright_graph::normal::var;
 use tilewright_graph::view::flat_copy;
 use tilewright_ir::{
     Attr, Error, GraphExpr, Module, Remarks, Result, TensorFunc, phases, well_formed,
@@ -500,9 +501,13 @@ pub fn scopes(module: &Module, options: &Options) -> Result<BTreeMap<Arc<str>, A
     for (_, graph) in placed.graphs() {
         for b in graph.bindings() {
             let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
-            let result = placed.tensor(func)?.buffers().nth(args.len());
-            if let Some(result) = result.filter(|r| !r.axis_separators.is_empty()) {
-                found.insert(b.var.name().clone(), result.scope.clone());
+            // What is read, as constants are, and what is made.
+            let names = args.iter().map(|a| var(a).map(|v| v.name().clone()));
+            let names = names.chain([Some(b.var.name().clone())]);
+            for (buffer, name) in placed.tensor(func)?.buffers().zip(names) {
+                if let Some(name) = name.filter(|_| !buffer.axis_separators.is_empty()) {
+                    found.insert(name, buffer.scope.clone());
+                }
             }
         }
     }
