@@ -39,7 +39,8 @@ pub enum Outside {
 pub struct GridSample {
     /// `[N, C, D1, D2, ...]`.
     pub x: Operand,
-    /// `[N, O1, O2, ..., R]` for `R` spatial axes: positions between -1 and 1, the last axis first.
+    /// `[N, O1, O2, ..., R]` for `R` spatial axes: positions between -1 and 1, the last axis first. One that is no
+    /// number is -1.
     pub grid: Operand,
     /// How values are made.
     pub mode: Sampling,
@@ -220,6 +221,9 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
                 } else {
                     ((g + 1.0) * &d - 1.0) * 0.5
                 };
+                // What is no number, and what no integer of 64 bits comes near, is -1, as in ONNX Runtime.
+                let is_near = call(Intrin::Abs, at.clone()).less(2f64.powi(63));
+                let at = Expr::select(is_near, at, Expr::float(edges.0, place));
                 match p.outside {
                     // The cells of the taps move to the border, not the position: a cubic has other
                     // weights there.

@@ -50,7 +50,11 @@ fn cubic(s: f64) -> f64 {
 fn grids_are_looked_up() {
     let (x, grid) = (Nd::random(&[2, 3, 4, 5], 1), Nd::random(&[2, 3, 4, 2], 2));
     // Far outside too.
-    let grid = grid.map(|v| v / 2.0 + 0.03);
+    let mut grid = grid.map(|v| v / 2.0 + 0.03);
+    // And nowhere.
+    for (at, v) in [(3, f64::NAN), (10, f64::INFINITY), (17, -1e30), (30, f64::NEG_INFINITY)] {
+        grid.data[at] = v;
+    }
     for mode in [Sampling::Nearest, Sampling::Linear, Sampling::Cubic] {
         for outside in [Outside::Zeros, Outside::Border, Outside::Reflection] {
             for align_corners in [false, true] {
@@ -65,6 +69,9 @@ fn grids_are_looked_up() {
                             ((g + 1.0) * d - 1.0) / 2.0
                         };
                         edges[a] = if align_corners { (0.0, d - 1.0) } else { (-0.5, d - 0.5) };
+                        if !at[a].is_finite() || at[a].abs() > 1e20 {
+                            at[a] = edges[a].0;
+                        }
                         at[a] = match outside {
                             Outside::Zeros | Outside::Border => at[a],
                             Outside::Reflection => mirror(at[a], edges[a].0, edges[a].1),
