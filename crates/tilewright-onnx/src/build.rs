@@ -13,7 +13,7 @@ use tilewright_ir::{
     Attr, Attrs, BindingBlock, DType, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar,
     Module, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
 };
-use tilewright_ops::{self as ops, Operand};
+use tilewright_ops::{self as ops, Operand, Scalar};
 
 use crate::data::Element;
 use crate::extents::{check_extents, check_rank};
@@ -111,6 +111,8 @@ pub(crate) struct Builder {
     blocked: HashMap<u64, Blocked>,
     /// Of values with channels of zeros at their end, by their variables, what is before these.
     pub(crate) filled: HashMap<u64, Imported>,
+    /// The one number that all elements of values of open shape are, by their variables.
+    pub(crate) uniform: HashMap<u64, Scalar>,
     /// How many products read the result of the current node, where nothing else does; 0 otherwise.
     pub(crate) products: usize,
     /// Whether nothing is quantised in a run of the current graph, so that products are those of numbers.
@@ -149,6 +151,7 @@ impl Builder {
             elements_of: HashMap::default(),
             blocked: HashMap::default(),
             filled: HashMap::default(),
+            uniform: HashMap::default(),
             products: 0,
             of_numbers: false,
             narrow: NarrowValues::default(),

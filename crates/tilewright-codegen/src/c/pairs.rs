@@ -431,7 +431,7 @@ impl Pairs {
                 self.bind(var, value);
                 self.pair(body)
             }
-            ExprKind::Cast(a) => self.from_other(a, dtype),
+            ExprKind::Cast(a) => self.widened(a, dtype),
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.pair(a), self.pair(b));
                 match op {
@@ -499,7 +499,7 @@ impl Pairs {
     }
 
     /// A value of another type as a double.
-    fn from_other(&mut self, a: &Expr, to: DType) -> Pair {
+    fn widened(&mut self, a: &Expr, to: DType) -> Pair {
         let from = a.dtype();
         if is_double(from) {
             return self.pair(a);
@@ -518,7 +518,7 @@ impl Pairs {
     }
 
     /// A double as a value of another type.
-    fn into_other(&mut self, x: &Pair, to: DType) -> Expr {
+    fn narrowed(&mut self, x: &Pair, to: DType) -> Expr {
         let limits = to.scalar().min_int().zip(to.scalar().max_int());
         let Some((least, most)) = limits.filter(|_| !to.is_bool()) else {
             return x.high.clone().cast(to);
@@ -560,7 +560,7 @@ impl Fold for Pairs {
         match e.kind() {
             ExprKind::Cast(a) if is_double(a.dtype()) && !is_double(e.dtype()) => {
                 let x = self.pair(a);
-                self.into_other(&x, e.dtype())
+                self.narrowed(&x, e.dtype())
             }
             ExprKind::Binary(op, a, b) if op.is_compare() && is_double(a.dtype()) => {
                 let (a, b) = (self.pair(a), self.pair(b));

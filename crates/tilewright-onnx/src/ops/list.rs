@@ -6,6 +6,7 @@
 use tilewright_ir::list::{ListOp, integer};
 use tilewright_ir::signature::ValueKind;
 use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
+use tilewright_ops::Scalar;
 
 use super::{arithmetic, one};
 use crate::build::Builder;
@@ -178,7 +179,7 @@ pub(crate) fn split_to(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     match (&lengths, keep) {
         (None, false) => drop(shape.remove(along)),
         (None, true) => shape[along] = Some(1.into()),
-        (Some(_), _) => shape[along] = None,
+        (Some(l), _) => shape[along] = length_of_each(b, x.shape()[along], l),
     }
     let element = Element { dtype: Some(x.dtype()), shape: Some(shape), ..Element::default() };
     let attrs = numbers(&[("axis", along as i64), ("keepdims", i64::from(keep))]);
@@ -212,6 +213,22 @@ fn known_parts(
         from = to;
     }
     Ok(Some(all))
+}
+
+/// The length that all parts of an axis have, where that is known: parts of one need not divide anything.
+fn length_of_each(b: &Builder, extent: Dim, lengths: &Imported) -> Option<Dim> {
+    if let Some(Scalar::Int(each)) = lengths.var().and_then(|v| b.uniform.get(&v.id())) {
+        return usize::try_from(*each)
+            .ok()
+            .filter(|n| *n > 0 && lengths.rank() == 1)
+            .map(Dim::from);
+    }
+    let Imported::Const(t) = lengths else { return None };
+    let all: Vec<i128> = (0..t.len()).map(|k| t.get_i128(k)).collect();
+    let (first, others) = all.split_first()?;
+    let each = usize::try_from(*first).ok().filter(|n| *n > 0)?;
+    let whole = !t.shape().is_empty() || each == 1 || extent.known().is_some_and(|n| n % each == 0);
+    (whole && others.iter().all(|n| n == first)).then(|| each.into())
 }
 
 /// The lengths of the parts of an axis, where they are known and make up all of it.

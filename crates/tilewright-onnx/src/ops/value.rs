@@ -76,7 +76,12 @@ pub(crate) fn full(b: &mut Builder, shape: &[Dim], value: &Tensor) -> Result<Imp
         }
         None => {
             let value = scalar(value);
-            b.call("full", &(shape, value, dtype), [], || creation::full(shape, value, dtype))
+            let full =
+                b.call("full", &(shape, value, dtype), [], || creation::full(shape, value, dtype))?;
+            if let Some(var) = full.var() {
+                b.uniform.insert(var.id(), value);
+            }
+            Ok(full)
         }
     }
 }

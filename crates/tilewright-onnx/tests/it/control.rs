@@ -7,7 +7,7 @@ use tilewright_ir::list::ListOp;
 use tilewright_onnx::ImportOptions;
 use tilewright_onnx::proto::DataType;
 
-use super::common::{D, M, graph, int, ints, model, sample, text};
+use super::common::{D, M, graph, int, int_tensor, ints, model, sample, tensor, text};
 
 fn floats(values: &[f32]) -> Tensor {
     Tensor::from_slice(&[values.len()], values).expect("a tensor")
@@ -567,6 +567,40 @@ fn short_loops_that_collect_values_are_unrolled() {
         .node("SequenceAt", &["s", "at"], &["y"])
         .output("y");
     assert_eq!(list_operators(&m), [ListOp::At.name(), ListOp::Split.name()]);
+}
+
+/// `torch.repeat_interleave`, as the older exporter writes it: parts of one element, as many as there are, each as often
+/// as another list says.
+#[test]
+fn parts_of_known_lengths_say_how_often_a_value_is_repeated() {
+    let body = loop_body()
+        .input("l", ["L"])
+        .node("SequenceAt", &["times", "i"], &["k"])
+        .node("SequenceAt", &["values", "i"], &["v"])
+        .node("Expand", &["v", "k"], &["repeated"])
+        .node("SequenceInsert", &["l", "repeated"], &["l2"])
+        .node("Identity", &["go"], &["go2"])
+        .output("go2")
+        .output("l2");
+    let m = model()
+        .opset(17)
+        .input("x", ["N"])
+        .typed_input("n", DataType::Int64, ["N"])
+        .node("Shape", &["n"], &["shape"])
+        .node_with(
+            "ConstantOfShape",
+            &["shape"],
+            &["ones"],
+            [tensor("value", int_tensor(&[1], &[1]))],
+        )
+        .node("SplitToSequence", &["n", "ones"], &["times"])
+        .node("SplitToSequence", &["x", "ones"], &["values"])
+        .node("SequenceEmpty", &[], &["none"])
+        .node_with("Loop", &["shape", "", "none"], &["all"], [graph("body", body)])
+        .node_with("ConcatFromSequence", &["all"], &["y"], [int("axis", 0)])
+        .output("y");
+    let out = run(&m, &[floats(&[1.0, 2.0, 3.0]), longs(&[3], &[2, 0, 3])]);
+    assert_eq!(out[0].as_slice(), Some(&[1.0f32, 1.0, 3.0, 3.0, 3.0][..]));
 }
 
 #[test]
