@@ -116,8 +116,7 @@ pub(crate) fn row_in_pieces(
     }
     for (piece, block) in all.iter().zip(&blocks).filter(|(piece, _)| piece.width > 1) {
         let row = innermost(sch, block)?;
-        let [_, lane] = split(sch, &row, amount(piece.count), piece.width)?;
-        sch.vectorize(&lane)?;
+        loop_of_vectors(sch, &row, amount(piece.count), piece.width)?;
     }
     Ok(())
 }

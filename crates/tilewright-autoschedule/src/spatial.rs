@@ -7,9 +7,9 @@
 //! ([`digits`](crate::digits)), unless they walk as one, and taken apart before where these are not
 //! whole.
 //!
-//! Where the compiler of the target makes no vectors of loops, the innermost loop is one over vectors, and what these
-//! leave over over narrower ones. Rows of an open length, of which there are several, run in vectors. Those that are all pixels of an image are long:
-//! then whole vectors are apart from the last one, of which lanes are left out.
+//! Where the compiler of the target makes no vectors of loops, the innermost loop is one over vectors, and the rest one
+//! over narrower vectors. Rows of an open length, of which there are several, run in vectors. Those that are all pixels
+//! of an image are long: then whole vectors are apart from the last one, of which lanes are left out.
 //!
 //! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]). Where an open
 //! size, such as a batch, becomes the last axis, a batch of one has a version of its own (`loop_versions`), in which

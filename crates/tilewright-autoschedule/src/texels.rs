@@ -23,7 +23,7 @@ use tilewright_target::Target;
 
 use crate::canonical::{Stages, follows};
 use crate::padding::{iters, padding};
-use crate::parts::split;
+use crate::parts::{innermost, split};
 use crate::share::fused;
 
 /// Threads of a group: two warps, of which many groups run at a time. Each has few registers.
@@ -180,10 +180,8 @@ impl Texels<'_> {
 
 /// Makes vectors of the innermost loop of a block, which runs along channels.
 fn vectorize_last(sch: &mut Schedule, block: &BlockRef) -> Result<()> {
-    match sch.get_loops(block)?.pop() {
-        Some(l) => sch.vectorize(&l),
-        None => Ok(()),
-    }
+    let channels = innermost(sch, block)?;
+    sch.vectorize(&channels)
 }
 
 /// Loops over texels.

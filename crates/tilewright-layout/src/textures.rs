@@ -106,10 +106,11 @@ fn chosen(
         let readers = reads.get(&b.var.id()).map_or(&[][..], Vec::as_slice);
         let (scope, made) = match &b.value {
             GraphExpr::Const(_) => (&memory.weights, None),
-            _ => match called(functions, b) {
-                Some((func, args)) => (&memory.scope, result(func, args.len()).map(|r| (func, r))),
-                None => continue,
-            },
+            _ => {
+                let Some((func, args)) = called(functions, b) else { continue };
+                let Some(result) = result(func, args.len()) else { continue };
+                (&memory.scope, Some((func, result)))
+            }
         };
         // A constant is as its readers have it.
         let buffer = match &made {

@@ -101,6 +101,7 @@ pub struct Image {
 pub struct Access {
     /// The parameter, by position.
     pub param: usize,
+    /// So many bytes from its address on, of the sizes of a call.
     pub bytes: Expr,
     pub writes: bool,
 }
@@ -115,6 +116,7 @@ pub struct Kernels {
     pub kernels: Vec<Kernel>,
     pub steps: Vec<HostStep>,
     pub memory: Vec<Memory>,
+    /// Of the parameters that are no textures.
     pub accesses: Vec<Access>,
     /// The variables of scalar parameters and open sizes, with their positions among the arguments.
     pub scalars: Vec<(Var, usize)>,

@@ -1,7 +1,8 @@
 //! Memory of a device whose cells lie in an image, too.
 //!
 //! A texture is an object of its own: no kernel sees it as memory, and no function of memory as a texture. So what lies
-//! at an address and is accessed as a texture has an image, which holds it until somebody accesses that memory:
+//! at an address and is accessed as a texture has an image, which holds it until a kernel or a copy accesses that
+//! memory as such:
 //!
 //! ```text
 //! a kernel writes the texture     the image alone holds it

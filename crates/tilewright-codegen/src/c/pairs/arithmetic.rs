@@ -16,6 +16,12 @@ pub(super) fn number(v: f64, like: &Expr) -> Expr {
     Expr::constant(v, single(like.dtype()))
 }
 
+/// The nearest `float32` of a number, and what is left of it.
+pub(super) fn parts(v: f64) -> [f32; 2] {
+    let high = v as f32;
+    [high, if high.is_finite() { (v - f64::from(high)) as f32 } else { 0.0 }]
+}
+
 /// A value in two parts.
 #[derive(Clone)]
 pub(super) struct Pair {
@@ -31,9 +37,7 @@ impl Pair {
     }
 
     pub(super) fn constant(v: f64, dtype: DType) -> Pair {
-        let high = v as f32;
-        let low = if high.is_finite() { (v - f64::from(high)) as f32 } else { 0.0 };
-        let [high, low] = [high, low].map(|x| Expr::constant(f64::from(x), single(dtype)));
+        let [high, low] = parts(v).map(|x| Expr::constant(f64::from(x), single(dtype)));
         Pair { high, low }
     }
 

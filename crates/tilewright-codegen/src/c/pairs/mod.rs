@@ -18,7 +18,7 @@ use tilewright_ir::{
     StmtKind, Tensor, TensorFunc, Var,
 };
 
-use arithmetic::{Pair, Steps, call, number, single};
+use arithmetic::{Pair, Steps, call, number, parts, single};
 
 /// A function without `float64`; itself, where it has none.
 ///
@@ -393,14 +393,11 @@ impl Pairs {
 /// The parts of a tensor of doubles.
 fn parts_of(value: &Tensor) -> Option<[Tensor; 2]> {
     let cells = value.as_slice::<f64>()?;
-    let high: Vec<f32> = cells.iter().map(|v| *v as f32).collect();
-    let low: Vec<f32> = cells
-        .iter()
-        .zip(&high)
-        .map(|(v, high)| if high.is_finite() { (v - f64::from(*high)) as f32 } else { 0.0 })
-        .collect();
-    let tensor = |cells: &[f32]| Tensor::from_slice(value.shape(), cells).ok();
-    Some([tensor(&high)?, tensor(&low)?])
+    let part = |k: usize| {
+        let cells: Vec<f32> = cells.iter().map(|v| parts(*v)[k]).collect();
+        Tensor::from_slice(value.shape(), &cells).ok()
+    };
+    Some([part(0)?, part(1)?])
 }
 
 #[cfg(test)]
