@@ -72,7 +72,7 @@ impl Parallel<'_> {
     /// many loops have few iterations, and pixels are many.
     fn shares_pixels(&self, nested: usize) -> bool {
         let outer = self.order.outer[..nested].iter().map(|o| self.count(o));
-        let around = outer.fold(1i64, |n, (tiles, ..)| n.saturating_mul(tiles));
+        let around = outer.fold(1i64, |n, (_, estimate, _)| n.saturating_mul(estimate));
         around < FEW_ITERATIONS && !self.tile.may_be_few(self.c)
     }
 

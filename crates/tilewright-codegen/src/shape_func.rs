@@ -11,8 +11,7 @@
 use std::sync::Arc;
 use tilewright_ir::hash::{HashMap, HashSet};
 
-use tilewright_ir::dim::MAX_CELLS;
-use tilewright_ir::dim::SizeRange;
+use tilewright_ir::dim::{MAX_CELLS, Remainders, SizeRange};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, Param, Result, Stmt, StmtKind, TensorFunc, dim,
@@ -168,9 +167,13 @@ impl ShapeFunc {
                 range => range.least(),
             };
             let most = v.range().most();
-            let fits = size_at(k, &sizes)
+            let mut fits = size_at(k, &sizes)
                 .greater_equal(number(least))
                 .and(size_at(k, &sizes).less_equal(number(most)));
+            if let Remainders { modulus: modulus @ 2.., below, count } = v.range().remainders() {
+                let remainder = (size_at(k, &sizes) + number(below)).floormod(number(modulus));
+                fits = fits.and(remainder.less(number(count)));
+            }
             let limits = match v.range() {
                 SizeRange::ALL => format!("at least {least} and at most 2^31 - 2^16"),
                 range => range.limits(),

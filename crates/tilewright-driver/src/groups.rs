@@ -159,6 +159,7 @@ fn bounded(v: &Var, func: &TensorFunc) -> Var {
     let most = each.min().map_or(most, |n| n.min(most));
     match SizeRange::new(least, most) {
         Ok(range) if most < v.range().most() => {
+            let range = range.with_remainders(v.range().remainders());
             Var::usually(v.name().clone(), v.dtype(), range, v.usual())
         }
         _ => v.clone(),

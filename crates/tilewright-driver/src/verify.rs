@@ -133,9 +133,9 @@ const MOST_CASES: usize = 1024;
 /// The sizes of one try, by the position of the name. Those with a range stay in it: at its ends, and
 /// between them.
 fn tries(ranges: &[Option<SizeRange>]) -> impl Iterator<Item = Vec<usize>> {
-    let least = ranges.iter().map(|range| range.map_or(0, SizeRange::least)).collect();
+    let least = ranges.iter().map(|range| range.map_or(0, |r| r.next(r.least()))).collect();
     // A size in the thousands takes long.
-    let most = ranges.iter().map(|range| range.map_or(1, |r| r.most().min(r.least() + 63)));
+    let most = ranges.iter().map(|range| range.map_or(1, |r| r.next(r.most().min(r.least() + 63))));
     [least, most.collect()].into_iter().chain((0..RAGGED).map(|set| ragged(ranges, set)))
 }
 
@@ -155,14 +155,15 @@ fn sample_of(k: usize) -> usize {
 }
 
 fn size_inside(range: SizeRange, k: usize) -> usize {
-    range.least() + sample_of(k) % (range.most() - range.least() + 1)
+    range.next(range.least() + sample_of(k) % (range.most() - range.least() + 1))
 }
 
 /// All sizes of ranges, if they are few.
 fn all_sizes(ranges: &[Option<SizeRange>]) -> Option<Vec<Vec<usize>>> {
     let mut all = vec![Vec::new()];
     for range in ranges {
-        let sizes = (*range)?.least()..=(*range)?.most();
+        let range = (*range)?;
+        let sizes = (range.least()..=range.most()).filter(|n| range.contains(*n));
         if sizes.clone().count().checked_mul(all.len())? > MOST_CASES {
             return None;
         }

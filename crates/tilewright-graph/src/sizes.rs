@@ -347,6 +347,7 @@ impl Signature {
                     Some(_) => {}
                     None => {
                         let (name, dtype) = (var.name().clone(), var.dtype());
+                        let range = range.with_remainders(var.range().remainders());
                         let new = Var::usually(name, dtype, range, var.usual());
                         found.insert(var, new.expr());
                     }

@@ -31,7 +31,7 @@ use crate::expr::{Expr, Var};
 pub use fact::Fact;
 use form::{Atom, Form};
 pub use integer::Integer;
-pub use range::{MAX_CELLS, SizeRange, USUAL_SIZE};
+pub use range::{MAX_CELLS, Remainders, SizeRange, USUAL_SIZE};
 
 /// By how much a size is taken to be larger than usual where another one would be nothing ([`Dim::estimate`]).
 const LARGER: usize = 16;
@@ -90,6 +90,9 @@ fn remember(
 
 impl Form {
     fn dim(self) -> Dim {
+        if let Some(other) = self.without_halves() {
+            return other.dim();
+        }
         if let Some(value) = self.as_number() {
             return Dim(Repr::Known(usize::try_from(value.max(0)).unwrap_or(usize::MAX)));
         }
@@ -387,7 +390,7 @@ impl Dim {
                 None if v.usual() < FEW => v.usual(),
                 None => v.usual() * times,
             };
-            Some(usual.clamp(v.range().least(), v.range().most()))
+            Some(v.range().next(usual))
         });
         value.map(|n| n as i64)
     }

@@ -1,4 +1,5 @@
-//! What operators need of open sizes beyond what the model says: sizes that are equal, ranges, multiples.
+//! What operators need of open sizes beyond what the model says: sizes that are equal, ranges, multiples and sizes next
+//! to them.
 //!
 //! An import that finds such a fact starts again with it. What runs the module checks it, and says which node
 //! needs it.
@@ -6,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tilewright_ir::dim::{Fact, SizeRange, USUAL_SIZE};
+use tilewright_ir::dim::{Fact, Remainders, SizeRange, USUAL_SIZE};
 use tilewright_ir::{DType, Dim as Size, Var};
 
 /// What operators need of open sizes, found in imports that then start again: sizes that are equal, ranges,
@@ -53,7 +54,17 @@ impl Facts {
                 let range = v.range();
                 let inside =
                     with.at_least(range.least()) && Size::from(range.most()).at_least(with);
-                match with.vars().as_slice() {
+                let plain = with.vars().first().filter(|w| with == Size::open(w)).cloned();
+                let remainders = match (range.remainders(), &plain) {
+                    (Remainders::ALL, _) => None,
+                    (own, Some(w)) if w.range().remainders() == Remainders::ALL => {
+                        Some(Fact::Next(w.clone(), own))
+                    }
+                    (own, Some(w)) if w.range().remainders() == own => None,
+                    // What it is would have to have the remainders.
+                    _ => return Vec::new(),
+                };
+                let ends = match with.vars().as_slice() {
                     _ if !known || with.vars().contains(&v) => Vec::new(),
                     _ if inside || range == SizeRange::ALL => vec![Fact::Is(v, with)],
                     [w] if with == Size::open(w) => {
@@ -63,9 +74,15 @@ impl Facts {
                         if least <= most { both.to_vec() } else { Vec::new() }
                     }
                     _ => Vec::new(),
-                }
+                };
+                if ends.is_empty() { ends } else { remainders.into_iter().chain(ends).collect() }
             }
             Some(fact @ Fact::Within(..)) => vec![fact],
+            // How often a number goes into a size has no name that a run could refuse.
+            Some(Fact::Next(v, remainders)) => match self.whole(&v) {
+                Some(_) => Vec::new(),
+                None => vec![Fact::Next(v, remainders)],
+            },
             Some(Fact::Multiple(v, n)) => match self.whole(&v) {
                 Some((whole, before)) => vec![Fact::Multiple(whole, before * n)],
                 None => vec![Fact::Multiple(v, n)],
@@ -90,6 +107,10 @@ impl Facts {
                     Ok(range) => (v.name(), format!(", so `{}` is {}", v.name(), range.limits())),
                     Err(_) => return false,
                 },
+                Fact::Next(v, remainders) => {
+                    let limits = v.range().with_remainders(*remainders).limits();
+                    (v.name(), format!(", so `{}` is {limits}", v.name()))
+                }
                 Fact::Multiple(v, n) => {
                     (v.name(), format!(", so `{}` is a multiple of {n}", v.name()))
                 }
@@ -180,10 +201,12 @@ impl Facts {
                 Fact::Is(_, value) => value.substitute(&|v| here.get(v.name()).map(Size::open)),
                 Fact::Within(_, least, most) => {
                     let Ok(range) = SizeRange::new(*least, *most) else { continue };
-                    let usual = here.get(name).map_or(USUAL_SIZE, Var::usual);
-                    let var = Var::usually(name.clone(), DType::I64, range, usual);
-                    here.insert(name.clone(), var.clone());
-                    Size::open(&var)
+                    let known = here.get(name).map_or(Remainders::ALL, |v| v.range().remainders());
+                    of_range(&mut here, name, range.with_remainders(known))
+                }
+                Fact::Next(_, remainders) => {
+                    let known = here.get(name).map_or(SizeRange::ALL, Var::range);
+                    of_range(&mut here, name, known.with_remainders(*remainders))
                 }
                 Fact::Multiple(..) => continue,
             };
@@ -203,4 +226,12 @@ impl Facts {
         self.parts.clear();
         (shapes, reasons)
     }
+}
+
+/// A variable of another range for an open size.
+fn of_range(here: &mut BTreeMap<Arc<str>, Var>, name: &Arc<str>, range: SizeRange) -> Size {
+    let usual = here.get(name).map_or(USUAL_SIZE, Var::usual);
+    let var = Var::usually(name.clone(), DType::I64, range, usual);
+    here.insert(name.clone(), var.clone());
+    Size::open(&var)
 }

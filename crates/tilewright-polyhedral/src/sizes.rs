@@ -3,7 +3,7 @@
 
 use crate::{Domain, Engine};
 use tilewright_ir::control::NEEDS_ELEMENTS;
-use tilewright_ir::dim::SizeRange;
+use tilewright_ir::dim::{Remainders, SizeRange};
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Dim, Expr, TensorFunc, Var, data};
 
@@ -40,7 +40,14 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
     let ranged = sizes.iter().filter(|v| v.range() != SizeRange::ALL);
     let ranges = ranged.map(|v| {
         let (least, most) = (v.range().least() as i64, v.range().most() as i64);
-        v.expr().greater_equal(least).and(v.expr().less_equal(most))
+        let inside = v.expr().greater_equal(least).and(v.expr().less_equal(most));
+        match v.range().remainders() {
+            Remainders::ALL => inside,
+            Remainders { modulus, below, count } => {
+                let remainder = (v.expr() + below as i64).floormod(modulus as i64);
+                inside.and(remainder.less(count as i64))
+            }
+        }
     });
     let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).chain(products).collect();
     if func.attrs.contains_key(NEEDS_ELEMENTS) {

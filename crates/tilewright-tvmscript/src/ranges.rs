@@ -1,12 +1,14 @@
 //! What sizes may be, in the text: `{"tir_var_lower_bound": {"n": 1}, "tir_var_upper_bound": {"n": 512}}`
-//! among the attributes of a function, as Relax writes it. In memory the range belongs to the variable.
+//! among the attributes of a function, as Relax writes it. Sizes next to multiples of a number are
+//! `{"tir_var_remainders": {"n": [32, 15, 16]}}`: `(n + 15) % 32` is less than 16. In memory the range belongs to the
+//! variable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tilewright_ir::hash::HashMap;
 
 use ruff_python_ast as ast;
-use tilewright_ir::dim::SizeRange;
+use tilewright_ir::dim::{Remainders, SizeRange};
 use tilewright_ir::{Attr, Attrs, DType, Error, Result, Var};
 
 use crate::args::Args;
@@ -15,6 +17,10 @@ use crate::expr::{ExprParser, Space};
 
 /// The attributes with the least and the most that sizes may be, by name.
 const ENDS: [&str; 2] = ["tir_var_lower_bound", "tir_var_upper_bound"];
+
+/// The attribute with the remainders of sizes, by name: a number, how far below its multiples sizes begin, and how many
+/// there are at each.
+const REMAINDERS: &str = "tir_var_remainders";
 
 /// The ranges that attributes say, which are taken out of them.
 fn take(attrs: &mut Attrs) -> Result<HashMap<String, SizeRange>> {
@@ -28,6 +34,10 @@ fn take(attrs: &mut Attrs) -> Result<HashMap<String, SizeRange>> {
             ends.entry(name).or_insert(all)[at] = usize::try_from(size).unwrap_or(0);
         }
     }
+    let mut remainders = take_remainders(attrs)?;
+    for name in remainders.keys() {
+        ends.entry(name.clone()).or_insert([SizeRange::ALL.least(), SizeRange::ALL.most()]);
+    }
     ends.into_iter()
         .map(|(name, [least, most])| {
             let range = SizeRange::new(least, most).map_err(|e| {
@@ -35,9 +45,39 @@ fn take(attrs: &mut Attrs) -> Result<HashMap<String, SizeRange>> {
                 let error = Error::syntax(format!("{e}, which is given to `{name}`"));
                 notes.into_iter().fold(error, Error::note)
             })?;
-            Ok((name.to_string(), range))
+            let remainders = remainders.remove(&name).unwrap_or(Remainders::ALL);
+            Ok((name.to_string(), range.with_remainders(remainders)))
         })
         .collect()
+}
+
+/// The remainders that an attribute says, which is taken out of them.
+fn take_remainders(attrs: &mut Attrs) -> Result<BTreeMap<Arc<str>, Remainders>> {
+    let expected = || {
+        Error::syntax(format!(
+            "expected `\"{REMAINDERS}\": {{\"n\": [MODULUS, BELOW, COUNT], ...}}`"
+        ))
+        .note(
+            "`(n + BELOW) % MODULUS` is less than COUNT, and BELOW and COUNT are less than MODULUS",
+        )
+    };
+    let Some(attr) = attrs.remove(REMAINDERS) else { return Ok(BTreeMap::new()) };
+    let Attr::Map(sizes) = attr else { return Err(expected()) };
+    let read = |attr: &Attr| {
+        let Attr::List(parts) = attr else { return None };
+        let [Attr::Int(modulus), Attr::Int(below), Attr::Int(count)] = parts.as_slice() else {
+            return None;
+        };
+        let [modulus, below, count] =
+            [*modulus, *below, *count].map(|n| u32::try_from(n).ok().map(|n| n as usize));
+        let (modulus, below, count) = (modulus?, below?, count?);
+        (count > 0 && count < modulus && below < modulus).then_some(Remainders {
+            modulus,
+            below,
+            count,
+        })
+    };
+    sizes.into_iter().map(|(name, attr)| Ok((name, read(&attr).ok_or_else(expected)?))).collect()
 }
 
 fn no_range(key: &&str) -> Error {
@@ -60,6 +100,13 @@ pub(crate) fn with_ranges<'a>(
             let sizes = attrs.entry((*key).into()).or_insert_with(|| Attr::Map(Attrs::new()));
             if let Attr::Map(sizes) = sizes {
                 sizes.insert(name.as_str().into(), Attr::Int(end as i64));
+            }
+        }
+        if let Remainders { modulus: modulus @ 2.., below, count } = v.range().remainders() {
+            let sizes = attrs.entry(REMAINDERS.into()).or_insert_with(|| Attr::Map(Attrs::new()));
+            if let Attr::Map(sizes) = sizes {
+                let parts = [modulus, below, count].map(|n| Attr::Int(n as i64));
+                sizes.insert(name.as_str().into(), Attr::List(parts.to_vec()));
             }
         }
     }

@@ -1,12 +1,19 @@
 //! What must hold of open sizes for two sizes to be equal.
 
+use std::sync::LazyLock;
+
+use crate::dtype::DType;
 use crate::expr::Var;
 
 use super::form::{Atom, Form, without};
-use super::{Dim, MAX_CELLS};
+use super::{Dim, MAX_CELLS, Remainders, SizeRange};
 
-/// The largest number of which a size is looked for as a multiple.
+/// The largest number of which a size is looked for as a multiple, or next to one.
 const MOST_MULTIPLE: usize = 256;
+
+/// How often such a number goes into a size.
+static TIMES: LazyLock<Var> =
+    LazyLock::new(|| Var::size("times", DType::I64, SizeRange::WITH_ZERO));
 
 /// What must hold of an open size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +24,8 @@ pub enum Fact {
     Within(Var, usize, usize),
     /// It is a multiple of this number.
     Multiple(Var, usize),
+    /// It is next to multiples of a number.
+    Next(Var, Remainders),
 }
 
 impl Fact {
@@ -38,7 +47,8 @@ impl Fact {
         {
             return Some(fact);
         }
-        free.iter().find_map(|v| multiple(a, b, v))
+        let found = free.iter().find_map(|v| multiple(a, b, v));
+        found.or_else(|| free.iter().find_map(|v| next(a, b, v)))
     }
 }
 
@@ -121,25 +131,52 @@ fn within(a: Dim, b: Dim) -> Option<Fact> {
 /// The number of which a variable must be a multiple for two sizes to be equal, where they differ at all
 /// others.
 fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
-    // Quotients by numbers are where remainders matter.
+    let n = candidates(a, b).find(|n| equal_for(*n, 0, a, v, v, b) == Some(true))?;
+    (1..n)
+        .all(|more| equal_for(n, more, a, v, v, b) == Some(false))
+        .then(|| Fact::Multiple(v.clone(), n))
+}
+
+/// The remainders with which a variable must be next to multiples of a number for two sizes to be equal, where they
+/// differ at all others.
+fn next(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
+    let known = v.range().remainders();
+    candidates(a, b).filter(|n| n.is_multiple_of(known.modulus)).find_map(|n| {
+        let mut equal = Vec::new();
+        for more in (0..n).filter(|r| known.contains(*r)) {
+            if equal_for(n, more, a, v, &TIMES, b)? {
+                equal.push(more);
+            }
+        }
+        // One remainder says what the variable is, so that its multiples would be written in two ways; all of them
+        // say nothing.
+        let remainders = Remainders::of(n, &equal)
+            .filter(|r| r.count > 1 && r.count < r.modulus && *r != known)?;
+        Some(Fact::Next(v.clone(), remainders))
+    })
+}
+
+/// The numbers whose remainders may matter: divisors of what is divided by on the way to two sizes.
+fn candidates(a: Dim, b: Dim) -> impl Iterator<Item = usize> {
     let mut divisors = 1;
     a.collect_divisors(&mut divisors);
     b.collect_divisors(&mut divisors);
-    let candidates = (2..=MOST_MULTIPLE).filter(|n| divisors.is_multiple_of(*n));
-    let n =
-        candidates.into_iter().find(|n| substituted(a, *n, 0, v) == substituted(b, *n, 0, v))?;
-    (1..n).all(|more| differ_for(n, more, a, v, b)).then(|| Fact::Multiple(v.clone(), n))
+    (2..=MOST_MULTIPLE).filter(move |n| divisors.is_multiple_of(*n))
 }
 
-fn differ_for(n: usize, more: usize, a: Dim, v: &Var, b: Dim) -> bool {
-    let apart = substituted(a, n, more, v).form().plus(&substituted(b, n, more, v).form(), -1);
+/// Whether two sizes are equal where a variable is so often a number, and some more; `None` where that depends on how
+/// often, or is not found.
+fn equal_for(n: usize, more: usize, a: Dim, v: &Var, times: &Var, b: Dim) -> Option<bool> {
+    let here = |d: Dim| d.substitute(&|w| (w == v).then(|| Dim::open(times) * n + more));
+    let (a, b) = (here(a), here(b));
+    if a == b {
+        return Some(true);
+    }
+    let apart = a.form().plus(&b.form(), -1);
     let one = Form::number(1);
-    apart.plus(&one, -1).is_never_negative()
-        || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative()
-}
-
-fn substituted(d: Dim, n: usize, more: usize, v: &Var) -> Dim {
-    d.substitute(&|w| (w == v).then(|| Dim::open(v) * n + more))
+    let differ = apart.plus(&one, -1).is_never_negative()
+        || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative();
+    differ.then_some(false)
 }
 
 impl Dim {

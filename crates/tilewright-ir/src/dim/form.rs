@@ -3,14 +3,15 @@
 //! What is equal by the rules of polynomials is one form. Quotients that round down are brought into one
 //! form too: whole multiples of the divisor stand before the quotient, common factors are gone, and a
 //! quotient of a quotient is one (`(n // 2 + 1) // 2` is `(n + 2) // 4`), and nothing is divided that is the
-//! opposite of a size: `-(-n // 16)` is `(n + 15) // 16`. A remainder is what a quotient leaves. Larger and
+//! opposite of a size: `-(-n // 16)` is `(n + 15) // 16`. A size without a half of it is the other half
+//! (`n - n // 2` is `(n + 1) // 2`). A remainder is what a quotient leaves. Larger and
 //! smaller ones are taken of what two sums do not have in common, so that `max(n - 3, 0)` and `max(n, 3) - 3`
 //! are one form, in which nothing is taken away inside.
 
 use crate::expr::Var;
 use crate::index::gcd;
 
-use super::Dim;
+use super::{Dim, Remainders};
 
 /// A factor of a product that is no number.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,6 +147,30 @@ impl Form {
         whole.plus(&quotient, 1)
     }
 
+    /// The form with a size in the place of its two halves, or one half in the place of the size without the other one:
+    /// `n - (n + 1) // 2` is `n // 2`. `None` where there is neither.
+    pub(super) fn without_halves(&self) -> Option<Form> {
+        self.0.iter().find_map(|term| {
+            let ([Atom::Div(x, by)], times) = (term.0.as_slice(), -term.1) else { return None };
+            if by.known() != Some(2) {
+                return None;
+            }
+            let (x, by) = (x.form(), by.form());
+            let more = x.coefficient(&[]);
+            let whole = x.plus(&Form::number(more), -1);
+            let half = whole.plus(&Form::number(1 - more), 1).floordiv(&by);
+            let rest = self.plus(&Form(vec![term.clone()]), -1);
+            let has = |form: &Form, times: i128| {
+                let mut all = form.0.iter().filter(|(atoms, _)| !atoms.is_empty());
+                all.all(|(atoms, c)| rest.coefficient(atoms) == c.saturating_mul(times))
+            };
+            if times > 0 && has(&whole, times) {
+                return Some(rest.plus(&whole, -times).plus(&half, times));
+            }
+            (times < 0 && has(&half, -times)).then(|| rest.plus(&half, times).plus(&whole, -times))
+        })
+    }
+
     /// Whether all its open terms are subtracted.
     fn is_opposite(&self) -> bool {
         let mut open = self.0.iter().filter(|t| !t.0.is_empty()).peekable();
@@ -210,7 +235,35 @@ impl Form {
         {
             return Form::number(0);
         }
-        Form::atom(Atom::Div(self.clone().dim(), by.clone().dim()))
+        self.rounded(by)
+            .unwrap_or_else(|| Form::atom(Atom::Div(self.clone().dim(), by.clone().dim())))
+    }
+
+    /// The quotient of a size next to multiples of a number, by a divisor of that number: so often that multiple, and a
+    /// number. Of `h` that is at most 15 less than a multiple of 32, `(h + 15) // 16` is `(h + 31) // 32 * 2`.
+    fn rounded(&self, by: &Form) -> Option<Form> {
+        let by = by.as_number()?;
+        let more = self.coefficient(&[]);
+        let open = self.plus(&Form::number(more), -1);
+        let [(atoms, 1)] = open.0.as_slice() else { return None };
+        let [Atom::Var(v)] = atoms.as_slice() else { return None };
+        let remainders = v.range().remainders();
+        let modulus = i128::try_from(remainders.modulus).ok()?;
+        if remainders == Remainders::ALL || by < 1 || modulus % by != 0 {
+            return None;
+        }
+        let all = (0..remainders.modulus).filter(|r| remainders.contains(*r));
+        let mut apart = all.map(|r| {
+            let r = r as i128;
+            (r + more).div_euclid(by) - modulus / by * i128::from(r > 0)
+        });
+        let first = apart.next()?;
+        if apart.any(|other| other != first) {
+            return None;
+        }
+        let up = open.plus(&Form::number(modulus - 1), 1).dim();
+        let multiple = Form::atom(Atom::Div(up, Form::number(modulus).dim()));
+        Some(Form::number(first).plus(&multiple, modulus / by))
     }
 
     /// The larger of two, or the smaller one.

@@ -336,6 +336,40 @@ fn blocks_divide_a_size_or_the_run_ends_with_the_node() {
 }
 
 #[test]
+fn what_is_joined_after_halvings_decides_remainders() {
+    // Of a detector: the level above is doubled and joined with the one below, twice.
+    let m = model().opset(18).input("x", [D::S("B"), D::N(2), D::S("H"), D::S("W")]).floats(
+        "scales",
+        &[4],
+        &[1.0, 1.0, 2.0, 2.0],
+    );
+    let halved = |m: M, from: &str, to: &str| {
+        let pool = [ints("kernel_shape", &[3, 3]), ints("strides", &[2, 2]), ints("pads", &[1; 4])];
+        m.node_with("MaxPool", &[from], &[to], pool)
+    };
+    let m = halved(halved(halved(m, "x", "p1"), "p1", "p2"), "p2", "p3");
+    let m = m
+        .node("Resize", &["p3", "", "scales"], &["u3"])
+        .node_with("Concat", &["u3", "p2"], &["c2"], [int("axis", 1)])
+        .node("Resize", &["c2", "", "scales"], &["u2"])
+        .node_with("Concat", &["u2", "p1"], &["y"], [int("axis", 1)])
+        .output("y");
+    let cases: &[Sizes] = &[
+        &[("B", 1), ("H", 8), ("W", 16)],
+        &[("B", 2), ("H", 7), ("W", 31)],
+        &[("B", 1), ("H", 24), ("W", 7)],
+    ];
+    let open = agrees(&m, &[], cases);
+    assert!(!open.has_control("main"), "the inputs' sizes say it");
+    let said = refused(&open, &[&[1, 2, 6, 8]]);
+    assert!(said.contains("needs"), "{said}");
+    assert!(said.contains("a multiple of 8 or at most 1 less"), "{said}");
+    // A range that a caller gives is kept beside it.
+    let open = agrees(&m, &[("H", 7, 64)], &cases[1..2]);
+    assert!(refused(&open, &[&[1, 2, 72, 8]]).contains("7..64"));
+}
+
+#[test]
 fn parts_need_not_be_equal() {
     let m = |opset: i64| {
         let count = (opset >= 18).then(|| int("num_outputs", 2));

@@ -253,7 +253,7 @@ impl MemoryPlan {
                 let Some(at) = at.filter(|at| values[*at].is_none()) else { continue };
                 let from = format!("dimension {axis} of `{}`", port.name);
                 let (least, range) = (self.least(&sizes[at]), sizes[at].range());
-                if !(least..=range.most()).contains(&given) {
+                if given < least || given > 0 && !range.contains(given) {
                     let error = misfit(port, shape).note(format!(
                         "`{}`, {from}, is {given}; it must be {}",
                         sizes[at].name(),
@@ -303,7 +303,7 @@ impl MemoryPlan {
     /// [`Error::Input`] that says what it may be.
     pub(crate) fn check_given(&self, at: usize, size: usize) -> Result<()> {
         let (v, least) = (&self.given[at], self.least(&self.given[at]));
-        if (least..=v.range().most()).contains(&size) {
+        if size >= least && (size == 0 || v.range().contains(size)) {
             return Ok(());
         }
         let limits = v.range().limits_from(least);

@@ -123,6 +123,17 @@ fn equal_floors_and_sums_are_one_size() {
 }
 
 #[test]
+fn what_a_half_leaves_is_the_other_half() {
+    let [n, m] = ["n", "m"].map(|name| Dim::open(&Var::new(name, DType::I64)));
+    assert_eq!(n - n.ceildiv(2), n.floordiv(2));
+    assert_eq!(n - n.floordiv(2), n.ceildiv(2));
+    assert_eq!((n + m) * 3 - (n + m).floordiv(2) * 3 + 1, (n + m).ceildiv(2) * 3 + 1);
+    assert_eq!((n - n.floordiv(2)) + n.floordiv(2), n);
+    // A remainder stays one.
+    assert_eq!(n - n.floordiv(2) * 2, n.modulo(2));
+}
+
+#[test]
 fn ranges_and_quotients_decide_which_is_larger() {
     let range = SizeRange::new(4, 1000).expect("a range");
     let n = Dim::open(&Var::size("n", DType::I64, range));
@@ -185,6 +196,7 @@ fn forms_have_the_values_of_what_they_are_made_of() {
                     Fact::Is(v, d) => d.value(&of) == Some(at(v)),
                     Fact::Within(v, least, most) => (*least..=*most).contains(&at(v)),
                     Fact::Multiple(v, n) => at(v).is_multiple_of(*n),
+                    Fact::Next(v, remainders) => remainders.contains(at(v)),
                 };
                 assert_eq!(holds, made == a, "{fact:?} at {point:?}");
             }
