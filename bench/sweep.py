@@ -357,11 +357,12 @@ def measured(case, result, program, folder, args, cores):
         path = Path(folder) / f"{column}.onnx"
         onnx.save(case.model(result, is_open), path)
         options = ["--no-cache"] + (["--open"] if is_open else [])
-        own = peers.Tilewright(program, path, given, 1, cores, options)
+        own = peers.Tilewright(program, path, given, args.threads, cores, options)
         found[column], found[f"{column} compile"] = shortest(own, args.rounds, args.each)
     if args.peer:
         try:
-            other = peers.Peer("onnxruntime", Path(folder) / "fixed.onnx", given, 1, cores)
+            path = Path(folder) / "fixed.onnx"
+            other = peers.Peer("onnxruntime", path, given, args.threads, cores)
             found["onnxruntime"] = min(other.times(args.each))
             other.close()
         except peers.Failed as error:
@@ -394,12 +395,13 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the sizes and the data (default: 0)")
     parser.add_argument("--seconds", type=float, default=120.0, help="when no other case begins (default: 120)")
     parser.add_argument("--each", type=float, default=0.1, help="seconds of a turn (default: 0.1)")
+    parser.add_argument("--threads", type=int, default=1, help="of each program (default: 1)")
     parser.add_argument("--rounds", type=int, default=1, help="turns of each (default: 1)")
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="without ONNX Runtime")
     parser.add_argument("--most", type=float, default=math.inf, help="fails where open over fixed is above this")
     parser.add_argument("--json", metavar="FILE", help="write all times there as well")
     args = parser.parse_args()
-    program, cores = peers.binary(args.binary), peers.some_cores(1)
+    program, cores = peers.binary(args.binary), peers.some_cores(args.threads)
     kinds = [name for name in KINDS if args.only in name]
     end, number, cases = time.monotonic() + args.seconds, 0, []
     with tempfile.TemporaryDirectory() as folder:

@@ -203,7 +203,7 @@ impl Executable {
         let executable = self.get()?;
         let inputs = array::inputs(executable.inputs(), args, kwargs)?;
         let executable = executable.version(&inputs);
-        let steps = &executable.plan().steps;
+        let steps: Vec<_> = executable.steps().collect();
         let best = py.detach(|| {
             let mut outputs = executable.run(&inputs)?;
             let mut best = vec![Duration::MAX; steps.len()];

@@ -17,19 +17,19 @@ pub const PARALLEL_ITERATIONS: i64 = 32;
 pub const SOME_ITERATIONS: i64 = 8;
 
 /// Which loops of those with such extents make up one parallel loop: the first ones as [`shared`] says, or, where
-/// an open extent ends these too early, those from it on, if each of their runs is worth it.
+/// an open extent ends these too early, those from it on, if each of their runs is worth it. A batch may be one, and
+/// sides of images and lengths are many as a rule.
 pub(crate) fn shared_inside(extents: &[Dim], fusible: usize, work: i64) -> Range<usize> {
     let limit = extents.len().min(fusible);
     let (mut from, mut work) = (0, work);
     loop {
         let here = &extents[from..];
         let count = shared(here, limit - from, work);
-        let iterations = least(here[..count].iter().fold(Dim::from(1), |n, e| n * *e));
         let next = from + count;
         let around = here[..count].iter().fold(Dim::from(1), |n, e| n * *e).estimate().max(1);
         let inside = work / around;
         let is_open = next < limit && extents[next].known().is_none();
-        if count == 0 || !is_open || iterations >= SOME_ITERATIONS || inside < PARALLEL_WORK {
+        if count == 0 || !is_open || around >= SOME_ITERATIONS || inside < PARALLEL_WORK {
             return from..next;
         }
         (from, work) = (next, inside);

@@ -109,7 +109,7 @@ pub fn profile(
     outputs: &mut [Tensor],
     least: Duration,
 ) -> Result<Profile> {
-    let steps = &executable.plan().steps;
+    let steps: Vec<_> = executable.steps().collect();
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); steps.len()];
     executable.run_into(inputs, outputs)?;
     let (start, mut runs) = (Instant::now(), 0u32);
@@ -124,7 +124,7 @@ pub fn profile(
         }
     }
     let clock = Times::clock();
-    let steps = steps.iter().zip(times).map(|(step, mut times)| {
+    let steps = steps.into_iter().zip(times).map(|(step, mut times)| {
         times.sort();
         let times = Times(times);
         let least = times.quantile(0.0).as_nanos() as f64;

@@ -62,7 +62,7 @@ impl Runs {
         count: Range<usize>,
         mut each: impl FnMut(&[Duration]),
     ) -> Result<()> {
-        let mut times = vec![Duration::ZERO; self.executable.plan().steps.len()];
+        let mut times = vec![Duration::ZERO; self.executable.steps().count()];
         repeat(least, count, || {
             times.fill(Duration::ZERO);
             self.executable.run_profiled(&self.inputs, &mut self.outputs, &mut times)?;

@@ -108,8 +108,7 @@ impl Facts {
                     Err(_) => return false,
                 },
                 Fact::Next(v, remainders) => {
-                    let limits = v.range().with_remainders(*remainders).limits();
-                    (v.name(), format!(", so `{}` is {limits}", v.name()))
+                    (v.name(), format!(", so `{}` is {}", v.name(), remainders.words()))
                 }
                 Fact::Multiple(v, n) => {
                     (v.name(), format!(", so `{}` is a multiple of {n}", v.name()))

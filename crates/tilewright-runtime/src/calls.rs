@@ -117,11 +117,36 @@ impl Calls {
     }
 
     /// Runs a piece of a program, which is told some sizes.
-    pub(crate) fn run_piece(&self, inputs: &[Tensor], given: &[usize]) -> Result<Vec<Tensor>> {
+    pub(crate) fn run_piece(
+        &self,
+        inputs: &[Tensor],
+        given: &[usize],
+        times: Option<&mut [Duration]>,
+    ) -> Result<Vec<Tensor>> {
         check("input", &self.plan.inputs, inputs)?;
         let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
         let fixed = self.fixed_for(&self.plan.solve_given(&shapes, given)?)?;
-        self.run(&fixed, inputs)
+        let Some(times) = times else { return self.run(&fixed, inputs) };
+        let mut outputs = fixed.empty_outputs()?;
+        self.call_timed(&fixed, inputs, &mut outputs, times)?;
+        Ok(outputs)
+    }
+
+    /// Calls every kernel, and adds to `times` how long each step takes.
+    pub(crate) fn call_timed(
+        &self,
+        fixed: &Arc<Fixed>,
+        inputs: &[Tensor],
+        outputs: &mut [Tensor],
+        times: &mut [Duration],
+    ) -> Result<()> {
+        self.call_all(fixed, inputs, outputs, &Taken::default(), |step, call| {
+            let took = self.timed(&mut || call())?;
+            if let Some(time) = times.get_mut(step) {
+                *time += took;
+            }
+            Ok(())
+        })
     }
 
     /// The plan for the values of the open sizes: one that is kept, or a new one.
@@ -339,7 +364,7 @@ impl Calls {
     }
 
     /// How long some work takes, where it is done.
-    pub(crate) fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
+    fn timed(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
         self.home.timed(work)
     }
 }

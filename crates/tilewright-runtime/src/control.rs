@@ -3,8 +3,11 @@
 //! Values lie in registers and go when nothing reads them any more. Each piece has plans and arenas of
 //! its own, as any executable has, so that iterations of the same sizes allocate nothing but results.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::plan::OpenStep;
 use crate::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::list::{self, Item};
 use tilewright_ir::{Dim, Error, Result, Tensor, Var};
@@ -21,6 +24,8 @@ struct Run<'m> {
     executor: &'m ControlExecutor,
     registers: Vec<Item>,
     sizes: Vec<Option<usize>>,
+    /// Where it is added up how long each step of each piece takes.
+    times: Option<&'m mut [Duration]>,
 }
 
 impl ControlExecutor {
@@ -81,8 +86,24 @@ impl ControlExecutor {
         }
     }
 
-    /// Runs on inputs, of the types that the program's signature says.
-    pub(crate) fn run(&self, inputs: &[Tensor]) -> Result<Vec<Item>> {
+    /// The steps of all pieces, in order.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &OpenStep> {
+        self.pieces.iter().flat_map(|piece| &piece.plan.steps)
+    }
+
+    /// Which of these are the steps of a piece.
+    fn steps_of(&self, piece: usize) -> Range<usize> {
+        let count = |p: &Calls| p.plan.steps.len();
+        let first = self.pieces[..piece].iter().map(count).sum();
+        first..first + count(&self.pieces[piece])
+    }
+
+    /// Runs on inputs, of the types that the program's signature says, and adds to `times` how long each step takes.
+    pub(crate) fn run(
+        &self,
+        inputs: &[Tensor],
+        times: Option<&mut [Duration]>,
+    ) -> Result<Vec<Item>> {
         let signature = &self.program.signature;
         let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
         let values = signature.solve(&shapes)?;
@@ -94,7 +115,7 @@ impl ControlExecutor {
         for (register, input) in registers.iter_mut().zip(inputs) {
             *register = Item::Tensor(input.clone());
         }
-        let mut run = Run { executor: self, registers, sizes };
+        let mut run = Run { executor: self, registers, sizes, times };
         run.block(&self.program.body)
     }
 }
@@ -136,7 +157,9 @@ impl Run<'_> {
                 let inputs: Vec<Tensor> =
                     self.take(args, free).into_iter().map(Item::tensor).collect::<Result<_>>()?;
                 let given = sizes.iter().map(|s| self.size(*s)).collect::<Result<Vec<_>>>()?;
-                let outputs = self.executor.pieces[*piece].run_piece(&inputs, &given)?;
+                let steps = self.executor.steps_of(*piece);
+                let times = self.times.as_deref_mut().and_then(|times| times.get_mut(steps));
+                let outputs = self.executor.pieces[*piece].run_piece(&inputs, &given, times)?;
                 self.put(outs, outputs.into_iter().map(Item::Tensor).collect());
             }
             What::Bind { of, name, dtype, shape, brings, why } => {

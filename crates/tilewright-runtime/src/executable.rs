@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::plan::program::Program;
-use crate::plan::{Port, Shared};
+use crate::plan::{OpenStep, Port, Shared};
 use crate::{MemoryPlan, OpenPort};
 use indexmap::IndexMap;
 use tilewright_ir::list::Item;
@@ -165,22 +165,31 @@ impl Executable {
         if let Some(version) = self.other_version(inputs) {
             return version.run(inputs);
         }
-        if self.control.is_some() {
-            let outputs = self.run_items(inputs)?.into_iter().zip(&self.calls.plan.outputs);
-            return outputs
-                .map(|(item, port)| {
-                    if port.is_item() {
-                        Err(Error::unsupported(format!(
-                            "the output `{}` is a sequence or optional, and a tensor is asked for",
-                            port.name
-                        )))
-                    } else {
-                        item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
-                    }
-                })
-                .collect();
+        if let Some(control) = &self.control {
+            return self.run_control(control, inputs, None);
         }
         self.calls.run(&self.calls.fixed_of(inputs)?, inputs)
+    }
+
+    /// Runs the program on the inputs, and gives the outputs, which are tensors.
+    fn run_control(
+        &self,
+        control: &ControlExecutor,
+        inputs: &[Tensor],
+        times: Option<&mut [Duration]>,
+    ) -> Result<Vec<Tensor>> {
+        check("input", &self.calls.plan.inputs, inputs)?;
+        let outputs = control.run(inputs, times)?.into_iter().zip(&self.calls.plan.outputs);
+        let tensor = |(item, port): (Item, &OpenPort)| {
+            if port.is_item() {
+                return Err(Error::unsupported(format!(
+                    "the output `{}` is a sequence or optional, and a tensor is asked for",
+                    port.name
+                )));
+            }
+            item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
+        };
+        outputs.map(tensor).collect()
     }
 
     /// The device that it runs on, if it is one with memory of its own.
@@ -214,7 +223,7 @@ impl Executable {
         match &self.control {
             Some(control) => {
                 check("input", &self.calls.plan.inputs, inputs)?;
-                control.run(inputs)
+                control.run(inputs, None)
             }
             None => Ok(self.run(inputs)?.into_iter().map(Item::Tensor).collect()),
         }
@@ -274,8 +283,8 @@ impl Executable {
         if let Some(version) = self.other_version(inputs) {
             return version.run_into(inputs, outputs);
         }
-        if self.control.is_some() {
-            return self.replace(inputs, outputs);
+        if let Some(control) = &self.control {
+            return self.replace(control, inputs, outputs, None);
         }
         let fixed = self.calls.fixed_of(inputs)?;
         self.calls.call_all(&fixed, inputs, outputs, &Taken::default(), |_, call| call())
@@ -347,8 +356,14 @@ impl Executable {
         self.calls.plan.shared()
     }
 
-    /// Like [`Executable::run_into`] without versions, and adds to `times` how long each step of the
-    /// plan took.
+    /// The steps of the plan; where there is control flow, those of its pieces in order.
+    pub fn steps(&self) -> impl Iterator<Item = &OpenStep> {
+        let of_plan = self.calls.plan.steps.iter().filter(|_| self.control.is_none());
+        of_plan.chain(self.control.iter().flat_map(ControlExecutor::steps))
+    }
+
+    /// Like [`Executable::run_into`] without versions, and adds to `times` how long each of its
+    /// [`steps`](Executable::steps) took: of one in a loop, all its iterations together.
     ///
     /// # Errors
     /// As [`Executable::run_into`].
@@ -358,23 +373,23 @@ impl Executable {
         outputs: &mut [Tensor],
         times: &mut [Duration],
     ) -> Result<()> {
-        if self.control.is_some() {
-            return self.replace(inputs, outputs);
+        if let Some(control) = &self.control {
+            return self.replace(control, inputs, outputs, Some(times));
         }
-        let fixed = self.calls.fixed_of(inputs)?;
-        self.calls.call_all(&fixed, inputs, outputs, &Taken::default(), |step, call| {
-            let took = self.calls.timed(&mut || call())?;
-            if let Some(time) = times.get_mut(step) {
-                *time += took;
-            }
-            Ok(())
-        })
+        self.calls.call_timed(&self.calls.fixed_of(inputs)?, inputs, outputs, times)
     }
 
     /// Runs on the inputs, and puts new tensors into the places of the outputs.
-    fn replace(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
+    fn replace(
+        &self,
+        control: &ControlExecutor,
+        inputs: &[Tensor],
+        outputs: &mut [Tensor],
+        times: Option<&mut [Duration]>,
+    ) -> Result<()> {
         check("output", &self.calls.plan.outputs, outputs)?;
-        self.run(inputs)?.into_iter().zip(outputs).for_each(|(new, old)| *old = new);
+        let new = self.run_control(control, inputs, times)?;
+        new.into_iter().zip(outputs).for_each(|(new, old)| *old = new);
         Ok(())
     }
 

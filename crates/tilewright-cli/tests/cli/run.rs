@@ -352,6 +352,10 @@ fn times_are_said_and_the_outputs_stay_right() {
     }
     assert!(line("profile: ").contains(" steps, medians of "), "{}", done.err);
     assert!(done.err.lines().filter(|line| line.contains(" x ")).count() > 3, "{}", done.err);
+    // Those of all pieces, where there is control flow.
+    let sizes = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/control/run_sizes.py");
+    let done = tilewright(&["run", sizes, "--dim", "n=9", "--profile"]).code(0);
+    assert!(done.err.lines().any(|line| line.contains(" x ")), "{}", done.err);
 }
 
 /// The bytes of conversions are those of the sizes of a run, whether these are open or not.

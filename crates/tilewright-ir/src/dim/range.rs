@@ -60,7 +60,7 @@ impl Remainders {
     }
 
     /// In words: `a multiple of 32 or at most 7 less`.
-    fn words(self) -> String {
+    pub fn words(self) -> String {
         let Remainders { modulus, below, count } = self;
         match (count - 1).checked_sub(below) {
             Some(0) if below == 0 => format!("a multiple of {modulus}"),
@@ -179,7 +179,7 @@ impl fmt::Display for SizeRange {
         write!(f, "{}..{}", self.least, self.most)?;
         match self.remainders {
             Remainders::ALL => Ok(()),
-            remainders => write!(f, ", {}", remainders.words()),
+            remainders => write!(f, " and {}", remainders.words()),
         }
     }
 }

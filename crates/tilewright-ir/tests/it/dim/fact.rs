@@ -104,13 +104,13 @@ fn remainders_are_next_to_each_other() {
         SizeRange::ALL.with_remainders(Remainders { modulus, below, count }).to_string()
     };
     let ends = SizeRange::ALL.to_string();
-    assert_eq!(said(32, 15, 16), format!("{ends}, a multiple of 32 or at most 15 less"));
-    assert_eq!(said(32, 0, 16), format!("{ends}, a multiple of 32 or at most 15 more"));
+    assert_eq!(said(32, 15, 16), format!("{ends} and a multiple of 32 or at most 15 less"));
+    assert_eq!(said(32, 0, 16), format!("{ends} and a multiple of 32 or at most 15 more"));
     assert_eq!(
         said(32, 3, 16),
-        format!("{ends}, a multiple of 32, at most 3 less, or at most 12 more")
+        format!("{ends} and a multiple of 32, at most 3 less, or at most 12 more")
     );
-    assert_eq!(said(32, 20, 3), format!("{ends}, 18 to 20 less than a multiple of 32"));
+    assert_eq!(said(32, 20, 3), format!("{ends} and 18 to 20 less than a multiple of 32"));
     let range = SizeRange::new(1, 100).expect("a range");
     let range = range.with_remainders(Remainders { modulus: 32, below: 3, count: 4 });
     assert_eq!([1, 30, 33, 65, 99, 500].map(|n| range.next(n)), [29, 30, 61, 93, 96, 96]);
