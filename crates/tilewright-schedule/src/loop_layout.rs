@@ -239,9 +239,9 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
             range.extent.clone().max(zero)
         };
         // One iteration has a constant place.
-        let value = match range.extent.as_int() {
-            Some(1) => range.min.clone(),
-            _ => (joined.expr() - &before).cast(var.dtype()) + &range.min,
+        let value = match outside.proves(&range.extent.clone().less_equal(1)) {
+            true => range.min.clone(),
+            false => (joined.expr() - &before).cast(var.dtype()) + &range.min,
         };
         let body = Subst::vars([(var.clone(), value)]).stmt(body);
         before = before + count.cast(joined.dtype());

@@ -49,8 +49,10 @@ pub(super) struct Func<'m> {
     scopes: Vec<Scope>,
     /// The lanes that take part, inside vector conditions.
     pub mask: Option<Val>,
-    /// Whether one of these certainly does.
+    /// Whether the first lane certainly does.
     pub some_lane: bool,
+    /// Whether the vector in the index that is being taken apart does not wrap.
+    pub steady: bool,
     /// Memory of this function behind whose end a vector may be read and written.
     pub padded: HashSet<Var>,
     /// Memory that holds nothing before the statement at hand, which fills it with one constant.
@@ -106,6 +108,7 @@ impl<'m> Func<'m> {
             scopes: vec![Scope::default()],
             mask: None,
             some_lane: false,
+            steady: false,
             padded: HashSet::default(),
             filling: None,
             free_lanes: HashSet::default(),

@@ -157,7 +157,7 @@ impl Func<'_> {
         }
         match e.kind() {
             ExprKind::Broadcast(x) => return Ok(Addresses::One(self.index64(x)?)),
-            ExprKind::Ramp(base, stride) if exact => {
+            ExprKind::Ramp(base, stride) if exact || self.steady => {
                 let (base, stride) = (self.index64(base)?, self.index64(stride)?);
                 return Ok(Addresses::Strided { base, stride });
             }
@@ -243,6 +243,19 @@ impl Func<'_> {
         }
     }
 
+    /// Whether the lanes of an index are as far apart as its one vector in `int32` says, although that might wrap: two
+    /// lanes would be 2^32 apart then, more than the buffer has elements, and both of them are accessed, or the first
+    /// one is, from which the others are counted.
+    fn keeps_distances(&self, buffer: &Buffer, indices: &[Expr]) -> bool {
+        let [index] = indices else { return false };
+        let is_small = buffer.const_shape().is_none_or(|shape| {
+            let cells = shape.iter().try_fold(1i64, |n, extent| n.checked_mul(*extent));
+            cells.is_some_and(|n| n <= i64::from(i32::MAX))
+        });
+        let first = self.mask.is_none() || self.some_lane;
+        is_small && buffer.strides.is_empty() && first && narrow_ramps(index) == Some(1)
+    }
+
     /// The place of an access in elements of the buffer's scalar type, behind its pointer. The buffer has one
     /// physical axis: the target has no other memory, and was asked.
     fn locate(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Addresses> {
@@ -257,11 +270,14 @@ impl Func<'_> {
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
         // One index is in range where the access happens; lanes of a vector need not all take part.
         let stays = indices.iter().all(|i| i.dtype().lanes == 1);
+        let steady = self.keeps_distances(buffer, indices);
+        let outer = std::mem::replace(&mut self.steady, steady);
         let mut at = Addresses::One(Val::int(Ty::I64, 0));
         // Row-major: from the innermost axis outwards, `stride` is the product of the extents.
         let mut stride = Val::int(Ty::I64, 1);
         for (axis, index) in indices.iter().enumerate().rev() {
             let place = self.place(index)?;
+            self.steady = outer;
             let factor = match buffer.strides.get(axis) {
                 Some(s) => self.index64(s)?,
                 None => stride.clone(),
@@ -558,6 +574,23 @@ impl Func<'_> {
                 let range = self.ranges.interval(index);
                 range.lo >= 0 && range.hi < i128::from(extent)
             })
+    }
+}
+
+/// How many vectors in `int32` an index is a sum of, beside what all lanes have in common; `None` where it is more than
+/// a sum.
+fn narrow_ramps(e: &Expr) -> Option<usize> {
+    match e.kind() {
+        ExprKind::Broadcast(_) => Some(0),
+        ExprKind::Ramp(_, step) if e.dtype().scalar() == DType::I32 => {
+            let step = step.as_int()?.unsigned_abs();
+            (step.checked_mul(u64::from(e.dtype().lanes))? < 1 << 31).then_some(1)
+        }
+        ExprKind::Cast(x) if matches!(x.kind(), ExprKind::Ramp(..)) => narrow_ramps(x),
+        ExprKind::Binary(BinOp::Add, a, b) if e.dtype().scalar() == DType::I64 => {
+            Some(narrow_ramps(a)? + narrow_ramps(b)?)
+        }
+        _ => None,
     }
 }
 
