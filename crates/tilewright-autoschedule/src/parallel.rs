@@ -11,16 +11,20 @@ use std::ops::Range;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Result, StmtKind};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_target::PARALLEL_WORK;
 use tilewright_transform::cursor::{as_loop, find};
 
 use crate::contraction::Contraction;
 use crate::order::{Order, Outer};
 use crate::parts::loop_at;
-use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK, SOME_ITERATIONS, fused, least};
+use crate::share::{PARALLEL_ITERATIONS, SOME_ITERATIONS, fused, least};
 use crate::tile::Tile;
 
 /// Iterations of loops around open rows that are too few to be shared, where the rows are pixels.
 const FEW_ITERATIONS: i64 = 4;
+
+/// Products that are added to sums in registers in the time that a cell takes to be stored.
+const UPDATES: i64 = 4;
 
 /// The tiles whose loops are shared.
 pub(crate) struct Parallel<'a> {
@@ -43,7 +47,7 @@ impl Parallel<'_> {
     /// Runs the tiles in parallel, where they are enough work.
     pub(crate) fn run(&self, sch: &mut Schedule) -> Result<()> {
         let all: Vec<usize> = (0..self.c.axes.len()).collect();
-        if self.c.count(&all) < PARALLEL_WORK {
+        if self.c.count(&all) < UPDATES * PARALLEL_WORK {
             return Ok(());
         }
         // What is left over of an open number of rows has no branch that code is made of.

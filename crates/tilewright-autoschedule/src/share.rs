@@ -6,9 +6,7 @@ use std::ops::Range;
 
 use tilewright_ir::{Dim, Result};
 use tilewright_schedule::{LoopRef, Schedule};
-
-/// Loops with fewer iterations of work than this run on one thread: waking others costs more.
-pub const PARALLEL_WORK: i64 = 16 * 1024;
+use tilewright_target::PARALLEL_WORK;
 
 /// Enough parallel iterations that chunks of them balance over a few threads.
 pub const PARALLEL_ITERATIONS: i64 = 32;

@@ -26,12 +26,13 @@
 use std::sync::Arc;
 use tilewright_ir::hash::HashSet;
 
-use crate::share::{PARALLEL_WORK, share, shared};
+use crate::share::{share, shared};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::index::Linear;
 use tilewright_ir::{BinOp, Buffer, Dim, Expr, ExprKind, IterKind, Result, TensorFunc, Var, dim};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{LoopRef, Schedule};
+use tilewright_target::PARALLEL_WORK;
 use tilewright_target::Target;
 
 use crate::canonical::{reads, sole_reader};

@@ -19,6 +19,9 @@ macro_rules! costs {
             pub cycle: Option<f64>,
         }
 
+/// Cells that one thread stores in the time that waking another one takes: less work stays on one thread.
+pub const PARALLEL_WORK: i64 = 16 * 1024;
+
         impl Costs {
             /// The names of the constants, in their order.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];

@@ -36,7 +36,8 @@
 //! # Files
 //!
 //! * `code`: text under construction; `types`, `machine`, `names`: what it is made from.
-//! * `func`: one tensor function; `stmt`, `parallel`, `expr`, `call`, `memory`: its parts.
+//! * `func`: one tensor function; `stmt`, `parallel`, `expr`, `call`, `memory`: its parts; `grain`: which parallel loops
+//!   are worth it.
 //! * `arith`, `half`, `math`: operators, 16-bit floats, elementary functions.
 //! * `aliases`: which memory does not overlap; `runs`, `strided`, `transpose`: accesses of vectors.
 //! * `dot`: dot products of integers.
@@ -55,6 +56,7 @@ mod extremes;
 mod family;
 mod free_lanes;
 mod func;
+mod grain;
 mod half;
 mod machine;
 mod math;

@@ -13,7 +13,8 @@
 //! The second function is there for the `noalias`: what LLVM knows about pointers that are loaded
 //! from a closure is nothing. Where an assertion inside fails, the loop function returns its
 //! code, the task stores it in the closure's first field, and the caller returns it after the loop;
-//! of several, any one. Without a `parallel_for`, the task is called directly.
+//! of several, any one. Without a `parallel_for`, and where there is little to do ([`grain`](super::grain)), the task is
+//! called directly.
 //!
 //! A parallel loop inside a parallel loop is an ordinary one.
 
@@ -70,7 +71,9 @@ impl Func<'_> {
         if can_fail {
             self.code.line(format_args!("store i32 0, {closure}, align 4"));
         }
-        self.run_task(&task, &closure, &begin, &end, range);
+        let worth = super::grain::is_worth(var, range, body);
+        let worth = worth.map(|e| self.expr(&e)).transpose()?;
+        self.run_task(&task, &closure, (&begin, &end), range, worth);
         if can_fail {
             let code = self.code.emit(Ty::I32, format_args!("load i32, {closure}, align 4"));
             let bad = self.code.cmp("icmp ne", &code, &Val::zero(Ty::I32));
@@ -83,16 +86,28 @@ impl Func<'_> {
         Ok(())
     }
 
-    /// Calls the context's `parallel_for`, or the task itself where there is none.
-    fn run_task(&mut self, task: &str, closure: &Val, begin: &Val, end: &Val, range: &Range) {
+    /// Calls the context's `parallel_for`, or the task itself where there is none or the work is not `worth` it.
+    fn run_task(
+        &mut self,
+        task: &str,
+        closure: &Val,
+        (begin, end): (&Val, &Val),
+        range: &Range,
+        worth: Option<Val>,
+    ) {
         let may_be_empty = self.ranges.interval(&range.extent).lo <= 0;
         let c = &mut self.code;
-        let labels = ["some", "ctx", "serial", "threads", "end"].map(|hint| c.new_label(hint));
-        let [some, with_context, serial, threads, after] = &labels;
+        let hints = ["some", "work", "ctx", "serial", "threads", "end"];
+        let labels = hints.map(|hint| c.new_label(hint));
+        let [some, enough, with_context, serial, threads, after] = &labels;
         if may_be_empty {
             let any = c.cmp("icmp slt", begin, end);
             c.branch(&any, some, after);
             c.begin(some);
+        }
+        if let Some(worth) = worth {
+            c.branch(&worth, enough, serial);
+            c.begin(enough);
         }
         let context = Val::new(Ty::PTR, "%ctx");
         let null = Val::zero(Ty::PTR);

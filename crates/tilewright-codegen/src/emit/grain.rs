@@ -1,0 +1,117 @@
+//! Whether the iterations of a parallel loop are worth waking other threads for, where sizes are open.
+//!
+//! A loop of known sizes is parallel because it is worth it. How much work a loop of open sizes is shows when the sizes
+//! are known: then it is computed, from the extents of the loops inside, and too little of it stays on one thread.
+
+use tilewright_ir::hash::HashSet;
+
+use tilewright_ir::visit::free_vars;
+use tilewright_ir::visit::{Visit, walk_expr};
+use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Range, Stmt, StmtKind, Var};
+use tilewright_target::PARALLEL_WORK;
+
+/// What an update of a sum costs, as a part of a store: vectors of sums stay in registers.
+const UPDATE: f64 = 0.25;
+
+/// How many instructions of a function, such as `exp`, take as long as a store.
+const INSTRUCTIONS: f64 = 8.0;
+
+/// The condition that a loop of open sizes is worth being shared; `None` for one of known sizes, or where that is not
+/// found.
+pub(super) fn is_worth(var: &Var, range: &Range, body: &Stmt) -> Option<Expr> {
+    let mut work = Work { inside: HashSet::default() };
+    work.inside.insert(var.clone());
+    let all = in_float(&range.extent) * work.of(body)?;
+    match all.kind() {
+        ExprKind::Float(_) => None,
+        _ => Some(all.greater_equal(Expr::float(PARALLEL_WORK as f64, DType::F64))),
+    }
+}
+
+/// Counts the stores of statements.
+struct Work {
+    /// Variables that are not known outside of the loop.
+    inside: HashSet<Var>,
+}
+
+impl Work {
+    /// The work of a statement, in stores; `None` where that depends on what is not known outside.
+    fn of(&mut self, s: &Stmt) -> Option<Expr> {
+        let number = |n: f64| Expr::float(n, DType::F64);
+        Some(match s.kind() {
+            StmtKind::Store { buffer, value, .. } => number(of_store(buffer, value)),
+            StmtKind::For { var, range, body, .. } => {
+                let times = self.most(&range.extent)?;
+                self.inside.insert(var.clone());
+                times * self.of(body)?
+            }
+            StmtKind::Let { var, body, .. } => {
+                self.inside.insert(var.clone());
+                self.of(body)?
+            }
+            StmtKind::If { then, otherwise, .. } => {
+                let then = self.of(then)?;
+                match otherwise {
+                    Some(otherwise) => then.max(self.of(otherwise)?),
+                    None => then,
+                }
+            }
+            StmtKind::Seq(list) => {
+                list.iter().try_fold(number(0.0), |sum, s| Some(sum + self.of(s)?))?
+            }
+            StmtKind::Allocate { body, .. }
+            | StmtKind::Constant { body, .. }
+            | StmtKind::Declare { body, .. } => self.of(body)?,
+            StmtKind::Assert { .. } => number(0.0),
+            _ => return None,
+        })
+    }
+
+    /// What an extent is at most, in terms of what is known outside.
+    fn most(&self, extent: &Expr) -> Option<Expr> {
+        if !extent.effects().loads && free_vars(extent).iter().all(|v| !self.inside.contains(v)) {
+            return Some(in_float(extent));
+        }
+        match extent.kind() {
+            ExprKind::Binary(BinOp::Min, a, b) => self.most(a).or_else(|| self.most(b)),
+            ExprKind::Cast(x) => self.most(x),
+            _ => None,
+        }
+    }
+}
+
+fn in_float(e: &Expr) -> Expr {
+    match e.as_int() {
+        Some(n) => Expr::float(n as f64, DType::F64),
+        None => e.clone().cast(DType::F64),
+    }
+}
+
+/// A store of a vector counts as its lanes.
+fn of_store(buffer: &Buffer, value: &Expr) -> f64 {
+    let mut functions = Functions { instructions: 0, updates: false, buffer };
+    functions.expr(value);
+    let one = if functions.updates { UPDATE } else { 1.0 };
+    f64::from(value.dtype().lanes) * (one + functions.instructions as f64 / INSTRUCTIONS)
+}
+
+/// What a value takes beside a few instructions.
+struct Functions<'a> {
+    instructions: usize,
+    /// Whether it reads the buffer to which it is stored.
+    updates: bool,
+    buffer: &'a Buffer,
+}
+
+impl Visit for Functions<'_> {
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Call(CallTarget::Intrin(op), _) if op.cost() > 1 => {
+                self.instructions += op.cost();
+            }
+            ExprKind::Load(from, _) => self.updates |= from.data == self.buffer.data,
+            _ => {}
+        }
+        walk_expr(self, e);
+    }
+}
