@@ -8,7 +8,7 @@
 Each network gets random weights and is exported twice by PyTorch: with fixed sizes, and with its
 batch, height and width open. A row shows the time of a run of the fixed one over that of ONNX
 Runtime, that of the open one over the fixed one, the processor time of both compilations, and
-`WRONG` where a result is not that of ONNX Runtime. One thread each. Networks that refuse an open
+`WRONG` where a result is not that of ONNX Runtime. Networks that refuse an open
 side, or a side other than their own, are exported with their own and an open batch.
 
 The first run makes a virtual environment with PyTorch and timm.
@@ -101,11 +101,11 @@ def exports(name, side, folder):
     raise peers.Failed(f"not exported: {why[:150]}")
 
 
-def ours(program, path, folder, expected, options):
+def ours(program, path, folder, expected, threads, options):
     """Seconds of a run, processor seconds of the whole process, and whether the result is right."""
     options = ["--no-cache", "--seconds", str(SECONDS), *options]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = harness.run(program, path, folder / "in.npz", threads=1, timed=True, options=options)
+    done = harness.run(program, path, folder / "in.npz", threads=threads, timed=True, options=options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.status != "ok":
         raise peers.Failed(f"{done.status}: {done.reason}")
@@ -114,26 +114,26 @@ def ours(program, path, folder, expected, options):
     far = [harness.difference(own, other, RTOL, ATOL) for own, other in pairs]
     return {
         "run": done.run_seconds,
-        "cpu": cpu - SECONDS,
+        "cpu": cpu - SECONDS * threads,
         "right": all(not d.problem or (d.total and d.relative <= RTOL) for d in far),
     }
 
 
-def measure(program, name, side, rounds):
+def measure(program, name, side, rounds, threads):
     """One row: its text, and the ratios in it."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         side, opens = exports(name, side, folder)
         x = np.random.default_rng(2).standard_normal((1, 3, side, side)).astype(np.float32)
         harness.save_npz(folder / "in.npz", {"x": x})
-        peer = peers.onnxruntime(str(folder / "fixed.onnx"), {"x": x}, 1)
+        peer = peers.onnxruntime(str(folder / "fixed.onnx"), {"x": x}, threads)
         expected = peer()
         found = {"fixed": [], "open": []}
         theirs = []
         for _ in range(rounds):
             for kind, options in [("fixed", []), ("open", ["--open"])]:
                 path = folder / f"{kind}.onnx"
-                found[kind].append(ours(program, path, folder, expected, options))
+                found[kind].append(ours(program, path, folder, expected, threads, options))
             times = timeit.repeat(peer, number=1, repeat=30)
             theirs.append(statistics.median(times))
     run, cpu = ({k: min(r[of] for r in found[k]) for k in found} for of in ("run", "cpu"))
@@ -159,6 +159,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="where to begin with --every")
     parser.add_argument("--side", type=int, default=128, help="of the images (default: 128)")
     parser.add_argument("--rounds", type=int, default=1, help="runs of each (default: 1)")
+    parser.add_argument("--threads", type=int, default=1, help="of each program (default: 1)")
     parser.add_argument("--binary", help="the program (default: a release build)")
     args = parser.parse_args()
     program = python_environment.binary(args.binary)
@@ -171,7 +172,7 @@ def main():
     rows = []
     for name in names:
         try:
-            text, ratios = measure(program, name, args.side, args.rounds)
+            text, ratios = measure(program, name, args.side, args.rounds, args.threads)
             rows.append(ratios)
         except Exception as error:  # a network that does not export, or is refused, is a row too
             text = f"{name:34}{type(error).__name__}: {str(error)[:200]}"
