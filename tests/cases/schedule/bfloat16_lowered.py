@@ -3,12 +3,12 @@
 # one first, is what code generation selects the instruction for.
 @T.prim_func
 def product(
-    A: T.Buffer((13, 70), "bfloat16"),
-    B: T.Buffer((70, 50), "bfloat16"),
+    A: T.Buffer((13, 110), "bfloat16"),
+    B: T.Buffer((110, 50), "bfloat16"),
     C: T.Buffer((13, 50), "float32"),
 ):
     T.func_attr({"layout_free_buffers": [1]})
-    for i, j, k in T.grid(13, 50, 70):
+    for i, j, k in T.grid(13, 50, 110):
         with T.block("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
@@ -23,39 +23,39 @@ from tvm.script import tir as T
 @I.ir_module
 class Module:
     @T.prim_func
-    def product(A: T.Buffer((13, 70), "bfloat16"), B: T.Buffer((70, 50), "bfloat16"), C: T.Buffer((13, 50), "float32")):
+    def product(A: T.Buffer((13, 110), "bfloat16"), B: T.Buffer((110, 50), "bfloat16"), C: T.Buffer((13, 50), "float32")):
         T.func_attr({"layout_free_buffers": [1]})
-        B_pad = T.decl_buffer((1, 35, 64, 2), "bfloat16")
-        for i0, i1 in T.grid(70, 64):
+        B_pad = T.decl_buffer((1, 55, 64, 2), "bfloat16")
+        for i0, i1 in T.grid(110, 64):
             B_pad[0, i0 // 2, i1, i0 % 2] = T.if_then_else(i1 < 50, B[i0, i1], T.bfloat16(0.0))
-        for i1_0_i0_0_fused in T.parallel(3):
-            if i1_0_i0_0_fused < 2:
-                C_pad = T.decl_buffer((1, 6, 64), "float32", scope="local")
-                for i0_1 in T.unroll(6):
-                    for i1_1_0 in T.unroll(4):
-                        for i1_1_1 in T.vectorized(16):
-                            C_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
-                for i2_0 in T.serial(35, annotations={"pragma_no_unroll": 1}):
-                    for i0_1 in T.unroll(6):
-                        for i1_1_0 in T.unroll(4):
-                            for j in T.vectorized(16):
-                                C_pad[0, i0_1, i1_1_0 * 16 + j] = C_pad[0, i0_1, i1_1_0 * 16 + j] + T.Cast("float32", A[i1_0_i0_0_fused * 6 + i0_1, i2_0 * 2 + 1]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("float32", A[i1_0_i0_0_fused * 6 + i0_1, i2_0 * 2]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0])
-                for ax0 in T.unroll(6):
-                    for ax1_0 in T.unroll(4):
-                        for ax1_1 in T.vectorized(16):
-                            if ax1_0 * 16 + ax1_1 < 50:
-                                C[i1_0_i0_0_fused * 6 + ax0, ax1_0 * 16 + ax1_1] = C_pad[0, ax0, ax1_0 * 16 + ax1_1]
-            else:
-                C_pad = T.decl_buffer((1, 1, 64), "float32", scope="local")
+        for i0_0 in range(2):
+            C_pad = T.decl_buffer((1, 5, 64), "float32", scope="local")
+            for i0_1 in T.unroll(5):
                 for i1_1_0 in T.unroll(4):
                     for i1_1_1 in T.vectorized(16):
-                        C_pad[0, 0, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
-                for i2_0 in T.serial(35, annotations={"pragma_no_unroll": 1}):
+                        C_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
+            for i2_0 in T.serial(55, annotations={"pragma_no_unroll": 1}):
+                for i0_1 in T.unroll(5):
                     for i1_1_0 in T.unroll(4):
                         for j in T.vectorized(16):
-                            C_pad[0, 0, i1_1_0 * 16 + j] = C_pad[0, 0, i1_1_0 * 16 + j] + T.Cast("float32", A[12, i2_0 * 2 + 1]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("float32", A[12, i2_0 * 2]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0])
-                ax0: T.int32 = T.int32(0)
+                            C_pad[0, i0_1, i1_1_0 * 16 + j] = C_pad[0, i0_1, i1_1_0 * 16 + j] + T.Cast("float32", A[i0_0 * 5 + i0_1, i2_0 * 2 + 1]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("float32", A[i0_0 * 5 + i0_1, i2_0 * 2]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0])
+            for ax0 in T.unroll(5):
                 for ax1_0 in T.unroll(4):
                     for ax1_1 in T.vectorized(16):
                         if ax1_0 * 16 + ax1_1 < 50:
-                            C[ax0 + 12, ax1_0 * 16 + ax1_1] = C_pad[0, 0, ax1_0 * 16 + ax1_1]
+                            C[i0_0 * 5 + ax0, ax1_0 * 16 + ax1_1] = C_pad[0, ax0, ax1_0 * 16 + ax1_1]
+        C_pad = T.decl_buffer((1, 3, 64), "float32", scope="local")
+        for i0_1 in T.unroll(3):
+            for i1_1_0 in T.unroll(4):
+                for i1_1_1 in T.vectorized(16):
+                    C_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
+        for i2_0 in T.serial(55, annotations={"pragma_no_unroll": 1}):
+            for i0_1 in T.unroll(3):
+                for i1_1_0 in T.unroll(4):
+                    for j in T.vectorized(16):
+                        C_pad[0, i0_1, i1_1_0 * 16 + j] = C_pad[0, i0_1, i1_1_0 * 16 + j] + T.Cast("float32", A[i0_1 + 10, i2_0 * 2 + 1]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("float32", A[i0_1 + 10, i2_0 * 2]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0])
+        for ax0 in T.unroll(3):
+            for ax1_0 in T.unroll(4):
+                for ax1_1 in T.vectorized(16):
+                    if ax1_0 * 16 + ax1_1 < 50:
+                        C[ax0 + 10, ax1_0 * 16 + ax1_1] = C_pad[0, ax0, ax1_0 * 16 + ax1_1]

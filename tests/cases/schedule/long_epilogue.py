@@ -2,13 +2,13 @@
 # A long epilogue is a loop over the rows of a copy of the sums, which have left the registers.
 @T.prim_func
 def product_sigmoid(
-    A: T.Buffer((12, 66), "float32"),
-    B: T.Buffer((66, 64), "float32"),
+    A: T.Buffer((12, 98), "float32"),
+    B: T.Buffer((98, 64), "float32"),
     D: T.Buffer((12, 64), "float32"),
 ):
     T.func_attr({"layout_free_buffers": [1]})
     C = T.alloc_buffer((12, 64))
-    for i, j, k in T.grid(12, 64, 66):
+    for i, j, k in T.grid(12, 64, 98):
         with T.block("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
@@ -27,12 +27,12 @@ from tvm.script import tir as T
 @I.ir_module
 class Module:
     @T.prim_func
-    def product_sigmoid(A: T.Buffer((12, 66), "float32"), B: T.Buffer((66, 64), "float32"), D: T.Buffer((12, 64), "float32")):
+    def product_sigmoid(A: T.Buffer((12, 98), "float32"), B: T.Buffer((98, 64), "float32"), D: T.Buffer((12, 64), "float32")):
         T.func_attr({"layout_free_buffers": [1]})
         C = T.alloc_buffer((1, 12, 64), "float32", scope="local")
-        B_global = T.alloc_buffer((1, 66, 64), "float32")
+        B_global = T.alloc_buffer((1, 98, 64), "float32")
         C_local = T.alloc_buffer((1, 12, 64), "float32", scope="local")
-        for ax0, ax1 in T.grid(66, 64):
+        for ax0, ax1 in T.grid(98, 64):
             with T.block("B_global"):
                 v0, v1 = T.axis.remap("SS", [ax0, ax1])
                 T.reads(B[v0, v1])
@@ -48,7 +48,7 @@ class Module:
                             v_i0 = T.axis.spatial(12, i1_0_i0_0_fused * 6 + i0_1)
                             v_i1_1 = T.axis.spatial(64, i1_1_0 * 16 + i1_1_1)
                             C[0, v_i0, v_i1_1] = T.float32(0.0)
-            for i2 in T.serial(66, annotations={"pragma_no_unroll": 1}):
+            for i2 in T.serial(98, annotations={"pragma_no_unroll": 1}):
                 for i0_1 in T.unroll(6):
                     for i1_1_0 in T.unroll(4):
                         for i1_1_1 in T.vectorized(16):
@@ -56,7 +56,7 @@ class Module:
                                 v_i1_0 = T.axis.spatial(1, 0)
                                 v_i0 = T.axis.spatial(12, i1_0_i0_0_fused * 6 + i0_1)
                                 v_i1_1 = T.axis.spatial(64, i1_1_0 * 16 + i1_1_1)
-                                v_i2 = T.axis.reduce(66, i2)
+                                v_i2 = T.axis.reduce(98, i2)
                                 C[0, v_i0, v_i1_1] = C[0, v_i0, v_i1_1] + A[v_i0, v_i2] * B_global[0, v_i2, v_i1_1]
             for ax0 in T.unroll(1):
                 for ax1 in T.unroll(6):

@@ -3,6 +3,7 @@
 //! A loop of known sizes is parallel because it is worth it. How much work a loop of open sizes is shows when the sizes
 //! are known: then it is computed, from the extents of the loops inside, and too little of it stays on one thread.
 
+use std::ops::{Add, Mul};
 use tilewright_ir::hash::HashSet;
 
 use tilewright_ir::visit::free_vars;
@@ -21,10 +22,66 @@ const INSTRUCTIONS: f64 = 8.0;
 pub(super) fn is_worth(var: &Var, range: &Range, body: &Stmt) -> Option<Expr> {
     let mut work = Work { inside: HashSet::default() };
     work.inside.insert(var.clone());
-    let all = in_float(&range.extent) * work.of(body)?;
-    match all.kind() {
-        ExprKind::Float(_) => None,
-        _ => Some(all.greater_equal(Expr::float(PARALLEL_WORK as f64, DType::F64))),
+    match Amount::of(&range.extent) * work.of(body)? {
+        Amount::Known(_) => None,
+        Amount::Open(all) => Some(all.greater_equal(float(PARALLEL_WORK as f64))),
+    }
+}
+
+fn float(n: f64) -> Expr {
+    Expr::float(n, DType::F64)
+}
+
+/// A number of stores, in `float64`: products of extents may be large.
+enum Amount {
+    Known(f64),
+    Open(Expr),
+}
+
+impl Amount {
+    fn of(e: &Expr) -> Amount {
+        match e.as_int() {
+            Some(n) => Amount::Known(n as f64),
+            None => Amount::Open(e.clone().cast(DType::F64)),
+        }
+    }
+
+    fn expr(self) -> Expr {
+        match self {
+            Amount::Known(n) => float(n),
+            Amount::Open(e) => e,
+        }
+    }
+
+    fn max(self, other: Amount) -> Amount {
+        match (self, other) {
+            (Amount::Known(a), Amount::Known(b)) => Amount::Known(a.max(b)),
+            (a, b) => Amount::Open(a.expr().max(b.expr())),
+        }
+    }
+}
+
+impl Add for Amount {
+    type Output = Amount;
+
+    fn add(self, other: Amount) -> Amount {
+        match (self, other) {
+            (Amount::Known(a), Amount::Known(b)) => Amount::Known(a + b),
+            (Amount::Known(0.0), a) | (a, Amount::Known(0.0)) => a,
+            (a, b) => Amount::Open(a.expr() + b.expr()),
+        }
+    }
+}
+
+impl Mul for Amount {
+    type Output = Amount;
+
+    fn mul(self, other: Amount) -> Amount {
+        match (self, other) {
+            (Amount::Known(a), Amount::Known(b)) => Amount::Known(a * b),
+            (Amount::Known(1.0), a) | (a, Amount::Known(1.0)) => a,
+            (a, b) => Amount::Open(a.expr() * b.expr()),
+        }
     }
 }
 
@@ -35,11 +92,10 @@ struct Work {
 }
 
 impl Work {
-    /// The work of a statement, in stores; `None` where that depends on what is not known outside.
-    fn of(&mut self, s: &Stmt) -> Option<Expr> {
-        let number = |n: f64| Expr::float(n, DType::F64);
+    /// The work of a statement; `None` where that depends on what is not known outside.
+    fn of(&mut self, s: &Stmt) -> Option<Amount> {
         Some(match s.kind() {
-            StmtKind::Store { buffer, value, .. } => number(of_store(buffer, value)),
+            StmtKind::Store { buffer, value, .. } => Amount::Known(of_store(buffer, value)),
             StmtKind::For { var, range, body, .. } => {
                 let times = self.most(&range.extent)?;
                 self.inside.insert(var.clone());
@@ -57,33 +113,26 @@ impl Work {
                 }
             }
             StmtKind::Seq(list) => {
-                list.iter().try_fold(number(0.0), |sum, s| Some(sum + self.of(s)?))?
+                list.iter().try_fold(Amount::Known(0.0), |sum, s| Some(sum + self.of(s)?))?
             }
             StmtKind::Allocate { body, .. }
             | StmtKind::Constant { body, .. }
             | StmtKind::Declare { body, .. } => self.of(body)?,
-            StmtKind::Assert { .. } => number(0.0),
+            StmtKind::Assert { .. } => Amount::Known(0.0),
             _ => return None,
         })
     }
 
     /// What an extent is at most, in terms of what is known outside.
-    fn most(&self, extent: &Expr) -> Option<Expr> {
+    fn most(&self, extent: &Expr) -> Option<Amount> {
         if !extent.effects().loads && free_vars(extent).iter().all(|v| !self.inside.contains(v)) {
-            return Some(in_float(extent));
+            return Some(Amount::of(extent));
         }
         match extent.kind() {
             ExprKind::Binary(BinOp::Min, a, b) => self.most(a).or_else(|| self.most(b)),
             ExprKind::Cast(x) => self.most(x),
             _ => None,
         }
-    }
-}
-
-fn in_float(e: &Expr) -> Expr {
-    match e.as_int() {
-        Some(n) => Expr::float(n as f64, DType::F64),
-        None => e.clone().cast(DType::F64),
     }
 }
 
