@@ -325,6 +325,51 @@ fn sums_of_which_masks_leave_out_the_same_lanes_are_not_selected() {
     }
 }
 
+/// `B[n + 16 * i + lane] = 2 * A[n + 16 * i + lane]` for three vectors, of the last one so many lanes as `m` says; nothing
+/// is known of `n`, so that its vectors might wrap in `int32`.
+fn at_any_place() -> TensorFunc {
+    let (a, b) = (buffer("A", &[64], DType::F32), buffer("B", &[64], DType::F32));
+    let [i, n, m] = ["i", "n", "m"].map(Var::index);
+    let wide = |at: Expr| vec![lanes(at, 1, 16).cast(DType::I64.with_lanes(16))];
+    let copy = |at: Expr| {
+        let value = a.load(wide(at.clone()));
+        Stmt::store(&b, wide(at), value.clone() + value)
+    };
+    let some = Expr::binary(BinOp::Lt, lanes(0, 1, 16), Expr::broadcast(m.expr(), 16));
+    let whole = Stmt::serial(&i, int(2), copy(&n + &i * 16));
+    let mut f = func(&[&a, &b], Stmt::seq([whole, Stmt::guard(some, copy(&n + 32))]));
+    f.params.extend([n, m].map(Param::Scalar));
+    f
+}
+
+#[test]
+fn vectors_at_any_place_are_accessed_as_vectors() {
+    let f = at_any_place();
+    let text = ir(&f, &Llvm::get().expect("an LLVM").host()).expect("text");
+    assert!(!text.contains("insertelement <16 x float>"), "{text}");
+    let native = compile(&f);
+    for (first, m) in [(0, 16), (7, 3), (1, 0), (16, 16)] {
+        let (mut a, mut b) = (random(DType::F32, &[64], 3), random(DType::F32, &[64], 4));
+        let before = [a.clone(), b.clone()];
+        let args = vec![
+            Arg::Tensor(&mut a),
+            Arg::Tensor(&mut b),
+            Arg::Bits(first as u64),
+            Arg::Bits(m as u64),
+        ];
+        assert_eq!(native.call_with(args, None), 0);
+        for k in 0..64 {
+            let inside = (first..first + 32 + m).contains(&k);
+            let expected = if inside {
+                2.0 * before[0].get_f64(k as usize)
+            } else {
+                before[1].get_f64(k as usize)
+            };
+            assert_eq!(b.get_f64(k as usize), expected, "{first} {m}: {k}");
+        }
+    }
+}
+
 #[test]
 fn buffers_of_vectors() {
     let four = DType::F32.with_lanes(4);

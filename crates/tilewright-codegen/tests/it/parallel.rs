@@ -115,6 +115,27 @@ fn an_inner_parallel_loop_is_serial_and_bounds_may_be_expressions() {
 }
 
 #[test]
+fn little_work_of_an_open_size_stays_on_one_thread() {
+    // for i in parallel(n): for j in range(m): for k in range(min(m - j, 4)): B[0] = j
+    let b = buffer("B", &[1], DType::I32);
+    let [i, j, k, n, m] = ["i", "j", "k", "n", "m"].map(Var::index);
+    let rest = Expr::binary(BinOp::Min, m.expr() - &j, Expr::i32(4));
+    let store = Stmt::store(&b, vec![Expr::i32(0)], j.expr());
+    let body = Stmt::serial(&j, m.expr(), Stmt::serial(&k, rest, store));
+    let mut f = func(&[&b], parallel(&i, n.expr(), body));
+    f.params.extend([n, m].map(Param::Scalar));
+    let native = compile(&f);
+    for (n, m, shared) in [(8, 100, false), (8, 1000, true), (2000, 1, false), (8000, 1, true)] {
+        let before = PARALLEL_CALLS.get();
+        let mut t = zeros(DType::I32, &[1]);
+        let args = vec![Arg::Tensor(&mut t), Arg::Bits(n), Arg::Bits(m)];
+        assert_eq!(native.call_with(args, Some(threads as ParallelFor)), 0);
+        assert_eq!(t.as_slice::<i32>(), Some(&[m as i32 - 1][..]));
+        assert_eq!(PARALLEL_CALLS.get() - before > 0, shared, "{n} x {m}");
+    }
+}
+
+#[test]
 fn a_failed_assertion_is_the_result() {
     // Two messages, one of them twice.
     let (a, b) = (buffer("A", &[64], DType::I32), buffer("B", &[64], DType::I32));
