@@ -90,6 +90,28 @@ def odd(g):
     g.node(g.pick(["Add", "Sub", "Max"]), [x, y], x.shape)
 
 
+def levels(g):
+    """A level of a pyramid, doubled and joined with the one below."""
+    x = g.value(rank=3)
+    pool = dict(kernel_shape=[3], strides=[2], pads=[1, 1])
+    below, dim = x.name, x.shape[2]
+    for _ in range(g.whole(1, 2)):
+        below, dim = g.raw("MaxPool", [below], **pool)[0], each(lambda d: (d + 1) // 2, dim)
+    above, half = below, dim
+    for _ in range(g.whole(1, 2)):
+        above, half = g.raw("MaxPool", [above], **pool)[0], each(lambda d: (d + 1) // 2, half)
+    factor = g.pick([2, 4])
+    if [factor * d for d in half] != list(dim):
+        raise Unfit
+    scales = g.constant(np.array([1, 1, factor], FLOAT))
+    how = dict(mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    up = g.raw("Resize", [above, "", scales], **how)[0]
+    if g.flip():
+        return g.node("Add", [below, up], replaced(x.shape, 2, dim))
+    wide = each(lambda d: 2 * d, x.shape[1])
+    g.node("Concat", [up, below], [x.shape[0], wide, dim], axis=1)
+
+
 def table(g):
     """Rows of a table, as many as there are positions."""
     x = g.value(rank=3)
@@ -436,7 +458,7 @@ def turned(g):
     g.node("Transpose", [x], [x.shape[0], x.shape[2], x.shape[1]], perm=[0, 2, 1])
 
 
-STEPS = [halvings, odd, table, kept_sum, windows, two_halves, selected, relative, positions, filled]
+STEPS = [halvings, odd, levels, table, kept_sum, windows, two_halves, selected, relative, positions, filled]
 STEPS += [split_parts, shrunk_slice, flattened, two_names, two_names, mixed, turned]
 STEPS += [resized, rolled, repeated, best, grown, gathered, masked]
 
@@ -462,7 +484,9 @@ def make(seed):
     batch = size(1, 3)
     if g.flip(0.1):
         batch = Open([*batch[:-1], 0])
-    shape = [g.pick([batch, same(2)]), size(5, 21), g.pick([size(5, 17), same(g.pick([4, 6]))])]
+    # Some are next to multiples, as levels of a pyramid need them.
+    near = Open(8 * g.whole(1, 3) - g.whole(0, 2) for _ in range(graphs.RUNS))
+    shape = [g.pick([batch, same(2)]), size(5, 21), g.pick([size(5, 17), near, same(g.pick([4, 6]))])]
     for _ in range(g.whole(1, 3)):
         g.input(shape)
     for _ in range(g.whole(2, 7)):

@@ -148,27 +148,46 @@ impl Form {
     }
 
     /// The form with a size in the place of its two halves, or one half in the place of the size without the other one:
-    /// `n - (n + 1) // 2` is `n // 2`. `None` where there is neither.
+    /// `n - (n + 1) // 2` is `n // 2`, also as a factor. `None` where there is neither.
     pub(super) fn without_halves(&self) -> Option<Form> {
         self.0.iter().find_map(|term| {
-            let ([Atom::Div(x, by)], times) = (term.0.as_slice(), -term.1) else { return None };
-            if by.known() != Some(2) {
-                return None;
-            }
-            let (x, by) = (x.form(), by.form());
-            let more = x.coefficient(&[]);
-            let whole = x.plus(&Form::number(more), -1);
-            let half = whole.plus(&Form::number(1 - more), 1).floordiv(&by);
-            let rest = self.plus(&Form(vec![term.clone()]), -1);
-            let has = |form: &Form, times: i128| {
-                let mut all = form.0.iter().filter(|(atoms, _)| !atoms.is_empty());
-                all.all(|(atoms, c)| rest.coefficient(atoms) == c.saturating_mul(times))
-            };
-            if times > 0 && has(&whole, times) {
-                return Some(rest.plus(&whole, -times).plus(&half, times));
-            }
-            (times < 0 && has(&half, -times)).then(|| rest.plus(&half, times).plus(&whole, -times))
+            term.0.iter().find_map(|atom| match atom {
+                Atom::Div(x, by) => {
+                    let by = by.known().filter(|by| by % 2 == 0)?;
+                    self.without_half(term, atom, (*x, by / 2))
+                }
+                _ => None,
+            })
         })
+    }
+
+    /// The same for one half of a quotient, which is a factor of a term.
+    fn without_half(&self, term: &Term, atom: &Atom, (x, by): (Dim, usize)) -> Option<Form> {
+        let times = -term.1;
+        // Of which half or whole there is a term as often.
+        let is_pair = |t: &Term| t.1.abs() % times.abs() == 0 && t.0.len() >= term.0.len();
+        if !self.0.iter().any(|t| t != term && is_pair(t)) {
+            return None;
+        }
+        let others = Form(vec![(without(&term.0, std::slice::from_ref(atom))?, 1)]);
+        let x = x.form().floordiv(&Form::number(by as i128));
+        let more = x.coefficient(&[]);
+        let whole = x.plus(&Form::number(more), -1);
+        let half = || {
+            let rounded = whole.plus(&Form::number(1 - more), 1).floordiv(&Form::number(2));
+            rounded.times(&others)
+        };
+        let rest = self.plus(&Form(vec![term.clone()]), -1);
+        let has = |form: &Form, times: i128| {
+            let mut all = form.0.iter().filter(|(atoms, _)| *atoms != others.0[0].0);
+            all.all(|(atoms, c)| rest.coefficient(atoms) == c.saturating_mul(times))
+        };
+        if times > 0 {
+            let whole = whole.times(&others);
+            return has(&whole, times).then(|| rest.plus(&whole, -times).plus(&half(), times));
+        }
+        let half = half();
+        has(&half, -times).then(|| rest.plus(&half, times).plus(&whole.times(&others), -times))
     }
 
     /// Whether all its open terms are subtracted.

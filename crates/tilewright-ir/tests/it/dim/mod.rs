@@ -129,6 +129,13 @@ fn what_a_half_leaves_is_the_other_half() {
     assert_eq!(n - n.floordiv(2), n.ceildiv(2));
     assert_eq!((n + m) * 3 - (n + m).floordiv(2) * 3 + 1, (n + m).ceildiv(2) * 3 + 1);
     assert_eq!((n - n.floordiv(2)) + n.floordiv(2), n);
+    assert_eq!(m * n - m * n.ceildiv(2), m * n.floordiv(2));
+    let half = n.floordiv(2);
+    assert_eq!(half - half.ceildiv(2), n.floordiv(4));
+    assert_eq!(n.floordiv(4) + (n + 2).floordiv(4), half);
+    assert_eq!(m * (half - half.ceildiv(2)), m * half - m * (n + 2).floordiv(4));
+    let e = (m * (half - half.ceildiv(2))).expr();
+    assert_eq!(Dim::from_expr(&e), Some((m * (half - half.ceildiv(2))).inside()), "{e}");
     // A remainder stays one.
     assert_eq!(n - n.floordiv(2) * 2, n.modulo(2));
 }
