@@ -6,7 +6,9 @@ use tilewright_ir::hash::HashMap;
 use tilewright_graph::fold::interpret;
 use tilewright_graph::rewrite::{GraphFold, fold_blocks, fold_children};
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
-use tilewright_ir::{Error, GraphExpr, GraphFunc, Module, Result, Tensor, TensorFunc};
+use tilewright_ir::{
+    Error, GraphExpr, GraphFunc, Module, Result, Tensor, TensorFunc, TensorIdentity,
+};
 use tilewright_runtime::{Executable, parallel};
 
 use super::options::{LayoutPolicy, Options};
@@ -97,14 +99,14 @@ pub(super) fn copy_mapped_constants(module: &Module) -> Result<Module> {
 /// Puts constants of their own in the place of others; what shares memory does so afterwards.
 #[derive(Default)]
 struct CopyMapped {
-    done: HashMap<(*const u8, Vec<usize>), Tensor>,
+    done: HashMap<TensorIdentity, Tensor>,
 }
 
 impl GraphFold for CopyMapped {
     fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
         let GraphExpr::Const(t) = e else { return fold_children(self, e) };
-        let key = (t.memory_address(), t.shape().to_vec());
-        Ok(GraphExpr::Const(self.done.entry(key).or_insert_with(|| t.copied_from_file()).clone()))
+        let copied = self.done.entry(t.identity()).or_insert_with(|| t.copied_from_file());
+        Ok(GraphExpr::Const(copied.clone()))
     }
 }
 
@@ -133,6 +135,19 @@ mod tests {
 
     fn filled(n: usize, value: f32) -> Tensor {
         Tensor::from_slice(&[n], &vec![value; n]).expect("a tensor")
+    }
+
+    #[test]
+    fn constants_without_elements_keep_their_types() {
+        let empty = |dtype| Tensor::zeros(dtype, &[0, 6]).expect("a tensor");
+        let mut fold = CopyMapped::default();
+        for dtype in [DType::I64, DType::F32, DType::I64] {
+            let GraphExpr::Const(t) = fold.expr(&GraphExpr::Const(empty(dtype))).expect("no error")
+            else {
+                panic!("a constant")
+            };
+            assert_eq!((t.dtype(), t.shape()), (dtype, &[0, 6][..]));
+        }
     }
 
     #[test]

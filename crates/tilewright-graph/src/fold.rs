@@ -10,7 +10,7 @@ use tilewright_ir::hash::HashMap;
 use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
     Binding, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Remarks, Result,
-    Tensor, TensorFunc,
+    Tensor, TensorFunc, TensorIdentity,
 };
 
 use crate::functions::rewritten;
@@ -73,8 +73,8 @@ struct Folder<'a, 'e, 'o> {
     only: Option<&'a mut Wanted<'o>>,
     evaluate: &'a mut Evaluate<'e>,
     why: &'a mut Remarks,
-    /// Results by function and the memory of the arguments.
-    done: HashMap<(Arc<str>, Vec<*const u8>), Vec<Tensor>>,
+    /// Results by function and arguments.
+    done: HashMap<(Arc<str>, Vec<TensorIdentity>), Vec<Tensor>>,
 }
 
 impl<'a, 'e> Folder<'a, 'e, '_> {
@@ -150,7 +150,7 @@ impl<'a, 'e> Folder<'a, 'e, '_> {
                         self.growth
                     )
                 } else {
-                    let key = (func.clone(), args.iter().map(Tensor::memory_address).collect());
+                    let key = (func.clone(), args.iter().map(Tensor::identity).collect());
                     if let Some(done) = self.done.get(&key) {
                         return Some(done.clone());
                     }

@@ -81,5 +81,5 @@ pub use stmt::{
     AtOnce, Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt,
     StmtKind,
 };
-pub use tensor::Tensor;
+pub use tensor::{Tensor, TensorIdentity};
 pub use visit::{Fold, Visit};

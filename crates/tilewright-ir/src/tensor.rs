@@ -102,6 +102,14 @@ pub fn index_of(mut at: usize, shape: &[usize]) -> Vec<usize> {
     index
 }
 
+/// What tells a tensor from others ([`Tensor::identity`]).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TensorIdentity {
+    memory: *const u8,
+    shape: Vec<usize>,
+    dtype: DType,
+}
+
 impl Tensor {
     /// A tensor of zeros. Fails where the size does not fit the address space.
     pub fn zeros(dtype: DType, shape: &[usize]) -> Result<Self> {
@@ -242,6 +250,16 @@ impl Tensor {
         match &*self.memory {
             Memory::Late(late) => std::ptr::from_ref(late).cast(),
             memory => memory.unaligned_bytes().as_ptr(),
+        }
+    }
+
+    /// What tells this tensor from others as long as its memory is there, as [`Tensor::memory_address`]: tensors of one
+    /// memory may have several shapes and types, and all that have no elements have one memory.
+    pub fn identity(&self) -> TensorIdentity {
+        TensorIdentity {
+            memory: self.memory_address(),
+            shape: self.shape.clone(),
+            dtype: self.dtype,
         }
     }
 

@@ -18,6 +18,7 @@ use crate::marks::{FREE_LAYOUT, PRE};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{
     Attr, Binding, Buffer, GraphExpr, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc,
+    TensorIdentity,
 };
 
 use tilewright_graph::functions::rewritten;
@@ -37,9 +38,8 @@ struct Split {
 pub type EvaluateAll<'a> =
     dyn FnMut(&[(&TensorFunc, Vec<Tensor>)]) -> Result<Vec<Vec<Tensor>>> + 'a;
 
-/// What one of the functions of a split is run on: the name of what was split, which function it is, and where the
-/// constants lie.
-type Key = (Arc<str>, usize, Vec<*const u8>);
+/// What one of the functions of a split is run on: the name of what was split, which function it is, and the constants.
+type Key = (Arc<str>, usize, Vec<TensorIdentity>);
 
 /// Runs the marked stages of constants in a module whose functions say which arguments are constants
 /// ([`mark_free`](super::free::mark_free)).
@@ -109,7 +109,7 @@ impl Split {
         let each = self.made.iter().enumerate().map(|(k, (_, of))| {
             let given = of.iter().map(|k| constants.get(args.get(*k)?).cloned());
             let given = given.collect::<Option<Vec<Tensor>>>()?;
-            let memory = given.iter().map(Tensor::memory_address).collect();
+            let memory = given.iter().map(Tensor::identity).collect();
             Some(((func.clone(), k, memory), given))
         });
         each.collect()

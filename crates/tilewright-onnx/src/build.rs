@@ -10,8 +10,8 @@ use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, BindingBlock, DType, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
+    Attr, Attrs, BindingBlock, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
+    Result, Stmt, StmtKind, Tensor, TensorFunc, TensorIdentity, Var, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand, Scalar};
 
@@ -183,7 +183,7 @@ impl Builder {
             let args: Vec<Imported> = args.into_iter().cloned().collect();
             let func = self.function(base, key, args.len(), Box::new(make))?;
             let origin = Origin { made: t.clone(), func, args };
-            self.origins.0.insert((t.memory_address(), t.shape().to_vec()), origin);
+            self.origins.0.insert(t.identity(), origin);
         }
         Ok(())
     }
@@ -553,21 +553,18 @@ struct Called {
     _args: Vec<Imported>,
 }
 
-/// What tells whether two operands are the same: the variable, or the memory of a constant.
+/// What tells whether two operands are the same: the variable, or the constant.
 #[derive(PartialEq, Eq, Hash)]
 enum Same {
     Var(u64),
-    Const(*const u8, Vec<usize>, DType),
+    Const(TensorIdentity),
 }
 
 impl Same {
     fn from_value(value: &Imported) -> Option<Same> {
         match value {
             Imported::Var { var, .. } => Some(Same::Var(var.id())),
-            // Tensors without elements share their memory.
-            Imported::Const(t) if !t.is_empty() => {
-                Some(Same::Const(t.memory_address(), t.shape().to_vec(), t.dtype()))
-            }
+            Imported::Const(t) => Some(Same::Const(t.identity())),
             _ => None,
         }
     }

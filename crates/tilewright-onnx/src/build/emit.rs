@@ -8,7 +8,7 @@ use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, Body, Branches, Error, Expr, Function, GraphExpr, GraphType,
-    GraphVar, Loop, Module, Result, Tensor, TensorFunc, TensorType, Var,
+    GraphVar, Loop, Module, Result, Tensor, TensorFunc, TensorIdentity, TensorType, Var,
 };
 use tilewright_ops::Operand;
 
@@ -32,7 +32,7 @@ pub(super) struct Shared {
 /// how a constant came about says more than its elements do. Keys are the memory of a constant and its
 /// shape.
 #[derive(Default)]
-pub(super) struct Origins(pub(super) HashMap<(*const u8, Vec<usize>), Origin>);
+pub(super) struct Origins(pub(super) HashMap<TensorIdentity, Origin>);
 
 /// The call that made a constant.
 pub(super) struct Origin {
@@ -44,7 +44,7 @@ pub(super) struct Origin {
 
 impl Origins {
     pub(super) fn find(&self, t: &Tensor) -> Option<&Origin> {
-        self.0.get(&(t.memory_address(), t.shape().to_vec()))
+        self.0.get(&t.identity())
     }
 }
 
@@ -81,8 +81,8 @@ pub(super) fn expr(value: &Imported) -> Result<GraphExpr> {
 pub(super) struct Emit<'b> {
     functions: &'b [Shared],
     origins: &'b Origins,
-    /// Variables of constants that are calls, by the memory of these.
-    called: HashMap<(*const u8, Vec<usize>), GraphVar>,
+    /// Variables of constants that are calls.
+    called: HashMap<TensorIdentity, GraphVar>,
     pub(super) module: Module,
     names: HashMap<&'b str, usize>,
     taken: HashSet<String>,
@@ -137,7 +137,7 @@ impl<'b> Emit<'b> {
         let Some(origin) = value.constant().and_then(|t| origins.find(t)) else {
             return expr(value);
         };
-        let key = (origin.made.memory_address(), origin.made.shape().to_vec());
+        let key = origin.made.identity();
         if let Some(var) = self.called.get(&key) {
             return Ok(var.expr());
         }
