@@ -14,6 +14,9 @@ use tilewright_target::PARALLEL_WORK;
 /// What an update of a sum costs, as a part of a store: vectors of sums stay in registers.
 const UPDATE: f64 = 0.25;
 
+/// What a store of one cell costs, where no vector is stored.
+const SCALAR: f64 = 4.0;
+
 /// How many instructions of a function, such as `exp`, take as long as a store.
 const INSTRUCTIONS: f64 = 8.0;
 
@@ -140,8 +143,13 @@ impl Work {
 fn of_store(buffer: &Buffer, value: &Expr) -> f64 {
     let mut functions = Functions { instructions: 0, updates: false, buffer };
     functions.expr(value);
-    let one = if functions.updates { UPDATE } else { 1.0 };
-    f64::from(value.dtype().lanes) * (one + functions.instructions as f64 / INSTRUCTIONS)
+    let lanes = value.dtype().lanes;
+    let one = match lanes {
+        1 => SCALAR,
+        _ if functions.updates => UPDATE,
+        _ => 1.0,
+    };
+    f64::from(lanes) * (one + functions.instructions as f64 / INSTRUCTIONS)
 }
 
 /// What a value takes beside a few instructions.

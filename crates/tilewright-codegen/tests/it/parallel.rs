@@ -125,7 +125,7 @@ fn little_work_of_an_open_size_stays_on_one_thread() {
     let mut f = func(&[&b], parallel(&i, n.expr(), body));
     f.params.extend([n, m].map(Param::Scalar));
     let native = compile(&f);
-    for (n, m, shared) in [(8, 100, false), (8, 1000, true), (2000, 1, false), (8000, 1, true)] {
+    for (n, m, shared) in [(8, 100, false), (8, 1000, true), (900, 1, false), (8000, 1, true)] {
         let before = PARALLEL_CALLS.get();
         let mut t = zeros(DType::I32, &[1]);
         let args = vec![Arg::Tensor(&mut t), Arg::Bits(n), Arg::Bits(m)];
