@@ -11,9 +11,11 @@ use super::{Dim, MAX_CELLS, Remainders, SizeRange};
 /// The largest number of which a size is looked for as a multiple, or next to one.
 const MOST_MULTIPLE: usize = 256;
 
-/// How often such a number goes into a size.
-static TIMES: LazyLock<Var> =
-    LazyLock::new(|| Var::size("times", DType::I64, SizeRange::WITH_ZERO));
+/// How often such a number goes into a size that is some more, and into one that is not. Nothing is known of them but
+/// that: remainders of the size are none of theirs.
+static TIMES: LazyLock<[Var; 2]> = LazyLock::new(|| {
+    [SizeRange::WITH_ZERO, SizeRange::ALL].map(|range| Var::size("times", DType::I64, range))
+});
 
 /// What must hold of an open size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,9 +133,13 @@ fn within(a: Dim, b: Dim) -> Option<Fact> {
 /// The number of which a variable must be a multiple for two sizes to be equal, where they differ at all
 /// others.
 fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
-    let n = candidates(a, b).find(|n| equal_for(*n, 0, a, v, v, b) == Some(true))?;
+    let n = candidates(a, b).find(|n| equal_for(*n, 0, a, v, b) == Some(true))?;
+    // Which remainders there may be is known of all together.
+    let known = v.range().remainders();
+    let may_be = |more: &usize| !n.is_multiple_of(known.modulus) || known.contains(*more);
     (1..n)
-        .all(|more| equal_for(n, more, a, v, v, b) == Some(false))
+        .filter(may_be)
+        .all(|more| equal_for(n, more, a, v, b) == Some(false))
         .then(|| Fact::Multiple(v.clone(), n))
 }
 
@@ -144,7 +150,7 @@ fn next(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
     candidates(a, b).filter(|n| n.is_multiple_of(known.modulus)).find_map(|n| {
         let mut equal = Vec::new();
         for more in (0..n).filter(|r| known.contains(*r)) {
-            if equal_for(n, more, a, v, &TIMES, b)? {
+            if equal_for(n, more, a, v, b)? {
                 equal.push(more);
             }
         }
@@ -166,7 +172,8 @@ fn candidates(a: Dim, b: Dim) -> impl Iterator<Item = usize> {
 
 /// Whether two sizes are equal where a variable is so often a number, and some more; `None` where that depends on how
 /// often, or is not found.
-fn equal_for(n: usize, more: usize, a: Dim, v: &Var, times: &Var, b: Dim) -> Option<bool> {
+fn equal_for(n: usize, more: usize, a: Dim, v: &Var, b: Dim) -> Option<bool> {
+    let times = &TIMES[usize::from(more == 0)];
     let here = |d: Dim| d.substitute(&|w| (w == v).then(|| Dim::open(times) * n + more));
     let (a, b) = (here(a), here(b));
     if a == b {

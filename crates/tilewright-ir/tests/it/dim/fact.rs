@@ -57,7 +57,10 @@ fn halved_by_different_ways_a_size_is_next_to_multiples() {
     let m = Dim::open(&w);
     assert_eq!(m.ceildiv(16), m.ceildiv(32) * 2);
     let remainders = Remainders { modulus: 32, below: 7, count: 8 };
-    assert_eq!(fact_of(m.ceildiv(8), m.ceildiv(16) * 2), Some(Fact::Next(w, remainders)));
+    assert_eq!(fact_of(m.ceildiv(8), m.ceildiv(16) * 2), Some(Fact::Next(w.clone(), remainders)));
+    // So often a number is a size without these remainders.
+    assert_eq!(fact_of(m.ceildiv(32) * 32, m), Some(Fact::Multiple(w.clone(), 32)));
+    assert_eq!(fact_of(m.ceildiv(2) * 2, m), Some(Fact::Multiple(w, 2)));
 }
 
 #[test]
