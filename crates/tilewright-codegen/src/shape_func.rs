@@ -95,9 +95,10 @@ fn cell_count(port: &OpenPort) -> Dim {
 
 /// Why an extent of an input is this size, where that is known.
 fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
+    // The last one found says most.
     plan.reasons
         .iter()
-        .find(|r| plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size))
+        .rfind(|r| plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size))
         .map(|r| &*r.why)
 }
 
@@ -178,10 +179,10 @@ impl ShapeFunc {
                 SizeRange::ALL => format!("at least {least} and at most 2^31 - 2^16"),
                 range => range.limits(),
             };
-            let mut text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
-            if let Some(why) = why(plan, Dim::open(v)) {
-                text = format!("{text}: {}", why.replace("{}", "{ }"));
-            }
+            // The number comes last: where it is not known, what follows the comma is left out.
+            let why = why(plan, Dim::open(v)).map(|why| why.replace("{}", "{ }"));
+            let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+            let text = format!("the size `{}` must be {limits}{why}, and is {{}}", v.name());
             body.assert(fits, text, vec![size_at(k, &sizes)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
@@ -413,7 +414,7 @@ mod tests {
     use tilewright_interp::{Arg, RunOptions, run_func};
     use tilewright_ir::{Tensor, Var};
     use tilewright_runtime::Slot;
-    use tilewright_runtime::plan::{OpenStep, Value};
+    use tilewright_runtime::plan::{OpenStep, Reason, Value};
 
     use super::*;
 
@@ -589,5 +590,29 @@ mod tests {
             message.contains("2^31 - 2^16 elements") || message.contains("64 bits"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn sizes_of_other_remainders_are_refused_with_the_last_reason() {
+        let remainders = Remainders { modulus: 8, below: 1, count: 2 };
+        let n = Var::size("n", DType::I64, SizeRange::ALL.with_remainders(remainders));
+        let port = OpenPort {
+            name: "x".into(),
+            dtype: DType::F32,
+            shape: vec![Dim::open(&n)],
+            stored: None,
+        };
+        let reason = |why: &str| Reason { input: 0, axis: 0, why: why.into() };
+        let reasons = vec![reason("a node needs more"), reason("another, of {}, needs this")];
+        let plan = MemoryPlan { inputs: vec![port], reasons, ..MemoryPlan::default() };
+        let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
+        for size in 1..40 {
+            let found = heap(&shapes, &[size]);
+            assert_eq!(found.is_ok(), [0, 7].contains(&(size % 8)), "{size}: {found:?}");
+        }
+        let said = heap(&shapes, &[12]).expect_err("it is 4 less");
+        let limits = "at most 2^31 - 2^16, and a multiple of 8 or at most 1 less";
+        let expected = format!("{limits} (another, of {{ }}, needs this), and is 12");
+        assert!(said.contains(&expected), "{said}");
     }
 }
