@@ -11,7 +11,7 @@ use std::ops::Range;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Result, StmtKind};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::PARALLEL_WORK;
+use tilewright_target::{PARALLEL_WORK, UPDATES};
 use tilewright_transform::cursor::{as_loop, find};
 
 use crate::contraction::Contraction;
@@ -22,9 +22,6 @@ use crate::tile::Tile;
 
 /// Iterations of loops around open rows that are too few to be shared, where the rows are pixels.
 const FEW_ITERATIONS: i64 = 4;
-
-/// Products that are added to sums in registers in the time that a cell takes to be stored.
-const UPDATES: i64 = 4;
 
 /// The tiles whose loops are shared.
 pub(crate) struct Parallel<'a> {

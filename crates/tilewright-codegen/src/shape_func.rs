@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use tilewright_ir::hash::{HashMap, HashSet};
 
-use tilewright_ir::dim::{MAX_CELLS, Remainders, SizeRange};
+use tilewright_ir::dim::{MAX_CELLS, SizeRange};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, Param, Result, Stmt, StmtKind, TensorFunc, dim,
@@ -167,18 +167,12 @@ impl ShapeFunc {
                 SizeRange::ALL => usize::from(!plan.empty),
                 range => range.least(),
             };
-            let most = v.range().most();
-            let mut fits = size_at(k, &sizes)
+            let ends = size_at(k, &sizes)
                 .greater_equal(number(least))
-                .and(size_at(k, &sizes).less_equal(number(most)));
-            if let Remainders { modulus: modulus @ 2.., below, count } = v.range().remainders() {
-                let remainder = (size_at(k, &sizes) + number(below)).floormod(number(modulus));
-                fits = fits.and(remainder.less(number(count)));
-            }
-            let limits = match v.range() {
-                SizeRange::ALL => format!("at least {least} and at most 2^31 - 2^16"),
-                range => range.limits(),
-            };
+                .and(size_at(k, &sizes).less_equal(number(v.range().most())));
+            let remainders = v.range().remainders().condition(size_at(k, &sizes));
+            let fits = remainders.into_iter().fold(ends, Expr::and);
+            let limits = v.range().limits_from(least);
             // The number comes last: where it is not known, what follows the comma is left out.
             let why = why(plan, Dim::open(v)).map(|why| why.replace("{}", "{ }"));
             let why = why.map_or_else(String::new, |why| format!(" ({why})"));
@@ -412,6 +406,7 @@ fn directly_below(k: usize, blocks: &[Block], order: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use tilewright_interp::{Arg, RunOptions, run_func};
+    use tilewright_ir::dim::Remainders;
     use tilewright_ir::{Tensor, Var};
     use tilewright_runtime::Slot;
     use tilewright_runtime::plan::{OpenStep, Reason, Value};

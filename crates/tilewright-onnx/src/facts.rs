@@ -44,39 +44,10 @@ impl Facts {
     /// What two sizes that must be equal say of the inputs' sizes; nothing where it is no such fact.
     fn of_equal(&self, a: Size, b: Size) -> Vec<Fact> {
         match Fact::of_equal(a, b, &|v| self.is_open(v) || self.whole(v).is_some()) {
-            Some(Fact::Is(v, with)) => {
-                // A variable may be another one only where it may be all that this may.
-                let (v, with) = match self.whole(&v) {
-                    Some((whole, n)) => (whole, self.wholes(with * n)),
-                    None => (v, self.wholes(with)),
-                };
-                let known = with.vars().iter().all(|w| self.is_open(w));
-                let range = v.range();
-                let inside =
-                    with.at_least(range.least()) && Size::from(range.most()).at_least(with);
-                let plain = with.vars().first().filter(|w| with == Size::open(w)).cloned();
-                let remainders = match (range.remainders(), &plain) {
-                    (Remainders::ALL, _) => None,
-                    (own, Some(w)) if w.range().remainders() == Remainders::ALL => {
-                        Some(Fact::Next(w.clone(), own))
-                    }
-                    (own, Some(w)) if w.range().remainders() == own => None,
-                    // What it is would have to have the remainders.
-                    _ => return Vec::new(),
-                };
-                let ends = match with.vars().as_slice() {
-                    _ if !known || with.vars().contains(&v) => Vec::new(),
-                    _ if inside || range == SizeRange::ALL => vec![Fact::Is(v, with)],
-                    [w] if with == Size::open(w) => {
-                        let least = range.least().max(w.range().least());
-                        let most = range.most().min(w.range().most());
-                        let both = [Fact::Within(w.clone(), least, most), Fact::Is(v, with)];
-                        if least <= most { both.to_vec() } else { Vec::new() }
-                    }
-                    _ => Vec::new(),
-                };
-                if ends.is_empty() { ends } else { remainders.into_iter().chain(ends).collect() }
-            }
+            Some(Fact::Is(v, with)) => match self.whole(&v) {
+                Some((whole, n)) => self.of_variable(whole, self.wholes(with * n)),
+                None => self.of_variable(v, self.wholes(with)),
+            },
             Some(fact @ Fact::Within(..)) => vec![fact],
             // How often a number goes into a size has no name that a run could refuse.
             Some(Fact::Next(v, remainders)) => match self.whole(&v) {
@@ -89,6 +60,39 @@ impl Facts {
             },
             None => Vec::new(),
         }
+    }
+
+    /// What a variable that is this size says; nothing where it may be what the size may not. What is known of the
+    /// variable is known of another one that it becomes.
+    fn of_variable(&self, v: Var, with: Size) -> Vec<Fact> {
+        let (range, vars) = (v.range(), with.vars());
+        if vars.contains(&v) || !vars.iter().all(|w| self.is_open(w)) {
+            return Vec::new();
+        }
+        let inside = with.at_least(range.least()) && Size::from(range.most()).at_least(with);
+        let other = vars.first().filter(|w| with == Size::open(w)).map(|w| (w, w.range()));
+        let mut facts = Vec::new();
+        match other {
+            _ if range.remainders() == Remainders::ALL => {}
+            Some((_, own)) if own.remainders() == range.remainders() => {}
+            Some((w, own)) if own.remainders() == Remainders::ALL => {
+                facts.push(Fact::Next(w.clone(), range.remainders()));
+            }
+            _ => return Vec::new(),
+        }
+        match other {
+            _ if inside || range == SizeRange::ALL => {}
+            Some((w, own)) => {
+                let (least, most) = (range.least().max(own.least()), range.most().min(own.most()));
+                if least > most {
+                    return Vec::new();
+                }
+                facts.push(Fact::Within(w.clone(), least, most));
+            }
+            None => return Vec::new(),
+        }
+        facts.push(Fact::Is(v, with));
+        facts
     }
 
     /// Whether the import can start again with two sizes that are equal.

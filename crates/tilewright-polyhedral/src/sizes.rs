@@ -3,7 +3,7 @@
 
 use crate::{Domain, Engine};
 use tilewright_ir::control::NEEDS_ELEMENTS;
-use tilewright_ir::dim::{Remainders, SizeRange};
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Dim, Expr, TensorFunc, Var, data};
 
@@ -41,13 +41,8 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
     let ranges = ranged.map(|v| {
         let (least, most) = (v.range().least() as i64, v.range().most() as i64);
         let inside = v.expr().greater_equal(least).and(v.expr().less_equal(most));
-        match v.range().remainders() {
-            Remainders::ALL => inside,
-            Remainders { modulus, below, count } => {
-                let remainder = (v.expr() + below as i64).floormod(modulus as i64);
-                inside.and(remainder.less(count as i64))
-            }
-        }
+        let remainders = v.range().remainders().condition(v.expr());
+        remainders.into_iter().fold(inside, Expr::and)
     });
     let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).chain(products).collect();
     if func.attrs.contains_key(NEEDS_ELEMENTS) {

@@ -22,6 +22,9 @@ macro_rules! costs {
 /// Cells that one thread stores in the time that waking another one takes: less work stays on one thread.
 pub const PARALLEL_WORK: i64 = 16 * 1024;
 
+/// Products that are added to sums in registers in the time that a cell takes to be stored.
+pub const UPDATES: i64 = 4;
+
         impl Costs {
             /// The names of the constants, in their order.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];

@@ -40,7 +40,7 @@ mod threads;
 
 pub use backend::{Backend, Code, CodeOptions, OptLevel};
 pub use caches::Caches;
-pub use costs::{Costs, PARALLEL_WORK};
+pub use costs::{Costs, PARALLEL_WORK, UPDATES};
 pub use device::{Device, DeviceIdentity, DeviceMemory};
 pub use features::{Arch, Features, SVE_LENGTHS, check, for_llvm, host_sve_bits};
 pub use memory::MemoryScope;

@@ -326,9 +326,9 @@ impl Func<'_> {
             _ => lanes.clone(),
         };
         self.mask = Some(inner);
-        let some = std::mem::take(&mut self.some_lane);
+        let some = std::mem::take(&mut self.first_lane);
         let result = self.scoped(inside);
-        (self.mask, self.some_lane) = (outer, some);
+        (self.mask, self.first_lane) = (outer, some);
         result
     }
 

@@ -50,7 +50,7 @@ pub(super) struct Func<'m> {
     /// The lanes that take part, inside vector conditions.
     pub mask: Option<Val>,
     /// Whether the first lane certainly does.
-    pub some_lane: bool,
+    pub first_lane: bool,
     /// Whether the vector in the index that is being taken apart does not wrap.
     pub steady: bool,
     /// Memory of this function behind whose end a vector may be read and written.
@@ -107,7 +107,7 @@ impl<'m> Func<'m> {
             sizes: Subst::default(),
             scopes: vec![Scope::default()],
             mask: None,
-            some_lane: false,
+            first_lane: false,
             steady: false,
             padded: HashSet::default(),
             filling: None,

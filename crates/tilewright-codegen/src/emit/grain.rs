@@ -6,13 +6,9 @@
 use std::ops::{Add, Mul};
 use tilewright_ir::hash::HashSet;
 
-use tilewright_ir::visit::free_vars;
-use tilewright_ir::visit::{Visit, walk_expr};
+use tilewright_ir::visit::{Visit, free_vars, walk_expr};
 use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Range, Stmt, StmtKind, Var};
-use tilewright_target::PARALLEL_WORK;
-
-/// What an update of a sum costs, as a part of a store: vectors of sums stay in registers.
-const UPDATE: f64 = 0.25;
+use tilewright_target::{PARALLEL_WORK, UPDATES};
 
 /// What a store of one cell costs, where no vector is stored.
 const SCALAR: f64 = 4.0;
@@ -146,7 +142,8 @@ fn of_store(buffer: &Buffer, value: &Expr) -> f64 {
     let lanes = value.dtype().lanes;
     let one = match lanes {
         1 => SCALAR,
-        _ if functions.updates => UPDATE,
+        // Vectors of sums stay in registers.
+        _ if functions.updates => 1.0 / UPDATES as f64,
         _ => 1.0,
     };
     f64::from(lanes) * (one + functions.instructions as f64 / INSTRUCTIONS)

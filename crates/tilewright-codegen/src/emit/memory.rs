@@ -252,7 +252,7 @@ impl Func<'_> {
             let cells = shape.iter().try_fold(1i64, |n, extent| n.checked_mul(*extent));
             cells.is_some_and(|n| n <= i64::from(i32::MAX))
         });
-        let first = self.mask.is_none() || self.some_lane;
+        let first = self.mask.is_none() || self.first_lane;
         is_small && buffer.strides.is_empty() && first && narrow_ramps(index) == Some(1)
     }
 
@@ -374,7 +374,7 @@ impl Func<'_> {
                 let cells = self.cells(b, &start, &at)?;
                 let one = Ty::I1.with_scalar(cells.element);
                 let v = match mask {
-                    Some(mask) if mask.lanes() != 1 && !self.some_lane => {
+                    Some(mask) if mask.lanes() != 1 && !self.first_lane => {
                         let any = self.code.any(&mask);
                         self.guarded(&any, one, |f| Ok(f.code.load(one, &cells)))?
                     }
@@ -445,7 +445,7 @@ impl Func<'_> {
     fn takes_all_lanes(&self, b: &Buffer) -> bool {
         let is_filled = self.filling.as_ref() == Some(&b.data);
         // What holds for all lanes or none holds where it does for some.
-        is_filled || self.some_lane && self.free_lanes.contains(&b.data)
+        is_filled || self.first_lane && self.free_lanes.contains(&b.data)
     }
 
     /// So many neighbours in memory.

@@ -187,7 +187,7 @@ impl Func<'_> {
             let some_lanes = |f: &mut Self| {
                 let c = f.expr(cond)?;
                 f.masked(&c, |f| {
-                    f.some_lane = true;
+                    f.first_lane = true;
                     f.stmt(then)
                 })
             };

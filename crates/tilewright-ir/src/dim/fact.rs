@@ -156,8 +156,7 @@ fn next(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
         }
         // One remainder says what the variable is, so that its multiples would be written in two ways; all of them
         // say nothing.
-        let remainders = Remainders::of(n, &equal)
-            .filter(|r| r.count > 1 && r.count < r.modulus && *r != known)?;
+        let remainders = Remainders::of(n, &equal).filter(|r| r.count > 1 && *r != known)?;
         Some(Fact::Next(v.clone(), remainders))
     })
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::expr::Expr;
 
 /// Most cells of a tensor of open size: compiled functions count them in `int32`, and what runs
 /// them checks it. Less than that type counts, by what tiles and padding add to a size: sums such as
@@ -18,9 +19,8 @@ pub const USUAL_SIZE: usize = 240;
 
 /// The sizes next to multiples of a number: from some below a multiple to some above it.
 ///
-/// An image that is halved five times, rounded up, and doubled as often has its size again where that is a multiple
-/// of 32. Where it is halved once and four times instead, what is joined on the way needs a size that is at most 15
-/// less than a multiple of 32.
+/// An image that is halved five times, rounded up, and doubled once is as large as one that is halved four times where
+/// its size is a multiple of 32, or at most 15 less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Remainders {
     /// The number, at least 1.
@@ -43,11 +43,12 @@ impl Remainders {
             let next = remainders[(k + 1) % count];
             (next + modulus - remainders[k]) % modulus
         };
+        if count == modulus {
+            return Some(Remainders::ALL);
+        }
         // The first of a run is the one behind the one gap.
         let gaps: Vec<usize> = (0..count).filter(|k| gap(*k) != 1).collect();
         let first = match gaps.as_slice() {
-            [] if count == 0 => return None,
-            [] => 0,
             [k] => remainders[(k + 1) % count],
             _ => return None,
         };
@@ -57,6 +58,12 @@ impl Remainders {
     /// Whether a size is one of them.
     pub fn contains(self, size: usize) -> bool {
         (size + self.below) % self.modulus < self.count
+    }
+
+    /// The condition that an expression of integers is one of them; `None` where every size is.
+    pub fn condition(self, size: Expr) -> Option<Expr> {
+        let remainder = || (size + self.below as i64).floormod(self.modulus as i64);
+        (self.modulus > 1).then(|| remainder().less(self.count as i64))
     }
 
     /// In words: `a multiple of 32 or at most 7 less`.

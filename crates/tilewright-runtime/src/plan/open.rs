@@ -253,7 +253,7 @@ impl MemoryPlan {
                 let Some(at) = at.filter(|at| values[*at].is_none()) else { continue };
                 let from = format!("dimension {axis} of `{}`", port.name);
                 let (least, range) = (self.least(&sizes[at]), sizes[at].range());
-                if given < least || given > 0 && !range.contains(given) {
+                if !self.may_be(&sizes[at], given) {
                     let error = misfit(port, shape).note(format!(
                         "`{}`, {from}, is {given}; it must be {}",
                         sizes[at].name(),
@@ -297,13 +297,18 @@ impl MemoryPlan {
         }
     }
 
+    /// Whether a size may be so large.
+    fn may_be(&self, v: &Var, size: usize) -> bool {
+        size >= self.least(v) && (size == 0 || v.range().contains(size))
+    }
+
     /// Whether a size that is given, by its position in `given`, may be so large.
     ///
     /// # Errors
     /// [`Error::Input`] that says what it may be.
     pub(crate) fn check_given(&self, at: usize, size: usize) -> Result<()> {
         let (v, least) = (&self.given[at], self.least(&self.given[at]));
-        if size >= least && (size == 0 || v.range().contains(size)) {
+        if self.may_be(v, size) {
             return Ok(());
         }
         let limits = v.range().limits_from(least);
