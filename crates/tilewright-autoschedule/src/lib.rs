@@ -184,7 +184,8 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let mut sch = alone(&name, &unique_blocks(widened.as_ref().unwrap_or(func)));
     if let Some(remarks) = by_threads(&mut sch, &name, target) {
         why.extend(remarks);
-        return Ok((**sch.func(&name)?).clone());
+        let made = sch.func(&name)?;
+        return Ok(threads::plain::share_plain(made, target).unwrap_or_else(|| (**made).clone()));
     }
     let (remarks, plain) = reduction::schedule(&mut sch, &name, target);
     why.extend(remarks);

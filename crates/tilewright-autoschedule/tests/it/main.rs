@@ -2,6 +2,7 @@
 
 mod axes;
 mod open;
+mod plain;
 mod products;
 mod reductions;
 mod spatial;
