@@ -27,6 +27,9 @@ pub(super) enum Atom {
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Form(pub(super) Vec<Term>);
 
+/// A divisor of which nearly all, times a size, may not fit `int32`.
+const LONG: i128 = 1 << 15;
+
 /// Atoms in order, and their coefficient.
 pub(super) type Term = (Vec<Atom>, i128);
 
@@ -138,8 +141,10 @@ impl Form {
             return whole.plus(&up.floordiv(by), -1);
         }
         let (whole, rest) = self.multiples(term, i128::div_euclid);
-        // What is left of other terms than those of the divisor may be negative; they stay together.
-        if rest.0.iter().any(|t| t.1 < 0) {
+        // What is left of other terms than those of the divisor may be negative; they stay together. So does what
+        // would be multiplied by nearly all of a long divisor: such a product of a size may not fit `int32`.
+        let is_long = |t: &Term| !t.0.is_empty() && t.1 >= LONG && self.coefficient(&t.0) < 0;
+        if rest.0.iter().any(|t| t.1 < 0 || is_long(t)) {
             return self.quotient(by);
         }
         let (rest, by) = rest.reduced(term);
