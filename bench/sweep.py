@@ -62,6 +62,13 @@ class Case:
         self.inputs[name], self.open[name] = value, set(axes)
         return name
 
+    def image(self, value):
+        """An image whose batch is open, and of three images two have open sides as well."""
+        sides = range(2, value.ndim)
+        if self.draw.random() < 1 / 3:
+            self.name, sides = f"{self.name}, open batch", ()
+        return self.input(value, 0, *sides)
+
     def weight(self, value):
         name = f"w{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(numpy.asarray(value), name))
@@ -156,7 +163,7 @@ def convolution(case, channels, results, groups, stride, rank=2, most=60):
     weight = case.floats(results, channels // groups, *[window] * rank)
     where = "x".join(map(str, extents))
     case.name = f"{channels}->{results} window {window} stride {stride} dilation {dilation} at {where}"
-    x = case.input(image, 0, *range(2, 2 + rank))
+    x = case.image(image)
     return case.op(
         "Conv", x, case.weight(weight), pads=[dilation * (window // 2)] * 2 * rank,
         strides=[stride] * rank, dilations=[dilation] * rank, group=groups,
@@ -205,7 +212,7 @@ def conv_transposed(case):
     window, stride = draw.choice([2, 3, 4, 7]), draw.choice([1, 2, 3])
     extents = [draw.randint(4, 40) for _ in range(2)]
     case.name = f"{channels}->{results} window {window} stride {stride} at {extents[0]}x{extents[1]}"
-    x = case.input(case.floats(1, channels, *extents), 0, 2, 3)
+    x = case.image(case.floats(1, channels, *extents))
     weight = case.weight(case.floats(channels, results, window, window))
     return case.op("ConvTranspose", x, weight, strides=[stride] * 2)
 
@@ -237,7 +244,7 @@ def image(case):
     draw = case.draw
     shape = [draw.randint(1, 3), draw.randint(3, 100), draw.randint(10, 60), draw.randint(10, 60)]
     case.name = "x".join(map(str, shape))
-    return case.input(case.floats(*shape), 0, 2, 3)
+    return case.image(case.floats(*shape))
 
 
 def rows(case):

@@ -180,7 +180,7 @@ const OF_IMAGES: usize = 3;
 /// its neighbours they multiply along other axes.
 fn are_many(c: &Contraction, vector: usize, axis: usize) -> bool {
     let open = c.axes_where(IterKind::Spatial, |k| c.axes[k].is_open()).len();
-    let is_side = c.slides(vector) && open <= OF_IMAGES;
+    let is_side = c.slides_along(vector, axis) && open <= OF_IMAGES;
     c.group.is_none() && (is_of_pixels(c.axes[axis].dim) || is_side)
 }
 

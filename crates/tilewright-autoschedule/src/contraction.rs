@@ -20,6 +20,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
+use tilewright_ir::dim::USUAL_SIZE;
 use tilewright_ir::index::Affine;
 use tilewright_ir::{Attr, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim};
 use tilewright_layout::marks::FREE_LAYOUT;
@@ -191,7 +192,7 @@ impl Contraction {
             .into_iter()
             .map(|v| v.and_then(|v| axes.iter().position(|a| a.var == v)))
             .collect();
-        Some(Contraction {
+        let c = Contraction {
             block: stage.name().clone(),
             operands,
             dims,
@@ -201,7 +202,29 @@ impl Contraction {
             bytes: dtype.bytes(),
             group: None,
             axes,
-        })
+        };
+        Some(c.with_batch_as_rows())
+    }
+
+    /// The same with a batch taken for many examples where they are all rows that there are: a tile of several serves a
+    /// few as well.
+    fn with_batch_as_rows(mut self) -> Contraction {
+        for operand in [0, 1] {
+            let alone = self.axes_where(IterKind::Spatial, |k| {
+                self.axes[k].extent > 1
+                    && self.operands[operand].steps[k] != 0
+                    && self.operands[1 - operand].steps[k] == 0
+            });
+            if let [k] = alone[..]
+                && self.axes[k].is_open()
+                && self.axes[k].extent < SHORTEST
+            {
+                let few = std::mem::replace(&mut self.axes[k].extent, USUAL_SIZE as i64);
+                let size = &mut self.operands[operand].size;
+                *size = size.saturating_mul(USUAL_SIZE as i64) / few;
+            }
+        }
+        self
     }
 
     /// Whether both factors have fewer bits than its sums, and only dot-product instructions multiply
@@ -382,6 +405,13 @@ impl Contraction {
             .indices
             .iter()
             .any(|e| self.has_kind(e, IterKind::Spatial) && self.has_kind(e, IterKind::Reduce))
+    }
+
+    /// Whether they do so along an axis, as along a side of an image, and not along its batch.
+    pub fn slides_along(&self, operand: usize, axis: usize) -> bool {
+        let var = &self.axes[axis].var;
+        let mut indices = self.operands[operand].indices.iter();
+        indices.any(|e| e.mentions(var) && self.has_kind(e, IterKind::Reduce))
     }
 
     fn has_kind(&self, e: &Expr, kind: IterKind) -> bool {

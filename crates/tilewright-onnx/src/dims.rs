@@ -216,8 +216,13 @@ impl OpenSizes {
 /// How many examples a batch is taken for in decisions about speed.
 const USUAL_BATCH: usize = 2;
 
+/// The fewest axes of an image or a volume with channels, and of a sequence with features.
+const OF_IMAGE: usize = 4;
+const OF_SEQUENCE: usize = 3;
+
 /// The axis along which examples lie, for decisions about speed: one that is called so, else the first one. Where no
-/// other one is open, examples are rows, of which there may be many.
+/// other one is open, the examples of a matrix are rows, of which there may be many, and those of a sequence may be its
+/// steps.
 fn batch_axis(open: &[usize], names: &[Option<&str>]) -> Option<usize> {
     let is_called_so = |axis: &&usize| {
         let name = names[**axis].map(str::to_ascii_lowercase);
@@ -225,7 +230,11 @@ fn batch_axis(open: &[usize], names: &[Option<&str>]) -> Option<usize> {
     };
     let first = open.first().filter(|axis| **axis == 0);
     let batch = open.iter().find(is_called_so).or(first);
-    batch.copied().filter(|_| open.len() > 1)
+    let rank = names.len();
+    let is_batch = open.len() > 1
+        || rank >= OF_IMAGE
+        || rank >= OF_SEQUENCE && open.iter().any(|axis| is_called_so(&axis));
+    batch.copied().filter(|_| is_batch)
 }
 
 /// What an extent is taken for in decisions about speed, where so many of a value are open beside a batch: a
