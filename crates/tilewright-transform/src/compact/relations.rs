@@ -103,18 +103,47 @@ pub(super) fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
 }
 
 /// Whether two accesses are of one cell in one iteration at most: the quotient of the variable is an index of both,
-/// and so is its remainder, or guards leave both the same one.
+/// and so are the digits of its remainder, or guards leave both the same one.
 pub(super) fn is_told_by_digits(one: &Cells, other: &Cells, var: &Var) -> bool {
-    let digit = |e: &Expr, op| divided(e, op).filter(|(x, _)| x.as_var() == Some(var)).map(|d| d.1);
-    let both = |op| {
-        let pairs = one.indices.iter().zip(&other.indices);
-        pairs.filter_map(move |(a, b)| digit(a, op).filter(|m| digit(b, op) == Some(*m)))
-    };
-    both(BinOp::FloorDiv).any(|m| {
-        let left = |cells| remainder_left(cells, var, m);
-        both(BinOp::FloorMod).any(|by| by == m)
-            || left(one).is_some_and(|rest| left(other) == Some(rest))
+    let pairs = one.indices.iter().zip(&other.indices);
+    let both: Vec<Digit> = pairs
+        .filter_map(|(a, b)| Digit::of(a, var).filter(|d| Digit::of(b, var) == Some(*d)))
+        .collect();
+    let left = |cells, by| remainder_left(cells, var, by);
+    both.iter().filter(|d| d.modulus.is_none()).any(|quotient| {
+        let mut by = quotient.by;
+        loop {
+            if by == 1 || left(one, by).is_some_and(|rest| left(other, by) == Some(rest)) {
+                return true;
+            }
+            // The quotient by less is that by more, and a digit.
+            let next =
+                both.iter().find(|d| d.modulus.and_then(|m| m.checked_mul(d.by)) == Some(by));
+            match next {
+                Some(digit) if digit.by < by => by = digit.by,
+                _ => return false,
+            }
+        }
     })
+}
+
+/// A digit of a variable: the remainder of its quotient, or all of the quotient.
+#[derive(Clone, Copy, PartialEq)]
+struct Digit {
+    by: i128,
+    modulus: Option<i128>,
+}
+
+impl Digit {
+    /// The digit that an expression is.
+    fn of(e: &Expr, var: &Var) -> Option<Digit> {
+        let (x, modulus) = match divided(e, BinOp::FloorMod) {
+            Some((x, modulus)) => (x, Some(modulus)),
+            None => (e, None),
+        };
+        let (x, by) = divided(x, BinOp::FloorDiv).unwrap_or((x, 1));
+        (x.as_var() == Some(var) && by > 0).then_some(Digit { by, modulus })
+    }
 }
 
 /// The only remainder of a variable by a number that the guards of an access leave.
