@@ -33,6 +33,7 @@
 //! * [`shared`]: layouts of shared memory without bank conflicts.
 //! * `digits`: variables taken apart where quotients and remainders of them are.
 //! * `transpose`: tiles of what is copied across.
+//! * `empty`: reductions that may be over nothing.
 //! * [`price`]: what a function costs, to compare layouts.
 //! * [`options`]: the target as options of a pass.
 //!
@@ -47,6 +48,7 @@ mod canonical;
 mod columns;
 pub mod contraction;
 mod digits;
+mod empty;
 pub mod generate;
 pub mod groups;
 mod halves;
@@ -182,15 +184,24 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     // Primitives find blocks by their names.
     let widened = if target.groups.is_none() { halves::widen_once(func, target) } else { None };
     let mut sch = alone(&name, &unique_blocks(widened.as_ref().unwrap_or(func)));
-    if let Some(remarks) = by_threads(&mut sch, &name, target) {
-        why.extend(remarks);
-        let made = sch.func(&name)?;
-        return Ok(threads::plain::share_plain(made, target).unwrap_or_else(|| (**made).clone()));
+    let mut plain = Vec::new();
+    match by_threads(&mut sch, &name, target) {
+        Some(remarks) => why.extend(remarks),
+        None => {
+            let (remarks, untiled) = reduction::schedule(&mut sch, &name, target);
+            plain = untiled;
+            why.extend(remarks);
+            why.extend(spatial::schedule(&mut sch, &name, true, target));
+        }
     }
-    let (remarks, plain) = reduction::schedule(&mut sch, &name, target);
-    why.extend(remarks);
-    why.extend(spatial::schedule(&mut sch, &name, true, target));
+    if let Err(e) = empty::initialise(&mut sch, &name) {
+        let mut func = func.clone();
+        say_untiled(&mut func, vec![refusal("all", &e)]);
+        why.push(e.context("its loops stay as they are"));
+        return Ok(func);
+    }
     let mut made = (**sch.func(&name)?).clone();
+    made = threads::plain::share_plain(&made, target).unwrap_or(made);
     say_untiled(&mut made, plain);
     Ok(made)
 }

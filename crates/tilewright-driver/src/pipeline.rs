@@ -357,7 +357,7 @@ fn schedule_others(state: &mut State<'_>) -> Result<Module> {
 }
 
 fn lower_functions(state: &mut State<'_>) -> Result<Module> {
-    let module = each_tensor(state.module, |_, f| {
+    let module = each_tensor(&control::initialise_empty(state.module), |_, f| {
         let copy = f.attrs.contains_key(VIEW).then(|| flat_copy(f)).flatten();
         *f = copy.map_or_else(|| f.clone(), Arc::new);
     });

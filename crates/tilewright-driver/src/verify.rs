@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tilewright_analysis::equivalence;
-use tilewright_graph::control::mark_empty;
+use tilewright_graph::control::{initialise_empty, mark_empty};
 use tilewright_graph::normal::needed_ids;
 use tilewright_graph::sizes;
 use tilewright_ir::dim::SizeRange;
@@ -87,7 +87,7 @@ pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) ->
     let mut findings = Findings::default();
     let mut answer = Answer::Equal;
     // What is reduced over nothing is what the reduction begins with.
-    let [a, b] = &[a, b].map(mark_empty);
+    let [a, b] = &[a, b].map(|module| initialise_empty(&mark_empty(module)));
     for (name_a, name_b) in tilewright_verify::pairs(a, b)? {
         let [a, b] = [(a, &name_a), (b, &name_b)].map(|(module, name)| {
             let alone = alone(module, name);

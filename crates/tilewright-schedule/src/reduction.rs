@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
@@ -50,6 +51,8 @@ struct Decomposed<'a> {
     /// The loop.
     outer: &'a Cursor,
     l: &'a LoopRef,
+    /// Whether what is reduced over nothing is what the reduction begins with.
+    takes_empty: bool,
 }
 
 fn decompose(
@@ -74,7 +77,8 @@ fn decompose(
             l.var, b.name
         )));
     };
-    let parts = Decomposed { cursor: &cursor, init, outer: &outer, l };
+    let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+    let parts = Decomposed { cursor: &cursor, init, outer: &outer, l, takes_empty };
     parts.begins_once(&scope_loops, first)?;
     parts.nothing_else_sees_it()?;
     // The initialisation over the loops that its spatial variables use.
@@ -206,7 +210,8 @@ impl Decomposed<'_> {
         for (v, r, _) in loops.iter().filter_map(as_loop) {
             let bounds = r.min.mentions_any(dropped) || r.extent.mentions_any(dropped);
             let mixed = needed.contains(v) && bounds;
-            if mixed || (dropped.contains(v) && !runs(&r.extent)) {
+            let empty = !runs(&r.extent) && !(self.takes_empty && self.reduces(v));
+            if mixed || (dropped.contains(v) && empty) {
                 return Err(Error::refused(format!(
                     "the loop `{v}` may run for no iteration, or depends on one over the reduction"
                 )));

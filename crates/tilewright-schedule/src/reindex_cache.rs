@@ -17,6 +17,7 @@
 //! of their values to one cell.
 
 use std::sync::Arc;
+use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::regions::declared_or_inferred;
@@ -91,7 +92,8 @@ fn reindex(
     };
     let b = &*cursor.block;
     let at = one_cell(&cursor, &buffer, side)?;
-    each_instance(&cursor, &buffer, side, &at)?;
+    let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+    each_instance(&cursor, &buffer, side, (&at, takes_empty))?;
     if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
         return Err(Error::refused(format!(
             "the memory of `{buffer}` is also used through a pointer or a view"
@@ -137,8 +139,14 @@ fn one_cell(cursor: &BlockCursor, buffer: &Buffer, side: Side) -> Result<Vec<Exp
 
 /// Checks that the copy, which runs for each instance of the block, may access the buffer for each:
 /// where the block reads its cell under a condition only, the cell must lie in the buffer
-/// otherwise too; where it writes under a condition only, the cache holds nothing otherwise.
-fn each_instance(cursor: &BlockCursor, buffer: &Buffer, side: Side, at: &[Expr]) -> Result<()> {
+/// otherwise too; where it writes under a condition only, the cache holds nothing otherwise. What is reduced over nothing
+/// may be what the reduction begins with: then the cache holds that.
+fn each_instance(
+    cursor: &BlockCursor,
+    buffer: &Buffer,
+    side: Side,
+    (at, takes_empty): (&[Expr], bool),
+) -> Result<()> {
     let b = &*cursor.block;
     let known = [known_around(&cursor.around), known_around(std::slice::from_ref(&cursor.stmt))];
     let known = known.concat();
@@ -152,7 +160,8 @@ fn each_instance(cursor: &BlockCursor, buffer: &Buffer, side: Side, at: &[Expr])
         must_write(b, &footprint.writes, &Region::cell(buffer, at), &known)?;
         // Not by the loops around: inside of them there is something to reduce.
         let domain = Engine::new().domain();
-        for (iter, _) in cursor.of_kind(IterKind::Reduce).filter(|_| b.init.is_some()) {
+        let begins = b.init.is_some() && !takes_empty;
+        for (iter, _) in cursor.of_kind(IterKind::Reduce).filter(|_| begins) {
             if !domain.proves(&iter.domain.extent.clone().greater(0)) {
                 let why = "may have nothing to reduce, and then its cache holds nothing";
                 return Err(cursor.refuse(why));

@@ -18,6 +18,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::footprint::known_around;
+use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::update::{Combine, reads_elsewhere, update};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
@@ -155,7 +156,8 @@ fn rfactor(
 ) -> Result<Edited<BlockRef>> {
     let r = Reduction::new(cursor)?;
     let outer = known_around(&cursor.around[..cursor.around.len() - r.loops.len()]);
-    let (range, begin) = check(&r, l, &outer)?;
+    let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+    let (range, begin) = check(&r, l, (&outer, takes_empty))?;
     let rank = i64::try_from(r.indices.len()).unwrap_or(i64::MAX);
     let at = if factor_axis < 0 { factor_axis + rank + 1 } else { factor_axis };
     let at = usize::try_from(at).ok().filter(|at| *at <= r.indices.len()).ok_or_else(|| {
@@ -198,7 +200,11 @@ enum Begin {
 
 /// Refuses where the two steps would not give the same; the values of the loop, and where partial results
 /// begin.
-fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
+fn check(
+    r: &Reduction,
+    l: &LoopRef,
+    (outer, takes_empty): (&[Expr], bool),
+) -> Result<(Range, Begin)> {
     let name = &r.at.block.name;
     let (spatial, reduced) = (r.used(IterKind::Spatial), r.used(IterKind::Reduce));
     let mut found = None;
@@ -216,7 +222,7 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
         }
         if !spatial.contains(v) {
             dropped.push(v.clone());
-            if !runs(&range.extent) {
+            if !runs(&range.extent) && !(takes_empty && reduced.contains(v)) {
                 return Err(Error::refused(format!("the loop `{v}` may run for no iteration")));
             }
         }

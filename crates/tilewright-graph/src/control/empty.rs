@@ -2,7 +2,7 @@
 //!
 //! What computes each cell by itself is: without elements, its loops do nothing. A reduction is initialised by
 //! its first iteration, which a reduction over nothing does not have. Where data decide over how much it goes,
-//! and that may be nothing, its cells are initialised by a loop nest of their own:
+//! and that may be nothing, its cells are initialised by a loop nest of their own, once its loops are made:
 //!
 //! ```text
 //! for i, k: with init: C[i] = 0              for i: C[i] = 0
@@ -25,22 +25,30 @@ use tilewright_ir::{
 use crate::functions::each_tensor;
 
 /// The module with [`TAKES_EMPTY`] at every tensor function in canonical form that is right without elements,
-/// or is made so.
+/// or is made so by [`initialise_empty`].
 pub fn mark_empty(module: &Module) -> Module {
     each_tensor(module, |_, f| {
         if f.attrs.contains_key(TAKES_EMPTY) {
             return;
         }
         let Some(stages) = open_stages(f) else { return };
-        let amounts: Vec<Amount> = stages.iter().map(amount).collect();
-        if amounts.contains(&Amount::Unsaid) {
+        if !stages.iter().any(|stage| amount(stage) == Amount::Unsaid) {
+            Arc::make_mut(f).attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
+        }
+    })
+}
+
+/// The module, whose functions with [`TAKES_EMPTY`] that are in canonical form are initialised where they may reduce over
+/// nothing.
+pub fn initialise_empty(module: &Module) -> Module {
+    each_tensor(module, |_, f| {
+        let Some(stages) = open_stages(f).filter(|_| f.attrs.contains_key(TAKES_EMPTY)) else {
             return;
-        }
-        let func = Arc::make_mut(f);
+        };
+        let amounts: Vec<Amount> = stages.iter().map(amount).collect();
         if amounts.contains(&Amount::MaybeNone) {
-            *func = initialised(func, stages.iter().zip(&amounts));
+            *f = Arc::new(initialised(f, stages.iter().zip(&amounts)));
         }
-        func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
     })
 }
 

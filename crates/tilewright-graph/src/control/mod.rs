@@ -25,7 +25,7 @@ mod write;
 
 use std::sync::Arc;
 
-pub use empty::{mark_empty, mark_empty_operands};
+pub use empty::{initialise_empty, mark_empty, mark_empty_operands};
 pub use tilewright_ir::control::{NEEDS_ELEMENTS, PIECE, TAKES_EMPTY};
 use tilewright_ir::dim::open_size;
 use tilewright_ir::{Attr, Function, GraphFunc, Module, Result};
