@@ -1,9 +1,9 @@
 //! Softmax and the normalisations.
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor, TensorFunc, dim};
-use tilewright_ops::Operand;
 use tilewright_ops::elementwise::Binary;
 use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
+use tilewright_ops::{Operand, unequal};
 
 use super::compose::Compose;
 use super::{arithmetic, contraction, one, value};
@@ -78,19 +78,22 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     if node.output_count() > 1 {
         return Err(Error::unsupported("training is not supported: only one output is computed"));
     }
-    let channels = x.shape().get(1).map_or(Ok(1), |d| d.fixed(node.op()))?;
+    let channels = x.shape().get(1).copied().unwrap_or(Dim::from(1));
     if let Some(p) = parts.iter().find(|p| p.shape() != [channels]) {
-        return Err(Error::model(format!(
+        let error = Error::model(format!(
             "{} channels are normalised with {} numbers",
             channels,
             p.shape().iter().map(Dim::to_string).collect::<Vec<_>>().join("x")
-        )));
+        ));
+        let numbers = p.shape().first().copied().filter(|_| p.rank() == 1);
+        return Err(unequal(error, numbers.map(|numbers| (channels, numbers))));
     }
     let known: Option<Vec<&Tensor>> = parts.iter().map(|p| p.constant()).collect();
     let wide = matches!(x.dtype(), DType::F32 | DType::F64);
     if let (Some([gamma, beta, mean, variance]), true) = (known.as_deref(), wide)
         && x.constant().is_none()
     {
+        let channels = gamma.len();
         let floats = [gamma, beta, mean, variance].iter().all(|t| t.dtype().is_float());
         if !floats {
             return Err(Error::model("scale, bias, mean and variance must be floating-point"));
