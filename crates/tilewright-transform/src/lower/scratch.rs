@@ -13,7 +13,7 @@
 use tilewright_ir::hash::HashMap;
 
 use tilewright_ir::func::SCRATCH;
-use tilewright_ir::visit::{fold_stmt_children, free_vars};
+use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Attr, Buffer, Dim, Error, Expr, Fold, ForKind, Intrin, Param, Range, Result, Stmt, StmtKind,
     TensorFunc, Var, extent,
@@ -187,6 +187,21 @@ impl Lift {
     }
 }
 
+/// Whether memory that is allocated in a statement is as large as a variable says, or another one that it gives a value.
+fn is_of_memory(var: &Var, s: &Stmt) -> bool {
+    let mut found = false;
+    s.for_each(|s| match s.kind() {
+        StmtKind::Allocate { buffer, .. } => {
+            found |= buffer.shape.iter().any(|e| e.mentions(var));
+        }
+        StmtKind::Let { var: other, value, body } if value.mentions(var) => {
+            found |= is_of_memory(other, body);
+        }
+        _ => {}
+    });
+    found
+}
+
 /// The number of the copy that an iteration of a parallel loop has: those that a thread runs one after the other share
 /// one, which stays in the cache.
 fn first_of_task(run: &Var) -> Expr {
@@ -220,6 +235,13 @@ impl Fold for Lift {
                     Some(parallel) => parallel.over_runs(&s),
                     None => s,
                 }
+            }
+            // Who calls the function knows what the size is of, and not its name in here.
+            StmtKind::Let { var, value, body }
+                if self.is_given(value) && is_of_memory(var, body) =>
+            {
+                let body = Subst::vars([(var.clone(), value.clone())]).stmt(body);
+                self.stmt(&body)
             }
             StmtKind::Let { var, .. } => {
                 self.inside.push(var.clone());
