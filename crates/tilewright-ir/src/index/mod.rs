@@ -369,6 +369,19 @@ impl Simplify<'_> {
                     if *coefficient != wanted || other_is_wide != is_wide {
                         continue;
                     }
+                    // A number may have been added to the quotient before both were widened.
+                    let (other, more) = match self.linear(other) {
+                        Some(mut all) if is_wide && all.constant != 0 => {
+                            let more = std::mem::take(&mut all.constant);
+                            let fits = all.clone().plus(&Linear::constant(more, all.dtype), 1);
+                            match (&all.terms[..], fits.and_then(|all| all.fits(self.ranges))) {
+                                ([(atom, 1)], Some(_)) => (atom.clone(), more),
+                                _ => continue,
+                            }
+                        }
+                        _ => (other.clone(), 0),
+                    };
+                    let other = &other;
                     let same =
                         q.constant == 0 && matches!(&q.terms[..], [(q, 1)] if same_expr(q, other));
                     let e = if same { Some(f.clone()) } else { self.congruent(other, &f, c)? };
@@ -382,6 +395,7 @@ impl Simplify<'_> {
                         index - 1 != at && index - 1 != pair
                     });
                     sum = sum.plus(&e, m)?;
+                    sum.constant = sum.constant.checked_add(wanted.checked_mul(more)?)?;
                     continue 'again;
                 }
             }

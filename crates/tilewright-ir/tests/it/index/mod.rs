@@ -84,6 +84,14 @@ fn digits_that_are_widened_come_back_together() {
         },
         "T.Cast(\"int64\", i * 20 + j * 5 + k) * T.int64(2)",
     );
+    // Also where a number was added to the first one.
+    check(
+        |i, j, k| {
+            let flat = i * 20 + j * 5 + k;
+            wide(flat.clone().floordiv(12) + 7) * 24 + wide(flat.floormod(12)) * 2
+        },
+        "T.Cast(\"int64\", i * 20 + j * 5 + k) * T.int64(2) + T.int64(168)",
+    );
     // Two different digits do not.
     check(
         |i, _, _| wide(i.clone().floordiv(4)) * 8 + wide(i.clone().floormod(3)) * 2,
