@@ -3,32 +3,32 @@
 use tilewright_ir::{Buffer, DType, Error, Expr, Intrin, Result, Stmt, TensorFunc};
 
 use crate::loops::{buffers, cells, each, get, load, one_cell, set, store, with};
-use crate::operand::{Operand, call, int, require_float, working};
+use crate::operand::{Operand, call, int, require_float, unequal, working};
 use crate::te;
 
 /// The determinants of square matrices, the last two axes, by elimination with the largest pivot of a
 /// column. Parameters: `x`, the result, which lacks these axes.
 ///
 /// # Errors
-/// [`Error::Input`] for matrices that are not square, [`Error::Unsupported`] for other types than
-/// floats.
+/// [`Error::Input`] for matrices that are not square, [`Error::Unsupported`] for those of open sizes and for
+/// other types than floats.
 pub fn det(x: &Operand) -> Result<TensorFunc> {
     let name = "det";
     require_float(name, x.dtype)?;
-    let shape = x.fixed(name)?;
-    let [outer @ .., rows, columns] = shape.as_slice() else {
+    let [outer @ .., rows, columns] = x.shape.as_slice() else {
         return Err(Error::input(format!("{name}: {x} has no matrices")));
     };
     if rows != columns {
-        return Err(Error::input(format!("{name}: {x} has matrices that are not square")));
+        let error = Error::input(format!("{name}: {x} has matrices that are not square"));
+        return Err(unequal(error, [(*rows, *columns)]));
     }
-    let n = *rows;
+    let n = rows.fixed(name)?;
     let (dtype, work) = (x.dtype, working(x.dtype));
     let [x, out] = buffers([x.placeholder("x"), te::placeholder(name, outer, dtype)])?;
     let m = Buffer::new("m", vec![int(n.max(1)), int(n.max(1))], work);
     let (product, pivot) = (one_cell("product", work), one_cell("pivot", DType::I32));
     let allocs = vec![m.clone(), product.clone(), pivot.clone()];
-    cells(name, &[&x, &out], &te::dims(outer), allocs, |at| {
+    cells(name, &[&x, &out], outer, allocs, |at| {
         let copy = each("i", n, |i| {
             each("j", n, |j| {
                 let from = at.iter().cloned().chain([i.clone(), j.clone()]).collect();

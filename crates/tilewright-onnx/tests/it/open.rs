@@ -205,9 +205,16 @@ fn sizes_that_may_differ_are_refused() {
 
 #[test]
 fn operators_that_need_numbers_say_so() {
-    let said = one("Det", &[], []).refused();
+    let parts = ["scale", "bias", "mean", "variance"].map(|name| (name, &[1i64][..]));
+    let said = one("BatchNormalization", &parts, []).refused();
     assert!(said.contains("the size `N` must be known when the program is compiled"), "{said}");
     assert!(said.contains("help: give it: --dim N=SIZE"), "{said}");
+}
+
+#[test]
+fn determinants_of_as_many_matrices_as_there_are() {
+    let m = model().input("x", [D::S("N"), D::N(3), D::N(3)]).node("Det", &["x"], &["y"]);
+    agrees(&m.output("y"), N);
 }
 
 #[test]
