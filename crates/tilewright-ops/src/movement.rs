@@ -633,18 +633,20 @@ pub fn depth_to_space(x: &Operand, block: usize, order: DepthOrder) -> Result<Te
     let [n, depth, h, w] = x.shape[..] else {
         return Err(Error::input(format!("{name}: {x} must be [N, C, H, W]")));
     };
-    let depth = depth.fixed(name)?;
-    let area = block.checked_mul(block).filter(|&a| a > 0 && depth % a == 0);
-    let Some(area) = area else {
-        return Err(Error::input(format!("{name}: {depth} channels for blocks of {block}")));
+    let error = Error::input(format!("{name}: {depth} channels for blocks of {block}"));
+    let Some(area) = block.checked_mul(block).filter(|&a| a > 0) else {
+        return Err(error);
     };
-    let channels = depth / area;
-    let shape = [n, channels.into(), h * block, w * block];
+    let channels = depth.floordiv(area);
+    if channels * area != depth {
+        return Err(unequal(error, [(depth, channels * area)]));
+    }
+    let shape = [n, channels, h * block, w * block];
     injective(name, x, &shape, |i| {
         let b = block as i64;
         let cell = i[2].clone().floormod(b) * b + i[3].clone().floormod(b);
         let channel = match order {
-            DepthOrder::Dcr => cell * (channels as i64) + &i[1],
+            DepthOrder::Dcr => cell * channels.expr() + &i[1],
             DepthOrder::Crd => &i[1] * (area as i64) + cell,
         };
         vec![i[0].clone(), channel, i[2].clone().floordiv(b), i[3].clone().floordiv(b)]
@@ -669,13 +671,14 @@ pub fn space_to_depth(x: &Operand, block: usize) -> Result<TensorFunc> {
         return Err(error);
     }
     require_blocks([h, w], block, error)?;
-    let c = c.fixed(name)?;
-    let depth = c.saturating_mul(block).saturating_mul(block);
-    injective(name, x, &[n, depth.into(), h.floordiv(block), w.floordiv(block)], |i| {
+    let depth = c * block * block;
+    // Without channels there is nothing to divide.
+    let c = if c == 0 { Dim::from(1) } else { c };
+    injective(name, x, &[n, depth, h.floordiv(block), w.floordiv(block)], |i| {
         let b = block as i64;
-        let cell = i[1].clone().floordiv(c.max(1) as i64);
+        let cell = i[1].clone().floordiv(c.expr());
         let (row, col) = (cell.clone().floordiv(b), cell.floormod(b));
-        let channel = i[1].clone().floormod(c.max(1) as i64);
+        let channel = i[1].clone().floormod(c.expr());
         vec![i[0].clone(), channel, &i[2] * b + row, &i[3] * b + col]
     })
 }

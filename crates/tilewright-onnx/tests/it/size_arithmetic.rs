@@ -320,6 +320,36 @@ fn blocks_divide_a_size_or_the_run_ends_with_the_node() {
     let said = refused(&open, &[&[1, 2, 6, 7]]);
     assert!(said.contains("node 0 (SpaceToDepth, opset 13) needs"), "{said}");
     assert!(said.contains("`W` is a multiple of 2"), "{said}");
+    // Channels are divided, too, or are what blocks become.
+    for mode in ["DCR", "CRD"] {
+        let m = model()
+            .input("x", [D::N(1), D::S("C"), D::N(2), D::N(3)])
+            .node_with("DepthToSpace", &["x"], &["y"], [int("blocksize", 2), text("mode", mode)])
+            .output("y");
+        let open = agrees(&m, &[], &[&[("C", 4)], &[("C", 12)]]);
+        let said = refused(&open, &[&[1, 6, 2, 3]]);
+        assert!(said.contains("node 0 (DepthToSpace, opset 13) needs"), "{said}");
+        assert!(said.contains("`C` is a multiple of 4"), "{said}");
+        let m = model()
+            .opset(28)
+            .input("x", [D::N(1), D::S("C"), D::N(4), D::N(6)])
+            .node_with("SpaceToDepth", &["x"], &["y"], [int("blocksize", 2), text("mode", mode)])
+            .output("y");
+        agrees(&m, &[], &[&[("C", 1)], &[("C", 3)]]);
+    }
+    // TensorFlow's batches of parts: the batch is where channels are.
+    let turned = || [ints("perm", &[1, 0, 2, 3])];
+    let m = model()
+        .input("x", [D::S("N"), D::N(2), D::N(4), D::N(6)])
+        .node_with("Transpose", &["x"], &["t"], turned())
+        .node_with("SpaceToDepth", &["t"], &["parts"], [int("blocksize", 2)])
+        .node_with("Transpose", &["parts"], &["batch"], turned())
+        .node("Relu", &["batch"], &["r"])
+        .node_with("Transpose", &["r"], &["u"], turned())
+        .node_with("DepthToSpace", &["u"], &["whole"], [int("blocksize", 2)])
+        .node_with("Transpose", &["whole"], &["y"], turned())
+        .output("y");
+    agrees(&m, &[], &[&[("N", 1)], &[("N", 3)]]);
     // Of a size that no variable is alone.
     let m = model()
         .input("x", [D::N(1), D::N(2), D::S("H"), D::N(4)])
