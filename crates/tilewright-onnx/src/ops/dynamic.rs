@@ -81,18 +81,16 @@ pub(crate) fn non_zero(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn compress(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, cond) = (node.input(0)?, node.input(1)?);
-    if !cond.dtype().is_bool() || cond.rank() != 1 {
-        return Err(Error::model(format!(
-            "the condition must be a list of bool, but is {} of {} dimensions",
-            cond.dtype(),
-            cond.rank()
-        )));
+    if !cond.dtype().is_bool() {
+        return Err(Error::model(format!("the condition must be bool, but is {}", cond.dtype())));
     }
     let (x, along) = match node.int("axis")? {
         Some(a) => (x.clone(), axis(a, x.rank())?),
         None => (flat(b, x)?, 0),
     };
-    let (positions, _) = found(b, cond)?;
+    // Files exist whose condition has several dimensions: its elements count as a list.
+    let cond = flat(b, cond)?;
+    let (positions, _) = found(b, &cond)?;
     let mut c = Compose::new(node, b);
     one(c.with("Gather", &[&x, &positions], [int("axis", along as i64)])?)
 }

@@ -424,6 +424,19 @@ fn scatters_of_what_a_mask_selects_may_have_no_updates() {
 }
 
 #[test]
+fn a_condition_of_several_dimensions_selects_as_a_list_does() {
+    let m = model()
+        .opset(17)
+        .input("x", [D::N(2), D::S("N")])
+        .floats("zero", &[], &[0.0])
+        .node("Greater", &["x", "zero"], &["mask"])
+        .node("Compress", &["x", "mask"], &["y"])
+        .output("y");
+    let x = Tensor::from_slice(&[2, 3], &[1.0f32, -2.0, 3.0, -4.0, 5.0, 6.0]).expect("a tensor");
+    assert_eq!(run(&m, &[x])[0].as_slice(), Some(&[1.0f32, 3.0, 5.0, 6.0][..]));
+}
+
+#[test]
 fn scatters_into_what_a_mask_selects_may_have_neither_data_nor_updates() {
     let m = model()
         .opset(18)
