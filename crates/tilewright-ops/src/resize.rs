@@ -249,7 +249,10 @@ impl Resize {
         let more = Some(scale).filter(|s| s.fract() == 0.0 && (1.0..=64.0).contains(s));
         let fewer = Some(scale.recip()).filter(|s| [2.0, 4.0, 8.0, 16.0, 32.0, 64.0].contains(s));
         // Of fewer cells others lie where the extent says.
-        let same = matches!(self.coordinates, Coordinates::HalfPixel | Coordinates::Asymmetric);
+        let same = matches!(
+            self.coordinates,
+            Coordinates::HalfPixel | Coordinates::Asymmetric | Coordinates::Middle
+        );
         let fewer = fewer.filter(|_| same);
         let lengths = match (more, fewer) {
             (Some(by), _) if size == extent * by as usize => {
@@ -298,7 +301,8 @@ impl Resize {
                 }
             };
         }
-        let half = rounded(rounded((o + 0.5) / scale) - 0.5);
+        let middle = rounded((o + 0.5) / scale);
+        let half = rounded(middle - 0.5);
         let width = rounded(scale * extent);
         match self.coordinates {
             Coordinates::HalfPixel => half,
@@ -311,6 +315,7 @@ impl Resize {
             Coordinates::AlignCorners if width == 1.0 || size == 1 => 0.0,
             Coordinates::AlignCorners => rounded(rounded(o * end) / rounded(width - 1.0)),
             Coordinates::Asymmetric => rounded(o / scale),
+            Coordinates::Middle => middle,
         }
     }
 

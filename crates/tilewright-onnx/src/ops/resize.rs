@@ -202,6 +202,8 @@ fn coordinates(node: &Node, rank: usize, along: &[usize]) -> Result<(Coordinates
         "pytorch_half_pixel" => Coordinates::PytorchHalfPixel,
         "align_corners" => Coordinates::AlignCorners,
         "asymmetric" => Coordinates::Asymmetric,
+        // The specification has it until opset 12; files have it later, too.
+        "tf_half_pixel_for_nn" => Coordinates::Middle,
         "tf_crop_and_resize" => {
             let roi = floats(node, 1, "roi")?
                 .ok_or_else(|| Error::model("the input `roi` is missing, or empty"))?;
@@ -221,7 +223,7 @@ fn coordinates(node: &Node, rank: usize, along: &[usize]) -> Result<(Coordinates
             return Err(node.unsupported_value(
                 "coordinate_transformation_mode",
                 other,
-                "half_pixel, half_pixel_symmetric from opset 19 on, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize",
+                "half_pixel, half_pixel_symmetric from opset 19 on, pytorch_half_pixel, align_corners, asymmetric, tf_half_pixel_for_nn, tf_crop_and_resize",
             ));
         }
     };

@@ -116,7 +116,7 @@ impl M {
 fn resizes_of_open_images() {
     let image = || model().opset(19).input("x", [D::N(1), D::N(2), D::S("H"), D::S("W")]);
     let ways = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"];
-    for way in ways.into_iter().chain(["half_pixel_symmetric"]) {
+    for way in ways.into_iter().chain(["half_pixel_symmetric", "tf_half_pixel_for_nn"]) {
         for (mode, scales) in [
             ("nearest", [2.0, 1.5]),
             ("linear", [2.0, 0.7]),
@@ -136,7 +136,7 @@ fn resizes_of_open_images() {
         }
     }
     // By a half and a quarter, to each neighbour: where coordinates alone decide, there are no tables.
-    for way in ways.into_iter().chain(["half_pixel_symmetric"]) {
+    for way in ways.into_iter().chain(["half_pixel_symmetric", "tf_half_pixel_for_nn"]) {
         for nearest in ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"] {
             let how = [text("coordinate_transformation_mode", way), text("nearest_mode", nearest)];
             let m = image()
@@ -151,7 +151,7 @@ fn resizes_of_open_images() {
                 Function::Graph(_) => Vec::new(),
             });
             let tables = written.filter(|b| b.name.starts_with("index_")).count();
-            let closed = ["half_pixel", "asymmetric"].contains(&way);
+            let closed = ["half_pixel", "asymmetric", "tf_half_pixel_for_nn"].contains(&way);
             assert_eq!(tables, if closed { 0 } else { 2 }, "{way} {nearest}");
         }
     }

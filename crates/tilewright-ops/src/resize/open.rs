@@ -108,7 +108,8 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
         s => number(s),
     };
     let o = o.clone().cast(dtype);
-    let half = (o.clone() + number(0.5)) / scale.clone() - number(0.5);
+    let middle = (o.clone() + number(0.5)) / scale.clone();
+    let half = middle.clone() - number(0.5);
     let width = scale.clone() * extent.clone();
     let one = length.clone().less_equal(number(1.0));
     match p.coordinates {
@@ -123,6 +124,7 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
             Expr::select(flat, number(0.0), o * (extent - number(1.0)) / below)
         }
         Coordinates::Asymmetric => o / scale,
+        Coordinates::Middle => middle,
     }
 }
 

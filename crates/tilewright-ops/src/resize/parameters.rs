@@ -18,6 +18,9 @@ pub enum Coordinates {
     AlignCorners,
     /// `o / scale`.
     Asymmetric,
+    /// `(o + 1/2) / scale`: the middle of a cell, where an element is at the place at which it begins. Along an axis
+    /// that is not scaled, each cell is its element.
+    Middle,
 }
 
 /// Which of two neighbours is nearest.

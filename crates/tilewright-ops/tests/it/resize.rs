@@ -4,12 +4,13 @@ use tilewright_ops::resize::{Coordinates, Interpolation, Nearest, Resize, resize
 
 use crate::nd::{Extent, Nd, check, refused};
 
-const COORDINATES: [Coordinates; 5] = [
+const COORDINATES: [Coordinates; 6] = [
     Coordinates::HalfPixel,
     Coordinates::HalfPixelSymmetric,
     Coordinates::PytorchHalfPixel,
     Coordinates::AlignCorners,
     Coordinates::Asymmetric,
+    Coordinates::Middle,
 ];
 
 fn coordinate(p: &Resize, a: usize, o: usize) -> f64 {
@@ -27,6 +28,7 @@ fn coordinate(p: &Resize, a: usize, o: usize) -> f64 {
         Coordinates::AlignCorners if size == 1.0 => 0.0,
         Coordinates::AlignCorners => o * (extent - 1.0) / (scale * extent - 1.0),
         Coordinates::Asymmetric => o / scale,
+        Coordinates::Middle => (o + 0.5) / scale,
     }
 }
 
@@ -45,6 +47,7 @@ fn narrow(p: &Resize, a: usize, o: usize) -> f32 {
         Coordinates::PytorchHalfPixel => half,
         Coordinates::AlignCorners => o * (extent - 1.0) / (scale * extent - 1.0),
         Coordinates::Asymmetric => o / scale,
+        Coordinates::Middle => (o + 0.5) / scale,
     }
 }
 
@@ -92,6 +95,10 @@ fn weights(p: &Resize, a: usize, x: f64) -> Vec<f64> {
 fn reference(p: &Resize, x: &Nd) -> Nd {
     let mut value = x.clone();
     for a in 0..p.sizes.len() {
+        // What is not scaled stays as it is, whatever the coordinates are.
+        if p.scales[a] == 1.0 && p.sizes[a] == p.x.shape[a] {
+            continue;
+        }
         let mut shape = value.shape.clone();
         shape[a] = p.sizes[a].count();
         value = Nd::build(&shape, |i| {
