@@ -10,6 +10,7 @@ use tilewright_ir::dim::Integer;
 use tilewright_ir::list::{ListOp, integer};
 use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 use tilewright_ops::check::Need;
+use tilewright_ops::unequal;
 
 use crate::build::{LoopGiven, Nested};
 use crate::data;
@@ -37,22 +38,30 @@ pub(crate) fn always() -> Result<Imported> {
     Tensor::from_bools(&[], &[true]).map(Imported::Const)
 }
 
-/// One `bool` or integer, without axes.
+/// One `bool` or integer, without axes. That an open extent is one is what a run sees to.
 fn scalar(
     importer: &mut dyn Graphs,
     value: &Imported,
     dtype: DType,
     what: &str,
 ) -> Result<Imported> {
-    let one = value.shape().iter().all(|d| *d == 1);
-    if value.dtype() != dtype || !one {
-        return Err(Error::model(format!(
-            "the {what} must be one {dtype}, but is {} of shape {:?}",
-            value.dtype(),
-            value.shape()
-        )));
+    let (b, shape, single) = (importer.builder(), value.shape(), Dim::from(1));
+    let error = || {
+        Error::model(format!(
+            "the {what} must be one {dtype}, but is {} of shape {shape:?}",
+            value.dtype()
+        ))
+    };
+    if value.dtype() != dtype || shape.iter().any(|d| Integer::from(*d).equals(1) == Some(false)) {
+        return Err(error());
     }
-    value::reshape_to::<Dim>(importer.builder(), value, &[])
+    if let Some(d) =
+        shape.iter().find(|d| **d != 1 && b.depth() == 1 && b.facts.can_take(**d, single))
+    {
+        return Err(unequal(error(), [(*d, single)]));
+    }
+    let value = b.with_shape(value, vec![single; shape.len()], None);
+    value::reshape_to::<Dim>(b, &value, &[])
 }
 
 /// The number of a constant, or of a size that is one.

@@ -437,6 +437,48 @@ fn a_condition_of_several_dimensions_selects_as_a_list_does() {
 }
 
 #[test]
+fn a_slice_that_an_iteration_takes_is_a_condition_and_a_bound() {
+    // How long a slice from `i` to `i + 1` is, nothing says: it may end with the list.
+    let taken = || {
+        loop_body()
+            .input("h", [1i64])
+            .ints("flat", &[-1])
+            .node("Reshape", &["i", "flat"], &["from"])
+            .node("Add", &["from", "one"], &["to"])
+            .node("Slice", &["list", "from", "to"], &["a"])
+    };
+    let looped = |body: M, list: &[i64]| {
+        let body = body.node("Identity", &["go"], &["go2"]).output("go2").output("h2");
+        model()
+            .opset(15)
+            .input("x", [1i64])
+            .typed_input("trip", DataType::Int64, [0i64; 0])
+            .ints("one", &[1])
+            .ints("zero", &[0])
+            .ints("list", list)
+            .floats("table", &[3], &[10.0, 20.0, 30.0])
+            .node_with("Loop", &["trip", "", "x"], &["y"], [graph("body", body)])
+            .output("y")
+    };
+    // Two is added, or multiplied with, as the list says.
+    let branch =
+        |op: &str| model().floats("two", &[1], &[2.0]).node(op, &["h", "two"], &["r"]).output("r");
+    let how = [graph("then_branch", branch("Mul")), graph("else_branch", branch("Add"))];
+    let chosen = taken().node("Equal", &["a", "one"], &["c"]).node_with("If", &["c"], &["h2"], how);
+    for (body, list, results, op) in [(chosen, [1, 0, 1], [2.0f32, 4.0, 8.0], "If")] {
+        let m = looped(body, &list);
+        let inputs = |trip: i64| [floats(&[1.0]), longs(&[], &[trip])];
+        for (trip, y) in (1..).zip(results) {
+            assert_eq!(run(&m, &inputs(trip))[0].as_slice(), Some(&[y][..]), "{op} {trip}");
+        }
+        // The list has no fourth element.
+        let module = m.import().expect("it is imported");
+        let said = run_module(&module, "main", &inputs(4)).expect_err("no element").render();
+        assert!(said.contains(&format!("({op}, opset 15) needs")), "{said}");
+    }
+}
+
+#[test]
 fn scatters_into_what_a_mask_selects_may_have_neither_data_nor_updates() {
     let m = model()
         .opset(18)
