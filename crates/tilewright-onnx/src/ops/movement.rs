@@ -314,6 +314,22 @@ fn checked_sizes(list: &[Integer]) -> Result<Vec<Dim>> {
         .collect()
 }
 
+/// The inputs that say a slice are lists of one length: what is known of one is known of all.
+fn equally_long(node: &Node) -> Result<()> {
+    let lists = (1..5).filter_map(|at| node.optional(at).map(Imported::shape));
+    let lengths: Vec<Dim> =
+        lists.filter_map(|s| s.first().copied().filter(|_| s.len() == 1)).collect();
+    let known = lengths.iter().find(|d| d.known().is_some());
+    let open = lengths.iter().find(|d| d.known().is_none());
+    match (known, open) {
+        (Some(known), Some(open)) => {
+            let error = Error::model("starts, ends, axes and steps differ in length");
+            Err(unequal(error, [(*open, *known)]))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Bounds are attributes before opset 10, inputs from then on.
 pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
@@ -322,6 +338,7 @@ pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             .map(|name| required(node.ints(name)?.map(integers), &format!("`{name}`")));
         (starts?, ends?, node.ints("axes")?, None)
     } else {
+        equally_long(node)?;
         let starts = required(node.integers(1, "starts")?, "`starts`")?;
         let ends = required(node.integers(2, "ends")?, "`ends`")?;
         (starts, ends, node.constant_ints(3, "axes")?, node.constant_ints(4, "steps")?)

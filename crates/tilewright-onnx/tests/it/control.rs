@@ -465,7 +465,15 @@ fn a_slice_that_an_iteration_takes_is_a_condition_and_a_bound() {
         |op: &str| model().floats("two", &[1], &[2.0]).node(op, &["h", "two"], &["r"]).output("r");
     let how = [graph("then_branch", branch("Mul")), graph("else_branch", branch("Add"))];
     let chosen = taken().node("Equal", &["a", "one"], &["c"]).node_with("If", &["c"], &["h2"], how);
-    for (body, list, results, op) in [(chosen, [1, 0, 1], [2.0f32, 4.0, 8.0], "If")] {
+    // The list says from where an element of the table is taken.
+    let summed = taken()
+        .node("Add", &["a", "one"], &["end"])
+        .node("Slice", &["table", "a", "end", "zero"], &["part"])
+        .node("Add", &["h", "part"], &["h2"]);
+    for (body, list, results, op) in [
+        (chosen, [1, 0, 1], [2.0f32, 4.0, 8.0], "If"),
+        (summed, [2, 0, 1], [31.0, 41.0, 61.0], "Slice"),
+    ] {
         let m = looped(body, &list);
         let inputs = |trip: i64| [floats(&[1.0]), longs(&[], &[trip])];
         for (trip, y) in (1..).zip(results) {
