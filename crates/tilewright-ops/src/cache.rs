@@ -3,7 +3,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc};
 
-use crate::operand::Operand;
+use crate::operand::{Operand, unequal};
 use crate::te;
 
 /// Along which axis rows are written, and what follows the end of the cache.
@@ -35,7 +35,10 @@ pub fn append_rows(old: &Operand, rows: &Operand, length: Dim, along: Along) -> 
         shape
     };
     if with(before) != old.shape || old.dtype != rows.dtype {
-        return Err(Error::input(format!("{name}: {rows} do not fit {old}")));
+        let error = Error::input(format!("{name}: {rows} do not fit {old}"));
+        let fits = old.rank() == rows.rank() && old.dtype == rows.dtype;
+        let pairs = with(before).into_iter().zip(old.shape.iter().copied()).filter(|_| fits);
+        return Err(unequal(error, pairs));
     }
     let kept = (before != 0).then(|| old.placeholder("old"));
     let new = rows.placeholder("rows");

@@ -140,9 +140,12 @@ pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
     if let Some(c) = &p.c
         && broadcast_shapes(name, &[c.as_slice(), &shape]).ok().as_deref() != Some(&shape[..])
     {
-        return Err(Error::input(format!(
+        let error = Error::input(format!(
             "{name}: the addend's shape {c:?} does not broadcast to {shape:?}"
-        )));
+        ));
+        let skip = shape.len().saturating_sub(c.len());
+        let pairs = c.iter().copied().zip(shape.into_iter().skip(skip));
+        return Err(unequal(error, pairs.filter(|(d, _)| *d != 1 && c.len() <= shape.len())));
     }
 
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));

@@ -479,17 +479,21 @@ struct Tuples<'a> {
 
 impl<'a> Tuples<'a> {
     fn new(op: &str, data: &'a Operand, indices: &'a Operand, batch: usize) -> Result<Self> {
+        let error = Error::input(format!(
+            "{op}: indices {indices} with {batch} batch axes do not fit {data}"
+        ));
         if let Some((depth, outer)) = indices.shape.split_last()
             && let depth = depth.fixed(op)?
             && batch <= outer.len()
             && batch.checked_add(depth).is_some_and(|n| n <= data.rank())
-            && data.shape[..batch] == outer[..batch]
         {
-            return Ok(Tuples { data, outer, depth, batch });
+            if data.shape[..batch] == outer[..batch] {
+                return Ok(Tuples { data, outer, depth, batch });
+            }
+            let pairs = data.shape[..batch].iter().copied().zip(outer[..batch].iter().copied());
+            return Err(unequal(error, pairs));
         }
-        Err(Error::input(format!(
-            "{op}: indices {indices} with {batch} batch axes do not fit {data}"
-        )))
+        Err(error)
     }
 
     /// The axes of the data that tuples index.

@@ -1,9 +1,9 @@
 //! Operators on elements: arithmetic, activations, comparisons, conversions.
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
-use tilewright_ops::Operand;
 use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
+use tilewright_ops::{Operand, unequal};
 
 use super::channels::each_channel;
 use super::check::demand;
@@ -219,7 +219,10 @@ fn with_floats<const N: usize>(
 pub(crate) fn swiglu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (gate, x) = (node.input(0)?, node.input(1)?);
     if gate.shape() != x.shape() {
-        return Err(Error::model(format!("{} and {} differ", operand(gate), operand(x))));
+        let error = Error::model(format!("{} and {} differ", operand(gate), operand(x)));
+        let fits = gate.rank() == x.rank();
+        let pairs = gate.shape().into_iter().zip(x.shape()).filter(|_| fits);
+        return Err(unequal(error, pairs));
     }
     let alpha = node.float_or("alpha", 1.0)?.into();
     let gate = apply(b, "swish", Unary::Swish { alpha }, gate)?;

@@ -5,6 +5,7 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::cache::{Along, append_rows};
 use tilewright_ops::check::Need;
 use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
+use tilewright_ops::unequal;
 
 use super::check::demand;
 use super::compose::{Compose, int, ints};
@@ -85,17 +86,20 @@ pub(super) fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imp
 
 /// How many queries there are, and of what size, where the heads of queries, keys and values fit.
 fn fitting(q: &Imported, k: &Imported, v: &Imported) -> Result<[Dim; 2]> {
+    let [of_q, of_k, of_v] = [q, k, v].map(operand);
+    let error = Error::model(format!("queries {of_q}, keys {of_k} and values {of_v} do not fit"));
     if let (&[batch, heads, queries, size], &[kb, shared, _, ks], &[vb, vh, _, _]) =
         (&q.shape()[..], &k.shape()[..], &v.shape()[..])
         && shared != 0
         && heads.modulo(shared) == 0
-        && [kb, vb] == [batch; 2]
-        && (vh, ks) == (shared, size)
     {
-        return Ok([queries, size]);
+        let pairs = [(batch, kb), (batch, vb), (shared, vh), (size, ks)];
+        if pairs.iter().all(|(a, b)| a == b) {
+            return Ok([queries, size]);
+        }
+        return Err(unequal(error, pairs));
     }
-    let [q, k, v] = [q, k, v].map(operand);
-    Err(Error::model(format!("queries {q}, keys {k} and values {v} do not fit")))
+    Err(error)
 }
 
 /// `Q K' scale`, with half of the scale on each side, as the specification says, for narrow types.
@@ -371,11 +375,15 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
             None => cache.clone(),
         };
         let half = Dim::from(half);
-        if at.shape() != [batch, sequence, half] {
-            return Err(Error::model(format!(
+        let needed = [batch, sequence, half];
+        if at.shape() != needed {
+            let error = Error::model(format!(
                 "the angles have the shape {:?}, where [{batch}, {sequence}, {half}] is needed",
                 at.shape()
-            )));
+            ));
+            let fits = at.rank() == needed.len();
+            let pairs = at.shape().into_iter().zip(needed).filter(|_| fits);
+            return Err(unequal(error, pairs));
         }
         c.reshape(&at, &[batch, Dim::from(1), sequence, half])
     };
@@ -426,12 +434,21 @@ pub(crate) fn tensor_scatter(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     if let Some(d) = like.get_mut(at) {
         *d = cache.shape()[at];
     }
-    if at == 0 || like != cache.shape() || !cache.shape()[at].at_least(update.shape()[at]) {
-        return Err(Error::model(format!(
+    let misfit = || {
+        Error::model(format!(
             "{} cannot be written into {} along axis {at}",
             operand(update),
             operand(cache)
-        )));
+        ))
+    };
+    if at == 0 || like != cache.shape() {
+        let fits = at > 0 && update.rank() == cache.rank();
+        let pairs = like.into_iter().zip(cache.shape()).filter(|_| fits);
+        return Err(unequal(misfit(), pairs));
+    }
+    let (have, needed) = (cache.shape()[at], update.shape()[at]);
+    if !have.at_least(needed) {
+        return Err(unequal(misfit(), [(have, have.max(needed))]));
     }
     let (count, length) = (update.shape()[at], cache.shape()[at]);
     let batch = cache.shape()[0];

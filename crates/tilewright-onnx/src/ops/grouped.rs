@@ -8,6 +8,7 @@
 use tilewright_ir::{DType, Dim, Error, Result};
 use tilewright_ops::cache::{Along, append_rows};
 use tilewright_ops::creation::integers;
+use tilewright_ops::unequal;
 
 use super::attention::{probabilities, product, scaled_scores, without_heads};
 use super::compose::{Compose, int};
@@ -113,9 +114,16 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
             _ => Err(Error::model(format!("{} has not {n} heads along three axes", operand(x)))),
         });
     let (mut q, mut k, v) = (q?, k?, v?);
-    let [batch, _, queries, size] = q.shape()[..] else {
+    let (&[batch, _, queries, size], &[kb, _, kl, _], &[vb, _, vl, _]) =
+        (&q.shape()[..], &k.shape()[..], &v.shape()[..])
+    else {
         return Err(Error::internal("heads without four axes"));
     };
+    if [kb, vb] != [batch; 2] || kl != vl {
+        let [q, k, v] = [&q, &k, &v].map(operand);
+        let error = Error::model(format!("queries {q}, keys {k} and values {v} do not fit"));
+        return Err(unequal(error, [(batch, kb), (batch, vb), (kl, vl)]));
+    }
     // How many keys of each example stand before its queries.
     let last = c.cast(node.input(5)?, DType::I64)?;
     let last = c.reshape(&last, &[batch])?;

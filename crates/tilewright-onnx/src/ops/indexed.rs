@@ -124,11 +124,14 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     let [indices, updates] = &b.alike(indices, updates, x.rank());
     if updates.shape() != indices.shape() {
-        return Err(Error::model(format!(
+        let error = Error::model(format!(
             "indices of shape {:?} and updates of shape {:?}",
             indices.shape(),
             updates.shape()
-        )));
+        ));
+        let fits = updates.rank() == indices.rank();
+        let pairs = indices.shape().into_iter().zip(updates.shape()).filter(|_| fits);
+        return Err(unequal(error, pairs));
     }
     let mode = scatter_mode(node)?;
     let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;

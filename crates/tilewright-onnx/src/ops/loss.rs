@@ -1,6 +1,7 @@
 //! Losses: what a model says against what was right.
 
 use tilewright_ir::{Error, Result};
+use tilewright_ops::unequal;
 
 use super::compose::{Compose, int};
 use crate::build::Builder;
@@ -19,12 +20,19 @@ pub(crate) static OPERATORS: &[Operator] = &[
 fn likelihood(node: &Node, c: &mut Compose, p: &Imported) -> Result<Imported> {
     let (target, weight) = (node.input(1)?, node.optional(2));
     let mut left = p.shape().to_vec();
+    let misfit = || Error::model(format!("classes {} for {}", operand(target), operand(p)));
     if left.len() < 2 || !target.dtype().is_int() {
-        return Err(Error::model(format!("classes {} for {}", operand(target), operand(p))));
+        return Err(misfit());
     }
     let classes = left.remove(1);
-    if left != target.shape() || weight.is_some_and(|w| w.shape() != [classes]) {
-        return Err(Error::model(format!("classes {} for {}", operand(target), operand(p))));
+    if left != target.shape() {
+        let fits = target.rank() == left.len();
+        let pairs = left.into_iter().zip(target.shape()).filter(|_| fits);
+        return Err(unequal(misfit(), pairs));
+    }
+    if let Some(w) = weight.filter(|w| w.shape() != [classes]) {
+        let own = w.shape().first().copied().filter(|_| w.rank() == 1);
+        return Err(unequal(misfit(), own.map(|own| (own, classes))));
     }
     let reduction = node.text_or("reduction", "mean")?;
     let zero = c.number(p.dtype(), 0.0)?;

@@ -2,6 +2,7 @@
 //! is what its documentation says in terms of ONNX's own operators.
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+use tilewright_ops::unequal;
 
 use super::channels::each_channel;
 use super::compose::{Compose, float, int, text};
@@ -427,11 +428,17 @@ fn key_mask(c: &mut Compose, mask: &Imported, batch: Dim, keys: Dim) -> Result<I
             c.reshape(&mask, &[batch, single, q, keys])
         }
         _ => {
-            Err(Error::unsupported(format!("a mask of shape {:?} is not supported", mask.shape()))
-                .note(format!(
-                    "supported: [{batch}], [{}], [{batch}, {keys}], [{batch}, queries, {keys}]",
-                    batch * 2
-                )))
+            let error =
+                Error::unsupported(format!("a mask of shape {:?} is not supported", mask.shape()));
+            let error = error.note(format!(
+                "supported: [{batch}], [{}], [{batch}, {keys}], [{batch}, queries, {keys}]",
+                batch * 2
+            ));
+            Err(match mask.shape()[..] {
+                [n] => unequal(error, [(n, batch)]),
+                [n, k] | [n, _, k] => unequal(error, [(n, batch), (k, keys)]),
+                _ => error,
+            })
         }
     }
 }
@@ -682,6 +689,14 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         let all = c.op("Add", &[&steps, &first])?;
         c.expand(&all, &[batch, length])?
     } else {
+        if let [own, steps] = positions.shape()[..]
+            && (own, steps) != (batch, length)
+        {
+            let error = Error::model(format!(
+                "positions of shape [{own}, {steps}], where [{batch}, {length}] is needed"
+            ));
+            return Err(unequal(error, [(own, batch), (steps, length)]));
+        }
         c.reshape(positions, &[batch, length])?
     };
     let size = cos.shape().get(1).map_or(Ok(0), |d| d.fixed(node.op()))? * 2;

@@ -556,11 +556,15 @@ pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         }
     };
     if lengths.dtype() != DType::I64 || lengths.shape() != [x.shape()[batch]] {
-        return Err(Error::model(format!(
+        let error = Error::model(format!(
             "the lengths must be int64 of shape [{}], but are {}",
             x.shape()[batch],
             operand(lengths)
-        )));
+        ));
+        return Err(match lengths.shape()[..] {
+            [own] if lengths.dtype() == DType::I64 => unequal(error, [(own, x.shape()[batch])]),
+            _ => error,
+        });
     }
     let whole = Integer::from(x.shape()[time]);
     let lengths = demand(node, b, "length", lengths, &Need::Within(vec![(0.into(), whole)]))?;
@@ -585,10 +589,12 @@ pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
     };
     if values.shape() != [2] {
-        return Err(Error::model(format!(
+        let error = Error::model(format!(
             "the values must be two, but have the shape {:?}",
             values.shape()
-        )));
+        ));
+        let list = values.shape().first().copied().filter(|_| values.rank() == 1);
+        return Err(unequal(error, list.map(|count| (count, Dim::from(2)))));
     }
     let at = axis(node.int_or("axis", -1)?, indices.rank() + 1)? as i64;
     one(b.call_on("one_hot", [indices, values], (depth, at), |[indices, values]| {

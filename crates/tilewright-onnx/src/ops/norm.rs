@@ -181,11 +181,15 @@ fn check_channels(value: &Imported, x: &Imported, count: impl Into<Dim>) -> Resu
     if value.dtype() == x.dtype() && value.shape() == [count] {
         Ok(())
     } else {
-        Err(Error::model(format!(
+        let error = Error::model(format!(
             "scale and bias must be {} of shape [{count}], but there is {}",
             x.dtype(),
             operand(value)
-        )))
+        ));
+        Err(match value.shape()[..] {
+            [own] if value.dtype() == x.dtype() => unequal(error, [(own, count)]),
+            _ => error,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
+use tilewright_ops::unequal;
 
 use super::compose::Compose;
 use super::narrow;
@@ -39,11 +40,13 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
         && zero.shape() != scale.shape()
         && !(is_one_pair(zero) && is_one_pair(scale))
     {
-        return Err(Error::model(format!(
+        let error = Error::model(format!(
             "the scale has the shape {:?}, the zero point {:?}",
             scale.shape(),
             zero.shape()
-        )));
+        ));
+        let fits = scale.rank() == zero.rank();
+        return Err(unequal(error, scale.shape().into_iter().zip(zero.shape()).filter(|_| fits)));
     }
     let at = if node.opset >= 13 { node.int_or("axis", 1)? } else { 1 };
     let block = if node.opset >= 21 { node.int_or("block_size", 0)? } else { 0 };
@@ -61,6 +64,11 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
     }
     let at = axis(at, x.rank())?;
     if scale.rank() == 1 && node.opset >= 13 && block == 0 {
+        let (own, count) = (scale.shape()[0], shape[at]);
+        if own != count {
+            let error = Error::model(format!("{own} scales for data of shape {shape:?}"));
+            return Err(unequal(error, [(own, count)]));
+        }
         return Ok(Inputs {
             x: x.clone(),
             scale: scale.clone(),

@@ -6,7 +6,9 @@ use tilewright_ir::{DType, Tensor, well_formed};
 use tilewright_onnx::proto::{AttributeProto, DataType};
 use tilewright_onnx::{ImportOptions, import_bytes};
 
-use super::common::{M, distance, float, floats, foreign, int, ints, model, sample, text, value};
+use super::common::{
+    D, M, distance, float, floats, foreign, int, ints, model, sample, text, value,
+};
 
 /// An input, or none.
 pub type Given = Option<Tensor>;
@@ -513,6 +515,74 @@ fn attention_of_several_heads() {
         [int("interleaved", 1)],
         &[&[0.2742, 0.09685, 0.6795, 0.05989, 0.7543, 0.3077, 0.2683, -0.6527]],
     );
+}
+
+/// The names of an input's sizes, and the input.
+type Named = (&'static [&'static str], Given);
+
+/// A node whose inputs have names of their own for sizes that are equal computes what it computes where sizes are
+/// known.
+#[track_caller]
+fn agrees_open<const N: usize>(
+    op: &str,
+    inputs: &[Named],
+    outputs: &[&str],
+    attributes: [AttributeProto; N],
+) {
+    let names: Vec<String> = (0..inputs.len()).map(|k| format!("x{k}")).collect();
+    let listed = inputs.iter().zip(&names);
+    let used: Vec<&str> =
+        listed.map(|((_, x), name)| if x.is_some() { name } else { "" }).collect();
+    let node = model().node_with(op, &used, outputs, attributes);
+    let (mut open, mut fixed, mut args) = (node.copy(), node, Vec::new());
+    for ((dims, given), name) in inputs.iter().zip(&names) {
+        let Some(tensor) = given else { continue };
+        let dims = dims.iter().map(|d| d.parse().map_or(D::S(d), D::N));
+        open.graph.input.push(value(name, data_type(tensor), dims));
+        let shape = tensor.shape().iter().map(|d| *d as i64);
+        fixed.graph.input.push(value(name, data_type(tensor), shape));
+        args.push(tensor.clone());
+    }
+    let [found, expected] = [open, fixed].map(|m| {
+        let m = outputs.iter().fold(m, |m, name| m.output(name));
+        let bytes = foreign("com.microsoft", &m, &[("", 17), ("com.microsoft", 1)]);
+        let module = import_bytes("m", bytes, &ImportOptions::default());
+        let module = module.unwrap_or_else(|e| panic!("{op}: {}", e.render()));
+        well_formed::check_module(&module).unwrap_or_else(|e| panic!("{op}: {}", e.render()));
+        run_module(&module, "main", &args).unwrap_or_else(|e| panic!("{op}: {}", e.render()))
+    });
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found.shape(), expected.shape(), "{op}");
+        assert!(distance(found, expected) <= 1e-5, "{op}");
+    }
+}
+
+#[test]
+fn masks_positions_and_caches_may_have_other_names_of_the_same_sizes() {
+    let x: Named = (&["b", "s", "4"], f(&[2, 3, 4], 1));
+    let w: Named = (&["4", "12"], f(&[4, 12], 2));
+    let bias: Named = (&["12"], f(&[12], 3));
+    let masks: [Named; 2] =
+        [(&["c", "t"], whole(&[2, 3], &[1i32, 1, 0, 1, 1, 1])), (&["c"], whole(&[2], &[2i32, 3]))];
+    for mask in masks {
+        let inputs = [x.clone(), w.clone(), bias.clone(), mask];
+        agrees_open("Attention", &inputs, &["y"], [int("num_heads", 2)]);
+    }
+    let positions: Named = (&["c", "t"], whole(&[2, 3], &[0i64, 1, 4, 2, 0, 3]));
+    let [cos, sin]: [Named; 2] = [2, 3].map(|seed| (&["5", "2"][..], f(&[5, 2], seed)));
+    let heads: Named = (&["b", "2", "s", "4"], f(&[2, 2, 3, 4], 1));
+    agrees_open("RotaryEmbedding", &[heads, positions, cos, sin], &["y"], []);
+    let inputs: [Named; 7] = [
+        (&["b", "1", "8"], f(&[2, 1, 8], 1)),
+        (&["c", "1", "4"], f(&[2, 1, 4], 2)),
+        (&["d", "1", "4"], f(&[2, 1, 4], 3)),
+        (&["e", "1", "p", "4"], f(&[2, 1, 3, 4], 4)),
+        (&["g", "1", "q", "4"], f(&[2, 1, 3, 4], 5)),
+        (&["h"], whole(&[2], &[1i32, 2])),
+        (&[], whole(&[], &[3i32])),
+    ];
+    let how = [int("num_heads", 2), int("kv_num_heads", 1)];
+    agrees_open("GroupQueryAttention", &inputs, &["y", "keys", "values"], how);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use tilewright_interp::run_module;
 use tilewright_ir::{Dim, GraphType, Module, Tensor, dim, well_formed};
 use tilewright_onnx::ImportOptions;
-use tilewright_onnx::proto::{DataType, TensorProto};
+use tilewright_onnx::proto::{AttributeProto, DataType, TensorProto};
 
 use super::common::*;
 
@@ -228,6 +228,59 @@ fn two_names_of_one_size_become_one_in_any_operator() {
     let open = agrees(&m, &[("s17", 1, 8), ("s75", 2, 20)], &[&[("s17", 3), ("s75", 3)]]);
     for n in [1, 9] {
         refused(&open, &[&[n, 4], &[n, 4]]);
+    }
+}
+
+#[test]
+fn two_names_of_one_size_become_one_where_indices_and_lengths_meet_data() {
+    // The positions of the largest elements of the second input, as columns or as a list.
+    let columns = |m: M| m.node_with("ArgMax", &["y"], &["at"], [int("axis", 1)]);
+    let list = |m: M| {
+        let how = [int("axis", 1), int("keepdims", 0)];
+        m.node_with("ArgMax", &["y"], &["at"], how)
+    };
+    let own_columns = |m: M| m.node_with("ArgMax", &["x"], &["at"], [int("axis", 1)]);
+    let plain = |m: M| m;
+    type Case<'a> = (
+        &'a [usize],
+        &'a [usize],
+        &'a dyn Fn(M) -> M,
+        &'a str,
+        &'a [&'a str],
+        Option<AttributeProto>,
+    );
+    let cases: [Case; 11] = [
+        (&[4], &[1], &own_columns, "ScatterElements", &["x", "at", "y"], Some(int("axis", 1))),
+        (&[4], &[1], &columns, "ScatterND", &["x", "at", "x"], None),
+        (&[4], &[4], &columns, "GatherND", &["x", "at"], Some(int("batch_dims", 1))),
+        (&[4], &[4], &list, "NegativeLogLikelihoodLoss", &["x", "at"], None),
+        (&[4], &[4], &plain, "PRelu", &["x", "y"], None),
+        (&[4], &[2], &plain, "Gemm", &["x", "weights", "y"], None),
+        (&[2, 3, 4], &[3, 2], &plain, "RotaryEmbedding", &["x", "y", "y"], None),
+        (&[2, 3, 4], &[2, 3, 4], &plain, "Attention", &["x", "y", "y"], None),
+        (&[5, 4], &[2, 4], &plain, "TensorScatter", &["x", "y"], Some(int("axis", 1))),
+        (&[4], &[], &plain, "DequantizeLinear", &["bytes", "y"], Some(int("axis", 0))),
+        (&[4, 2], &[4], &list, "ReverseSequence", &["x", "at"], Some(int("batch_axis", 0))),
+    ];
+    for (own, other, before, op, inputs, attribute) in cases {
+        let named = |name, rest: &[usize]| {
+            let rest = rest.iter().map(|d| D::N(*d as i64));
+            [D::S(name)].into_iter().chain(rest).collect::<Vec<_>>()
+        };
+        let m = model()
+            .opset(24)
+            .input("x", named("s17", own))
+            .input("y", named("s75", other))
+            .floats("weights", &[4, 2], &[0.5, -1.0, 2.0, 0.25, 1.0, 3.0, -2.0, 0.75])
+            .node_with("Cast", &["x"], &["bytes"], [int("to", DataType::Int8 as i64)]);
+        let time = (op == "ReverseSequence").then(|| int("time_axis", 1));
+        let m = before(m).node_with(op, inputs, &["z"], attribute.into_iter().chain(time));
+        let m = m.output("z");
+        let open = agrees(&m, &[], &[&[("s17", 3), ("s75", 3)], &[("s17", 1), ("s75", 1)]]);
+        assert!(!open.has_control("main"), "{op}");
+        let said = refused(&open, &[&[&[3], own].concat(), &[&[2], other].concat()]);
+        assert!(said.contains(&format!("({op}, opset 24) needs")), "{op}: {said}");
+        assert!(said.contains("s17") && said.contains("s75"), "{op}: {said}");
     }
 }
 
