@@ -205,8 +205,7 @@ fn sizes_that_may_differ_are_refused() {
 
 #[test]
 fn operators_that_need_numbers_say_so() {
-    let parts = ["scale", "bias", "mean", "variance"].map(|name| (name, &[1i64][..]));
-    let said = one("BatchNormalization", &parts, []).refused();
+    let said = one("LRN", &[], [int("size", 3)]).refused();
     assert!(said.contains("the size `N` must be known when the program is compiled"), "{said}");
     assert!(said.contains("help: give it: --dim N=SIZE"), "{said}");
 }
@@ -215,6 +214,32 @@ fn operators_that_need_numbers_say_so() {
 fn determinants_of_as_many_matrices_as_there_are() {
     let m = model().input("x", [D::S("N"), D::N(3), D::N(3)]).node("Det", &["x"], &["y"]);
     agrees(&m.output("y"), N);
+}
+
+/// As Keras writes the norm of a layer: examples are channels, and statistics come from them.
+#[test]
+fn as_many_channels_as_there_are_examples() {
+    let m = model()
+        .input("x", [D::N(2), D::S("N"), D::N(6)])
+        .node_with("ReduceMean", &["x"], &["mean"], [ints("axes", &[0, 2]), int("keepdims", 0)])
+        .node("Abs", &["mean"], &["var"])
+        .node("Neg", &["mean"], &["bias"])
+        .node("BatchNormalization", &["x", "mean", "bias", "mean", "var"], &["y"])
+        .output("y");
+    agrees(&m, N);
+}
+
+/// A step that no axis is as long as takes one element, as TensorFlow writes `x[i]`.
+#[test]
+fn steps_that_are_longer_than_the_axis() {
+    for step in [70_000, 1_000_000_000, i64::from(i32::MAX), i64::MAX] {
+        let far: [(&str, &[i64]); 4] =
+            [("s", &[2]), ("e", &[i64::MAX]), ("a", &[1]), ("t", &[step])];
+        agrees(&one("Slice", &far, []), N);
+        let back: [(&str, &[i64]); 4] =
+            [("s", &[-1]), ("e", &[i64::MIN]), ("a", &[1]), ("t", &[-step])];
+        agrees(&one("Slice", &back, []), N);
+    }
 }
 
 #[test]
