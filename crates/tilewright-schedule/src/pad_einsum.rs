@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::equal::loads_cell;
 use tilewright_ir::index::Affine;
 use tilewright_ir::visit::{Subst, free_vars};
@@ -106,7 +107,9 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     if pads_output {
         let pad = padded_buffer(out, &out_pads);
         let name = fresh_block_name(func, &pad.name);
-        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes)?, |at| {
+        let begins = cursor.block.init.is_some() && func.attrs.contains_key(TAKES_EMPTY);
+        let when = writes(indices, &axes, begins)?;
+        back = Some(copy_block(name, out, &out.shape, when, |at| {
             (pad.clone(), pad.load(at.to_vec()))
         }));
         allocs.push(pad.clone());
@@ -341,12 +344,15 @@ fn check_output(
     Ok(())
 }
 
-/// When the block writes the cells that it says: when no loop is empty that they do not depend on.
-fn writes(indices: &[Expr], axes: &[PaddedAxis]) -> Result<Expr> {
+/// When the block writes the cells that it says: when no loop is empty that they do not depend on. A reduction over
+/// nothing may write what it begins with.
+fn writes(indices: &[Expr], axes: &[PaddedAxis], takes_empty: bool) -> Result<Expr> {
     let mut when = Vec::new();
     for PaddedAxis { iter, .. } in axes {
         let extent = &iter.domain.extent;
-        if !indices.iter().any(|i| i.as_var() == Some(&iter.var)) && !runs(extent) {
+        let begins = takes_empty && iter.kind == IterKind::Reduce;
+        let moves = indices.iter().any(|i| i.as_var() == Some(&iter.var));
+        if !moves && !begins && !runs(extent) {
             when.push(extent.clone().greater(0));
         }
     }

@@ -267,6 +267,9 @@ fn check(
         return Ok((range, Begin::First));
     }
     let first = holds_after(&start, &|_| false, r, &dropped, &guards)?;
+    if takes_empty && !first.is_yes() {
+        return Ok((range, Begin::Before));
+    }
     if !first.is_yes() && holds_after(&whole, &|v| *v == l.var, r, &dropped, &guards)?.is_yes() {
         return Ok((range, Begin::Before));
     }

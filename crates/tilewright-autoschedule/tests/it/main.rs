@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one binary.
 
 mod axes;
+mod empty;
 mod open;
 mod plain;
 mod products;

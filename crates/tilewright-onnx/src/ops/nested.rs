@@ -605,10 +605,15 @@ fn scanned_over<'a>(
         scan.axes.iter().zip(over).map(|(a, x)| axis(*a, x.rank())).collect::<Result<_>>()?;
     let lengths: Vec<Dim> = over.iter().zip(&axes).map(|(x, a)| x.shape()[*a]).collect();
     let length = lengths[0];
+    let error =
+        || Error::model(format!("the inputs are scanned over different lengths: {lengths:?}"));
     if lengths.iter().any(|l| Integer::from(*l).equals(length) == Some(false)) {
-        return Err(Stop::Error(Error::model(format!(
-            "the inputs are scanned over different lengths: {lengths:?}"
-        ))));
+        return Err(Stop::Error(error()));
+    }
+    let b = importer.builder();
+    let is_other = |l: &&Dim| **l != length && b.depth() == 1 && b.facts.can_take(**l, length);
+    if let Some(l) = lengths.iter().find(is_other) {
+        return Err(Stop::Error(unequal(error(), [(*l, length)])));
     }
     let trip = sizes::value(&[], vec![length.into()], DType::I64)?;
     let given = Repeat { trip: Some(trip), cond: None, carried: states.to_vec() };

@@ -234,6 +234,35 @@ fn the_first_iteration_may_change_the_number_of_dimensions() {
 }
 
 #[test]
+fn a_scan_goes_over_inputs_of_one_length() {
+    let body = model()
+        .input("s", [2i64])
+        .input("x", [2i64])
+        .input("y", [2i64])
+        .node("Mul", &["x", "y"], &["xy"])
+        .node("Add", &["s", "xy"], &["s2"])
+        .output("s2");
+    let m = model()
+        .input("s0", [D::N(2)])
+        .input("xs", [D::S("N"), D::N(2)])
+        .input("ys", [D::S("M"), D::N(2)])
+        .node_with(
+            "Scan",
+            &["s0", "xs", "ys"],
+            &["s"],
+            [graph("body", body), int("num_scan_inputs", 2)],
+        )
+        .output("s");
+    let rows = |n: usize| Tensor::from_slice(&[n, 2], &vec![2.0f32; 2 * n]).expect("a tensor");
+    let out = run(&m, &[floats(&[0.0, 1.0]), rows(3), rows(3)]);
+    assert_eq!(out[0].as_slice(), Some(&[12.0f32, 13.0][..]));
+    let module = m.import().expect("it is imported");
+    let inputs = [floats(&[0.0, 1.0]), rows(2), rows(3)];
+    let said = run_module(&module, "main", &inputs).expect_err("other lengths").render();
+    assert!(said.contains("Scan") && said.contains("`M` and `N`"), "{said}");
+}
+
+#[test]
 fn a_scan_goes_both_ways() {
     let body = || {
         model()
