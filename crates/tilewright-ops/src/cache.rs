@@ -3,7 +3,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc};
 
-use crate::operand::{Operand, unequal};
+use crate::operand::{Operand, unequal_shapes};
 use crate::te;
 
 /// Along which axis rows are written, and what follows the end of the cache.
@@ -36,9 +36,11 @@ pub fn append_rows(old: &Operand, rows: &Operand, length: Dim, along: Along) -> 
     };
     if with(before) != old.shape || old.dtype != rows.dtype {
         let error = Error::input(format!("{name}: {rows} do not fit {old}"));
-        let fits = old.rank() == rows.rank() && old.dtype == rows.dtype;
-        let pairs = with(before).into_iter().zip(old.shape.iter().copied()).filter(|_| fits);
-        return Err(unequal(error, pairs));
+        return Err(if old.dtype == rows.dtype {
+            unequal_shapes(error, &with(before), &old.shape)
+        } else {
+            error
+        });
     }
     let kept = (before != 0).then(|| old.placeholder("old"));
     let new = rows.placeholder("rows");

@@ -4,7 +4,7 @@ use tilewright_ir::{BinOp, DType, Dim, Error, Expr, Intrin, Result, TensorFunc, 
 
 use crate::operand::{
     Operand, Scalar, at_broadcast, broadcast_shapes, call, first, placeholders, pointwise,
-    require_float, require_number, require_same, snake, unequal, unsupported_type, working,
+    require_float, require_number, require_same, snake, unequal_shapes, unsupported_type, working,
 };
 use crate::te;
 
@@ -396,9 +396,7 @@ pub fn binary(op: Binary, a: &Operand, b: &Operand) -> Result<TensorFunc> {
             "{name}: a slope of shape {:?} does not broadcast to {:?}",
             b.shape, a.shape
         ));
-        let fits = shape.len() == a.rank();
-        let pairs = shape.iter().copied().zip(a.shape.iter().copied()).filter(|_| fits);
-        return Err(unequal(error, pairs));
+        return Err(unequal_shapes(error, &shape, &a.shape));
     }
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));
     let out = te::compute(name, &shape, |i| {

@@ -77,7 +77,7 @@ pub mod window;
 
 use tilewright_ir::Dim;
 
-pub use operand::{Operand, Scalar, Unequal, advice, broadcast_shapes, unequal};
+pub use operand::{Operand, Scalar, Unequal, advice, broadcast_shapes, unequal, unequal_shapes};
 
 /// Shapes and types of the results of an operator's function: its last `count` parameters.
 pub fn results(func: &tilewright_ir::TensorFunc, count: usize) -> Vec<Operand> {

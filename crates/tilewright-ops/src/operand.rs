@@ -165,6 +165,12 @@ pub fn unequal(error: Error, pairs: impl IntoIterator<Item = (Dim, Dim)>) -> Err
     }
 }
 
+/// The error for shapes that would have to be equal, and are not.
+pub fn unequal_shapes(error: Error, a: &[Dim], b: &[Dim]) -> Error {
+    let fits = a.len() == b.len();
+    unequal(error, a.iter().copied().zip(b.iter().copied()).filter(|_| fits))
+}
+
 /// Says how to make sizes known that are not equal as expressions, but may be equal as numbers.
 pub fn advice(error: Error, sizes: &[Dim]) -> Error {
     let mut names: Vec<String> = Vec::new();

@@ -210,8 +210,8 @@ impl Decomposed<'_> {
         for (v, r, _) in loops.iter().filter_map(as_loop) {
             let bounds = r.min.mentions_any(dropped) || r.extent.mentions_any(dropped);
             let mixed = needed.contains(v) && bounds;
-            let empty = !runs(&r.extent) && !(self.takes_empty && self.reduces(v));
-            if mixed || (dropped.contains(v) && empty) {
+            let begins = runs(&r.extent) || self.takes_empty && self.reduces(v);
+            if mixed || (dropped.contains(v) && !begins) {
                 return Err(Error::refused(format!(
                     "the loop `{v}` may run for no iteration, or depends on one over the reduction"
                 )));

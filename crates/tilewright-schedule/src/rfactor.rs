@@ -222,7 +222,8 @@ fn check(
         }
         if !spatial.contains(v) {
             dropped.push(v.clone());
-            if !runs(&range.extent) && !(takes_empty && reduced.contains(v)) {
+            let begins = runs(&range.extent) || takes_empty && reduced.contains(v);
+            if !begins {
                 return Err(Error::refused(format!("the loop `{v}` may run for no iteration")));
             }
         }

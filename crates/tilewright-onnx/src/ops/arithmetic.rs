@@ -3,7 +3,7 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
-use tilewright_ops::{Operand, unequal};
+use tilewright_ops::{Operand, unequal_shapes};
 
 use super::channels::each_channel;
 use super::check::demand;
@@ -220,9 +220,7 @@ pub(crate) fn swiglu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (gate, x) = (node.input(0)?, node.input(1)?);
     if gate.shape() != x.shape() {
         let error = Error::model(format!("{} and {} differ", operand(gate), operand(x)));
-        let fits = gate.rank() == x.rank();
-        let pairs = gate.shape().into_iter().zip(x.shape()).filter(|_| fits);
-        return Err(unequal(error, pairs));
+        return Err(unequal_shapes(error, &gate.shape(), &x.shape()));
     }
     let alpha = node.float_or("alpha", 1.0)?.into();
     let gate = apply(b, "swish", Unary::Swish { alpha }, gate)?;

@@ -5,7 +5,7 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::cache::{Along, append_rows};
 use tilewright_ops::check::Need;
 use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
-use tilewright_ops::unequal;
+use tilewright_ops::{unequal, unequal_shapes};
 
 use super::check::demand;
 use super::compose::{Compose, int, ints};
@@ -381,9 +381,7 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
                 "the angles have the shape {:?}, where [{batch}, {sequence}, {half}] is needed",
                 at.shape()
             ));
-            let fits = at.rank() == needed.len();
-            let pairs = at.shape().into_iter().zip(needed).filter(|_| fits);
-            return Err(unequal(error, pairs));
+            return Err(unequal_shapes(error, &at.shape(), &needed));
         }
         c.reshape(&at, &[batch, Dim::from(1), sequence, half])
     };
@@ -441,10 +439,11 @@ pub(crate) fn tensor_scatter(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             operand(cache)
         ))
     };
-    if at == 0 || like != cache.shape() {
-        let fits = at > 0 && update.rank() == cache.rank();
-        let pairs = like.into_iter().zip(cache.shape()).filter(|_| fits);
-        return Err(unequal(misfit(), pairs));
+    if at == 0 {
+        return Err(misfit());
+    }
+    if like != cache.shape() {
+        return Err(unequal_shapes(misfit(), &like, &cache.shape()));
     }
     let (have, needed) = (cache.shape()[at], update.shape()[at]);
     if !have.at_least(needed) {

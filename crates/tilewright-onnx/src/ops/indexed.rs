@@ -6,7 +6,7 @@ use tilewright_ir::{Error, Result};
 use tilewright_ops::check::Need;
 use tilewright_ops::movement;
 use tilewright_ops::te::Reducer;
-use tilewright_ops::unequal;
+use tilewright_ops::unequal_shapes;
 
 use super::check::demand;
 use super::one;
@@ -129,9 +129,7 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Impor
             indices.shape(),
             updates.shape()
         ));
-        let fits = updates.rank() == indices.rank();
-        let pairs = indices.shape().into_iter().zip(updates.shape()).filter(|_| fits);
-        return Err(unequal(error, pairs));
+        return Err(unequal_shapes(error, &indices.shape(), &updates.shape()));
     }
     let mode = scatter_mode(node)?;
     let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
@@ -156,9 +154,7 @@ pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
             x.shape(),
             indices.shape()
         ));
-        let fits = updates.rank() == needed.len();
-        let pairs = updates.shape().into_iter().zip(needed).filter(|_| fits);
-        return Err(unequal(error, pairs));
+        return Err(unequal_shapes(error, &updates.shape(), &needed));
     }
     let mode = scatter_mode(node)?;
     let indices = demand_tuples(node, b, x, indices, 0)?;

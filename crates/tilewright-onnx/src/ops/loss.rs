@@ -1,7 +1,7 @@
 //! Losses: what a model says against what was right.
 
 use tilewright_ir::{Error, Result};
-use tilewright_ops::unequal;
+use tilewright_ops::{unequal, unequal_shapes};
 
 use super::compose::{Compose, int};
 use crate::build::Builder;
@@ -26,9 +26,7 @@ fn likelihood(node: &Node, c: &mut Compose, p: &Imported) -> Result<Imported> {
     }
     let classes = left.remove(1);
     if left != target.shape() {
-        let fits = target.rank() == left.len();
-        let pairs = left.into_iter().zip(target.shape()).filter(|_| fits);
-        return Err(unequal(misfit(), pairs));
+        return Err(unequal_shapes(misfit(), &left, &target.shape()));
     }
     if let Some(w) = weight.filter(|w| w.shape() != [classes]) {
         let own = w.shape().first().copied().filter(|_| w.rank() == 1);

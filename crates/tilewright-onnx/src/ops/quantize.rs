@@ -2,7 +2,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
-use tilewright_ops::unequal;
+use tilewright_ops::{unequal, unequal_shapes};
 
 use super::compose::Compose;
 use super::narrow;
@@ -45,8 +45,7 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
             scale.shape(),
             zero.shape()
         ));
-        let fits = scale.rank() == zero.rank();
-        return Err(unequal(error, scale.shape().into_iter().zip(zero.shape()).filter(|_| fits)));
+        return Err(unequal_shapes(error, &scale.shape(), &zero.shape()));
     }
     let at = if node.opset >= 13 { node.int_or("axis", 1)? } else { 1 };
     let block = if node.opset >= 21 { node.int_or("block_size", 0)? } else { 0 };
