@@ -1,12 +1,11 @@
 //! Reductions that may be over nothing, behind their schedule.
 //!
 //! A reduction is initialised by its first iteration, which a reduction over nothing does not have. Where a function
-//! takes tensors without elements ([`TAKES_EMPTY`]), what no primitive has taken apart by then is initialised in front of
+//! takes tensors without elements (`takes_empty`), what no primitive has taken apart by then is initialised in front of
 //! the loops of the reduction.
 
 use std::sync::Arc;
 
-use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::{Expr, IterKind, Result, Stmt, StmtKind, dim};
 use tilewright_schedule::Schedule;
 
@@ -16,7 +15,7 @@ use tilewright_schedule::Schedule;
 /// What the primitive refuses.
 pub(crate) fn initialise(sch: &mut Schedule, func: &Arc<str>) -> Result<()> {
     let body = sch.func(func)?.clone();
-    if !body.attrs.contains_key(TAKES_EMPTY) {
+    if !body.takes_empty() {
         return Ok(());
     }
     let mut found: Vec<(Arc<str>, Vec<Expr>)> = Vec::new();

@@ -12,7 +12,7 @@
 pub(crate) mod loops;
 pub(crate) mod memory;
 pub(crate) mod operations;
-mod statements;
+pub(crate) mod statements;
 
 use tilewright_ir::hash::{HashMap, HashSet};
 

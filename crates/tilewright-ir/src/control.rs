@@ -12,6 +12,7 @@
 
 use crate::dtype::DType;
 use crate::expr::Expr;
+use crate::func::TensorFunc;
 use crate::graph::{Body, GraphExpr, GraphFunc};
 use crate::stmt::{Attr, Attrs};
 
@@ -42,6 +43,14 @@ pub const TAKES_EMPTY: &str = "tilewright.takes_empty";
 /// Attribute of a tensor function that no call gives an argument without elements: no axis of what it
 /// reads has the size zero.
 pub const NEEDS_ELEMENTS: &str = "tilewright.needs_elements";
+
+impl TensorFunc {
+    /// Whether it says that it is right for arguments without elements ([`TAKES_EMPTY`]): what it reduces over nothing is
+    /// what the reduction begins with.
+    pub fn takes_empty(&self) -> bool {
+        self.attrs.contains_key(TAKES_EMPTY)
+    }
+}
 
 impl GraphExpr {
     /// Sizes as a value.

@@ -185,6 +185,10 @@ impl Dim {
     /// The smallest `q` with `q * by >= self`.
     pub fn ceildiv(self, by: impl Into<Dim>) -> Dim {
         let by = by.into();
+        if self.known().is_none() && by.known().is_some_and(|n| n as i128 >= form::LONG) {
+            // The first one, and those behind it: no term is larger than the size.
+            return (self.max(1) - 1).floordiv(by) + self.min(1);
+        }
         (self + by - 1).floordiv(by)
     }
 

@@ -312,19 +312,8 @@ pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(
     // There may be no element at all.
     let way = if is_inside { way } else { way.min(extent) };
     let step = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX).min(i32::MAX as usize);
-    let count = if step < LONG {
-        way.ceildiv(step)
-    } else {
-        // The first one, and those behind it: no term is larger than the extent.
-        let behind = Integer::from(way).max(1)?.minus(1)?;
-        behind.floordiv(step as i64)?.plus(Integer::from(way).min(1)?)?.dim()?
-    };
-    Some((start, count))
+    Some((start, way.ceildiv(step)))
 }
-
-/// A step to which a size is not added: the sum may not fit `int32`. What takes one element writes such a step, however
-/// long the axis is.
-const LONG: usize = 1 << 16;
 
 fn clamped_bound(v: Integer, high: Integer) -> Option<Integer> {
     match v.number() {

@@ -17,7 +17,6 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::equal::loads_cell;
 use tilewright_ir::index::Affine;
 use tilewright_ir::visit::{Subst, free_vars};
@@ -107,7 +106,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     if pads_output {
         let pad = padded_buffer(out, &out_pads);
         let name = fresh_block_name(func, &pad.name);
-        let begins = cursor.block.init.is_some() && func.attrs.contains_key(TAKES_EMPTY);
+        let begins = cursor.block.init.is_some() && func.takes_empty();
         let when = writes(indices, &axes, begins)?;
         back = Some(copy_block(name, out, &out.shape, when, |at| {
             (pad.clone(), pad.load(at.to_vec()))

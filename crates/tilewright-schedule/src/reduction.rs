@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
@@ -77,7 +76,7 @@ fn decompose(
             l.var, b.name
         )));
     };
-    let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+    let takes_empty = func.takes_empty();
     let parts = Decomposed { cursor: &cursor, init, outer: &outer, l, takes_empty };
     parts.begins_once(&scope_loops, first)?;
     parts.nothing_else_sees_it()?;

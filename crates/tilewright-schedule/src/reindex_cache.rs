@@ -17,7 +17,6 @@
 //! of their values to one cell.
 
 use std::sync::Arc;
-use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::hash::HashSet;
 
 use tilewright_analysis::regions::declared_or_inferred;
@@ -92,7 +91,7 @@ fn reindex(
     };
     let b = &*cursor.block;
     let at = one_cell(&cursor, &buffer, side)?;
-    let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+    let takes_empty = func.takes_empty();
     each_instance(&cursor, &buffer, side, (&at, takes_empty))?;
     if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
         return Err(Error::refused(format!(
@@ -160,8 +159,8 @@ fn each_instance(
         must_write(b, &footprint.writes, &Region::cell(buffer, at), &known)?;
         // Not by the loops around: inside of them there is something to reduce.
         let domain = Engine::new().domain();
-        let begins = b.init.is_some() && !takes_empty;
-        for (iter, _) in cursor.of_kind(IterKind::Reduce).filter(|_| begins) {
+        let needs_some = b.init.is_some() && !takes_empty;
+        for (iter, _) in cursor.of_kind(IterKind::Reduce).filter(|_| needs_some) {
             if !domain.proves(&iter.domain.extent.clone().greater(0)) {
                 let why = "may have nothing to reduce, and then its cache holds nothing";
                 return Err(cursor.refuse(why));

@@ -18,7 +18,6 @@
 use std::sync::Arc;
 
 use tilewright_analysis::footprint::known_around;
-use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::update::{Combine, reads_elsewhere, update};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
@@ -156,7 +155,7 @@ fn rfactor(
 ) -> Result<Edited<BlockRef>> {
     let r = Reduction::new(cursor)?;
     let outer = known_around(&cursor.around[..cursor.around.len() - r.loops.len()]);
-    let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+    let takes_empty = func.takes_empty();
     let (range, begin) = check(&r, l, (&outer, takes_empty))?;
     let rank = i64::try_from(r.indices.len()).unwrap_or(i64::MAX);
     let at = if factor_axis < 0 { factor_axis + rank + 1 } else { factor_axis };

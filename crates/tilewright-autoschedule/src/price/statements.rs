@@ -14,7 +14,7 @@ use crate::axes::Access;
 use crate::tile::LINE_BYTES;
 
 /// Cycles of the statements of a function.
-pub(super) fn statements(func: &TensorFunc, target: &Target) -> f64 {
+pub(crate) fn statements(func: &TensorFunc, target: &Target) -> f64 {
     let at = Here { times: 1.0, innermost: None, values: Vec::new() };
     let mut walk = Statements { target, at, cycles: 0.0 };
     walk.stmt(&func.body);

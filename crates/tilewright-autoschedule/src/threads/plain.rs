@@ -20,39 +20,23 @@ use tilewright_polyhedral::at_once;
 use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 use tilewright_target::Target;
 
-/// Stores below which a function is left to one thread: each nest is a kernel, and to start one takes as long.
-const WORTH: i64 = 2048;
+use crate::price::statements::statements;
+
+/// The price of a function, as of a processor with vectors, below which it is left to one thread: about two thousand
+/// cells. Each nest is a kernel, and to start one takes as long.
+const WORTH: f64 = 128.0;
 
 /// Iterations that keep a GPU busy.
 const MANY: i64 = 4096;
 
-/// What an open extent counts as.
-const OPEN: i64 = 256;
-
 /// The function with its plain loops shared; `None` where there are none that threads can share.
 pub(crate) fn share_plain(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
-    if target.groups.is_none() || stores(&func.body) < WORTH {
+    if target.groups.is_none() || statements(func, target) < WORTH {
         return None;
     }
     let mut share = Share { scope: Scope::at_entry(func), is_shared: false };
     let body = share.stmt(&func.body);
     share.is_shared.then(|| TensorFunc { body, ..func.clone() })
-}
-
-/// About how many cells are stored, where all conditions hold.
-fn stores(s: &Stmt) -> i64 {
-    match s.kind() {
-        StmtKind::For { range, body, .. } => {
-            range.extent.as_int().unwrap_or(OPEN).max(0).saturating_mul(stores(body))
-        }
-        StmtKind::Seq(all) => all.iter().map(stores).fold(0, i64::saturating_add),
-        StmtKind::If { then, otherwise, .. } => {
-            stores(then).saturating_add(otherwise.as_ref().map_or(0, stores))
-        }
-        StmtKind::Block { block, .. } => stores(&block.body),
-        StmtKind::Store { .. } => 1,
-        _ => s.body().map_or(0, stores),
-    }
 }
 
 struct Share {

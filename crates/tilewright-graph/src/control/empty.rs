@@ -28,7 +28,7 @@ use crate::functions::each_tensor;
 /// or is made so by [`initialise_empty`].
 pub fn mark_empty(module: &Module) -> Module {
     each_tensor(module, |_, f| {
-        if f.attrs.contains_key(TAKES_EMPTY) {
+        if f.takes_empty() {
             return;
         }
         let Some(stages) = open_stages(f) else { return };
@@ -42,7 +42,7 @@ pub fn mark_empty(module: &Module) -> Module {
 /// nothing.
 pub fn initialise_empty(module: &Module) -> Module {
     each_tensor(module, |_, f| {
-        let Some(stages) = open_stages(f).filter(|_| f.attrs.contains_key(TAKES_EMPTY)) else {
+        let Some(stages) = open_stages(f).filter(|_| f.takes_empty()) else {
             return;
         };
         let amounts: Vec<Amount> = stages.iter().map(amount).collect();
@@ -57,7 +57,7 @@ pub fn initialise_empty(module: &Module) -> Module {
 /// padding does. What reduces over such an extent is not marked.
 pub fn mark_empty_operands(module: &Module) -> Module {
     each_tensor(module, |_, f| {
-        if f.attrs.contains_key(TAKES_EMPTY) || !may_lack_operand(f) {
+        if f.takes_empty() || !may_lack_operand(f) {
             return;
         }
         let Some(stages) = open_stages(f) else { return };

@@ -85,7 +85,7 @@ pub fn mark_needs_elements(module: &Module) -> Module {
     each_tensor(module, |_, f| {
         let open = f.sizes();
         let of_graph = !open.is_empty() && open.iter().all(|v| open_size(v).is_some());
-        if of_graph && !f.attrs.contains_key(TAKES_EMPTY) {
+        if of_graph && !f.takes_empty() {
             Arc::make_mut(f).attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
         }
     })

@@ -27,8 +27,8 @@ pub(super) enum Atom {
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Form(pub(super) Vec<Term>);
 
-/// A divisor of which nearly all, times a size, may not fit `int32`.
-const LONG: i128 = 1 << 15;
+/// A divisor so long that a size and it, or a size times nearly all of it, may not fit `int32`.
+pub(super) const LONG: i128 = 1 << 15;
 
 /// Atoms in order, and their coefficient.
 pub(super) type Term = (Vec<Atom>, i128);

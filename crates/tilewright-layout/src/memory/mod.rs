@@ -36,7 +36,7 @@ use tilewright_runtime::plan::{
 
 use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
 use tilewright_graph::call_sizes::{self, CallSizes, type_cells};
-use tilewright_graph::control::{PIECE, TAKES_EMPTY};
+use tilewright_graph::control::PIECE;
 use tilewright_graph::functions::located;
 use tilewright_graph::in_place::InPlace;
 use tilewright_graph::legalize::Origins;
@@ -430,7 +430,7 @@ impl Planner<'_> {
         let shapes = shapes.iter().map(|v| Ok(ArgSource::Size(sizes.value(v)?)));
         places.extend(shapes.collect::<Result<Vec<_>>>()?);
         let results = args.len()..args.len() + outs.len();
-        let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+        let takes_empty = func.takes_empty();
         let (func, value) = (Arc::clone(name), var.name().clone());
         if let Some(update) = self.update(call, &places)? {
             self.updates.push(update);
@@ -474,7 +474,7 @@ impl Planner<'_> {
             args.push(ArgSource::Size(sizes.value(&v)?));
         }
         let value = call.var.name().clone();
-        let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+        let takes_empty = func.takes_empty();
         let step = OpenStep { func: name, value, args, results, takes_empty, unless_shared: None };
         Ok(Some(Update { after: self.steps.len(), read, written: *written, step }))
     }

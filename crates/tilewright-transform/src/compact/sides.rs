@@ -5,10 +5,9 @@
 //! a range is exact, or the sets are asked. Where they are open, what exact sets find takes long and saves a few cells, so
 //! a range that is a little large is taken.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 
 use tilewright_analysis::footprint::{Cells, Footprint};
-use tilewright_ir::hash::HashMap;
 use tilewright_ir::index::{self, Interval, Linear};
 use tilewright_ir::{Expr, Range, Stmt, Var};
 use tilewright_polyhedral::{Domain, Engine, Reason, Set};
@@ -33,9 +32,6 @@ struct Accesses {
     cells: Vec<Cells>,
     /// Their points, made where intervals do not answer: for all axes.
     points: OnceCell<Points>,
-    /// Whether what the place of the allocation says of an index keeps it in range, by both as text: many accesses have
-    /// one index along an axis, and differ along others.
-    outside: RefCell<HashMap<(usize, String), bool>>,
 }
 
 impl Compact<'_> {
@@ -44,8 +40,7 @@ impl Compact<'_> {
         let footprint = Footprint::collect(s, &local.buffer);
         self.learn_inner(&footprint);
         let cells = footprint.reads.into_iter().chain(footprint.writes).collect();
-        let (points, outside) = (OnceCell::new(), RefCell::default());
-        let accesses = Accesses { cells, points, outside };
+        let accesses = Accesses { cells, points: OnceCell::new() };
         let (mut sides, mut notes) = (Vec::new(), Vec::new());
         for (axis, extent) in local.buffer.shape.iter().enumerate() {
             let side = match self.side(extent, axis, &accesses) {
@@ -214,12 +209,7 @@ impl Compact<'_> {
         }
         let extent = extent.clone().cast(at.dtype());
         let inside = at.clone().greater_equal(0).and(at.clone().less(&extent));
-        let is_outer = !at.mentions_any(accesses.cells[k].vars.iter().map(|(v, _)| v));
-        let known_outside = is_outer && {
-            let mut known = accesses.outside.borrow_mut();
-            *known.entry((axis, at.to_string())).or_insert_with(|| points.around.proves(&inside))
-        };
-        if known_outside || points.each[k].proves(&inside) {
+        if points.each[k].proves(&inside) {
             Ok(())
         } else {
             Err(format!("the index `{at}` is not known to be in range"))
