@@ -130,7 +130,8 @@ pub struct Nest {
     /// How values are combined; without, they are stored.
     pub fold: Option<Fold>,
     pub value: Operand,
-    /// Whether elements are copied, which may be unwritten ones.
+    /// Whether elements begin as copies, which may be copies of unwritten ones. They do not depend
+    /// on what the elements were, so that the nest may run again.
     pub copies: bool,
     /// Steps that the loops take.
     pub steps: u64,

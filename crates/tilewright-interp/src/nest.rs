@@ -178,7 +178,10 @@ impl Compiler<'_> {
             _ => Act::Write,
         };
         let access = access.watched(self.watching(buffer, act));
-        let copies = folded.is_none() && self.memories.copies(value);
+        let copies = match init {
+            Some(init) => self.memories.copies(init),
+            None => folded.is_none() && self.memories.copies(value),
+        };
         let Some(value) = self.operand(rest, batched.slot)? else { return Ok(None) };
         let init = match init {
             None => None,

@@ -201,3 +201,12 @@ proptest! {
         }
     }
 }
+
+/// The first value of an element may be a copy of an unwritten one: no error where it is not the one
+/// that is chosen.
+#[test]
+fn a_first_value_may_be_a_copy_of_nothing() {
+    let f = Nest::func(4534841058707081978);
+    assert_eq!(outcome(&f, true).map(|o| o.1), outcome(&f, false).map(|o| o.1));
+    assert!(outcome(&f, true).is_ok());
+}
