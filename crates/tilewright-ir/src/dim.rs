@@ -26,7 +26,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::expr::{Expr, Var};
+use crate::expr::{BinOp, Expr, Var};
 
 pub use fact::Fact;
 use form::{Atom, Form};
@@ -266,6 +266,11 @@ impl Dim {
         self.form().0.iter().filter(|(atoms, _)| atoms.len() > 1).count() > 1
     }
 
+    /// Whether none of its terms is a product.
+    pub fn is_linear(self) -> bool {
+        self.form().0.iter().all(|(atoms, _)| atoms.len() <= 1)
+    }
+
     /// The least and the most that it can be as the size of a tensor, as far as its parts say it.
     pub fn range(self) -> SizeRange {
         let (low, high) = self.form().bounds().unwrap_or((0, i128::MAX));
@@ -349,6 +354,19 @@ impl Dim {
         match &self.form().0[..] {
             [(atoms, 1)] => match &atoms[..] {
                 [Atom::Div(a, by)] => Some((*a, by.known()?)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The two sizes of which it is the smaller one ([`BinOp::Min`]) or the larger one ([`BinOp::Max`]), and nothing
+    /// else.
+    pub fn extremum(self) -> Option<(BinOp, Dim, Dim)> {
+        match &self.form().0[..] {
+            [(atoms, 1)] => match &atoms[..] {
+                [Atom::Min(a, b)] => Some((BinOp::Min, *a, *b)),
+                [Atom::Max(a, b)] => Some((BinOp::Max, *a, *b)),
                 _ => None,
             },
             _ => None,

@@ -5,7 +5,7 @@ use crate::{Domain, Engine};
 use tilewright_ir::control::NEEDS_ELEMENTS;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Dim, Expr, TensorFunc, Var, data};
+use tilewright_ir::{BinOp, DType, Dim, Expr, TensorFunc, Var, data};
 
 /// An engine that knows which variables of a function hold data, so that arithmetic on them wraps, and
 /// what its sizes may be: not negative, and in their ranges.
@@ -25,8 +25,8 @@ pub fn sizes(func: &TensorFunc) -> Domain {
 }
 
 /// What every call of a function keeps to: no extent is negative, or zero where arguments have elements
-/// ([`NEEDS_ELEMENTS`]), and sizes are in their ranges; those that stand for quotients of others are between their
-/// bounds.
+/// ([`NEEDS_ELEMENTS`]), and sizes are in their ranges; those that stand for quotients or extrema of others are between
+/// their bounds.
 pub fn given(func: &TensorFunc) -> Vec<Expr> {
     let extents = func.buffers().flat_map(|b| &b.shape);
     let open = extents.filter(|dim| dim.as_int().is_none() && dim.effects().constant());
@@ -37,6 +37,7 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
     known.extend(func.scalars().filter(|v| v.dtype().is_int()).cloned());
     let quotients = sizes.iter().filter_map(|v| is_quotient(v, &known));
     let products = known.iter().filter_map(|v| is_product(v, &known)).flatten();
+    let extrema = sizes.iter().flat_map(|v| is_extremum(v, &known));
     let ranged = sizes.iter().filter(|v| v.range() != SizeRange::ALL);
     let ranges = ranged.map(|v| {
         let (least, most) = (v.range().least() as i64, v.range().most() as i64);
@@ -44,7 +45,7 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
         let remainders = v.range().remainders().condition(v.expr());
         remainders.into_iter().fold(inside, Expr::and)
     });
-    let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).chain(products).collect();
+    let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).chain(products).chain(extrema).collect();
     if func.attrs.contains_key(NEEDS_ELEMENTS) {
         let written = accessed(&func.body).1;
         let read = func.buffers().filter(|b| !written.contains(b)).flat_map(|b| &b.shape);
@@ -80,6 +81,17 @@ fn is_product(v: &Var, known: &[Var]) -> Option<[Expr; 2]> {
     let of = v.stands_for()?;
     let knows = of.is_product() && of.vars().iter().all(|x| known.contains(x));
     knows.then(|| [v.expr().greater_equal(0), v.expr().equal(of.typed(v.dtype()))])
+}
+
+/// That a size which is the smaller one of others is not larger than those, as far as the function knows them, and the
+/// same the other way round. That it is one of them is left out: sets would be in two parts for it.
+fn is_extremum(v: &Var, known: &[Var]) -> Vec<Expr> {
+    let Some((op, a, b)) = v.stands_for().and_then(Dim::extremum) else { return Vec::new() };
+    let limits = [a, b].into_iter().filter(|of| of.vars().iter().all(|x| known.contains(x)));
+    let side = if op == BinOp::Min { BinOp::Le } else { BinOp::Ge };
+    // A limit may be more than the type of sizes holds, and a product more than any.
+    let limits = limits.filter(|of| of.is_linear());
+    limits.map(|of| Expr::binary(side, v.expr().cast(DType::I64), of.wide())).collect()
 }
 
 /// The sizes that an extent is a multiple of: where it is not zero, they are not either.

@@ -143,7 +143,7 @@ impl Form {
         let (whole, rest) = self.multiples(term, i128::div_euclid);
         // What is left of other terms than those of the divisor may be negative; they stay together. So does what
         // would be multiplied by nearly all of a long divisor: such a product of a size may not fit `int32`.
-        let is_long = |t: &Term| !t.0.is_empty() && t.1 >= LONG && self.coefficient(&t.0) < 0;
+        let is_long = |t: &Term| !t.0.is_empty() && t.1 > 1 && self.coefficient(&t.0) < 0;
         if rest.0.iter().any(|t| t.1 < 0 || is_long(t)) {
             return self.quotient(by);
         }

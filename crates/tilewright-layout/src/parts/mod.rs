@@ -62,7 +62,7 @@ mod strides;
 mod users;
 
 use std::collections::BTreeSet;
-use tilewright_ir::hash::HashMap;
+use tilewright_ir::hash::{HashMap, HashSet};
 
 use tilewright_ir::{Expr, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Flag, Pass, Run};
@@ -70,6 +70,7 @@ use tilewright_transform::pass::{Flag, Pass, Run};
 use super::padding::same_extent;
 
 use tilewright_graph::functions::{Functions, rewritten};
+use tilewright_graph::normal::results;
 
 pub(crate) use estimate::{OpenJoins, copies};
 pub(crate) use join::Join;
@@ -98,9 +99,16 @@ pub const PASS: Pass = Pass {
 /// each stays apart from the one before, since the value is a part along it; with `None` where all stay as they are.
 pub(crate) type Moved = HashMap<u64, Option<BTreeSet<usize>>>;
 
-/// What joins and slices of a graph function move.
+/// What joins and slices of a graph function move, but for slices that are results of it: those are copies.
 pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> Moved {
     let mut moved = Moved::default();
+    let results: HashSet<u64> = results(&func.ret)
+        .into_iter()
+        .filter_map(|value| match value {
+            GraphExpr::Var(v) => Some(v.id()),
+            _ => None,
+        })
+        .collect();
     let whole = || Some(BTreeSet::new());
     // The axes of the results of slices that are tuples, by their variable.
     let mut of_tuples: HashMap<u64, Vec<Option<BTreeSet<usize>>>> = HashMap::default();
@@ -111,6 +119,8 @@ pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> Moved {
                 let of_args = if let Some(join) = Join::recognise(mover) {
                     add_axes(&mut moved, b.var.id(), whole());
                     Some(join.axes())
+                } else if results.contains(&b.var.id()) {
+                    continue;
                 } else if let Some(sliced) = slices(mover) {
                     let mut of_results = sliced.axes();
                     let of_result = (of_results.len() == 1).then(|| of_results.remove(0));
