@@ -3,15 +3,15 @@
 //! The first `k` elements of a row become a heap with the worst of them at its root (J. W. J.
 //! Williams, *Heapsort*, 1964; built bottom up as Floyd does). Each further element that comes
 //! before the root takes its place and sinks. At the end the root goes last, again and again, as in
-//! heapsort. A row of `n` elements takes `O(n log k)` steps, and no memory but the results, which
-//! hold the heap. Few elements of a long row come before the root: whether one of a chunk does is asked
+//! heapsort. A value of 32 bits or less and its position are one number, so that one comparison decides. A row
+//! of `n` elements takes `O(n log k)` steps, and no memory but the results, which hold the heap. Few elements of a long row come before the root: whether one of a chunk does is asked
 //! first, by a loop of comparisons only, which runs in vectors.
 
 use tilewright_ir::dim::Integer;
-use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
 use crate::loops::{buffers, cells_along, each, get, one_cell, set, with};
-use crate::operand::{Operand, before, normalize_axis, require_number};
+use crate::operand::{Operand, before, call, normalize_axis, require_number};
 use crate::te;
 
 /// The `k` largest or smallest elements along an axis, the best first; of equal ones that with the
@@ -45,17 +45,23 @@ pub fn top_k(x: &Operand, axis: i64, k: impl Into<Dim>, largest: bool) -> Result
     cells_along(name, &[&from, &values, &positions], &rows, allocs, |row| {
         let mut at = row.to_vec();
         at.insert(axis, Expr::i32(0));
-        let (values, positions) = (values.clone(), positions.clone());
-        Heap { values, positions, node, found, at, axis, k, largest }.select(&from, extent)
+        let (from, values, positions) = (from.clone(), values.clone(), positions.clone());
+        let cells = Cells::of(values.dtype());
+        let heap =
+            Heap { cells, positions, node, found, at, axis, k, largest, from, extent, values };
+        heap.select()
     })
 }
 
 /// How many elements are compared with the root before one of them is taken in.
 const CHUNK: usize = 16;
 
+/// The last position that fits the lower half of a key.
+const LAST: i64 = u32::MAX as i64;
+
 /// The heap of one row.
 struct Heap {
-    values: Buffer,
+    cells: Cells,
     positions: Buffer,
     /// One cell: the node that sinks, or the size of the heap once it has come to rest.
     node: Buffer,
@@ -67,6 +73,43 @@ struct Heap {
     /// Number of elements wanted.
     k: Dim,
     largest: bool,
+    /// The row's elements.
+    from: Buffer,
+    extent: Dim,
+    values: Buffer,
+}
+
+/// What a cell of the heap is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cells {
+    /// A value beside its position.
+    Pairs,
+    /// One number in the place of the position, of which a greater one comes before: the rank of the value
+    /// among those of its type, and below it how far the position is from [`LAST`].
+    Keys,
+}
+
+impl Cells {
+    fn of(dtype: DType) -> Cells {
+        if dtype.bits <= 32 { Cells::Keys } else { Cells::Pairs }
+    }
+}
+
+/// The rank of a value among those of its type, which has 32 bits at most: a number from -2^31 to 2^31 - 1, the same
+/// for both zeros and for all `NaN`.
+fn rank(value: &Expr) -> Expr {
+    let dtype = value.dtype();
+    if !dtype.is_float() {
+        let wide = value.clone().cast(DType::I64);
+        return if dtype == DType::U32 { wide - (1 << 31) } else { wide };
+    }
+    let value = value.clone().cast(DType::F32);
+    let bits = Expr::reinterpret(value.clone(), DType::I32);
+    let turned = Expr::intrin(Intrin::BitXor, vec![bits.clone(), Expr::i32(i32::MAX)]);
+    let number = Expr::select(bits.clone().less(0), turned, bits);
+    let zero = value.clone().equal(Expr::float(0.0, DType::F32));
+    let ordered = Expr::select(zero, Expr::i32(0), number);
+    Expr::select(call(Intrin::IsNan, value), Expr::i32(i32::MAX), ordered).cast(DType::I64)
 }
 
 impl Heap {
@@ -84,11 +127,48 @@ impl Heap {
         Expr::load(&self.positions, self.index(along))
     }
 
+    /// The row's element at a place.
+    fn element(&self, along: &Expr) -> Expr {
+        Expr::load(&self.from, self.index(along))
+    }
+
     fn put(&self, along: &Expr, value: Expr, position: Expr) -> Stmt {
         Stmt::seq([
             Stmt::store(&self.values, self.index(along), value),
             Stmt::store(&self.positions, self.index(along), position),
         ])
+    }
+
+    /// Puts an element of the row into a cell.
+    fn put_element(&self, along: &Expr, at: &Expr) -> Stmt {
+        match self.cells {
+            Cells::Pairs => self.put(along, self.element(at), at.clone().cast(DType::I64)),
+            Cells::Keys => Stmt::store(&self.positions, self.index(along), self.key(at)),
+        }
+    }
+
+    /// The key of an element of the row.
+    fn key(&self, at: &Expr) -> Expr {
+        let rank = rank(&self.element(at));
+        let rank = if self.largest { rank } else { Expr::int(-1, DType::I64) - rank };
+        rank * (LAST + 1) + (Expr::int(LAST, DType::I64) - at.clone().cast(DType::I64))
+    }
+
+    /// The value of the element that is in a cell.
+    fn value_in(&self, cell: &Expr) -> Expr {
+        match self.cells {
+            Cells::Pairs => self.value(cell),
+            Cells::Keys => self.element(&self.position_of(&self.position(cell))),
+        }
+    }
+
+    /// Where the element with a key is in its row.
+    fn position_of(&self, key: &Expr) -> Expr {
+        let position = Expr::int(LAST, DType::I64)
+            - Expr::intrin(Intrin::BitAnd, vec![key.clone(), Expr::int(LAST, DType::I64)]);
+        let last = self.extent.long() - 1;
+        // It is one of the row's, which is not seen from the key.
+        position.min(last).max(0)
     }
 
     /// Whether the first value comes before the second one wherever they stand: a strict weak
@@ -100,6 +180,9 @@ impl Heap {
 
     /// Whether the element of the heap at `a` comes after the one at `b`: a total order.
     fn worse(&self, a: &Expr, b: &Expr) -> Expr {
+        if self.cells == Cells::Keys {
+            return self.position(a).less(self.position(b));
+        }
         let (x, y) = (self.value(a), self.value(b));
         let later = self.position(a).greater(self.position(b));
         self.before(&y, &x).or((!self.before(&x, &y)).and(later))
@@ -107,13 +190,16 @@ impl Heap {
 
     /// Exchanges two elements.
     fn swap(&self, a: &Expr, b: &Expr) -> Stmt {
+        let [p, q] = ["p", "q"].map(|name| Var::new(name, DType::I64));
+        let of_positions = [(q.clone(), self.position(b)), (p.clone(), self.position(a))];
+        if self.cells == Cells::Keys {
+            let put = |at: &Expr, v: &Var| Stmt::store(&self.positions, self.index(at), v.expr());
+            return bound(of_positions, Stmt::seq([put(a, &q), put(b, &p)]));
+        }
         let dtype = self.values.dtype();
         let [u, v] = ["u", "v"].map(|name| Var::new(name, dtype));
-        let [p, q] = ["p", "q"].map(|name| Var::new(name, DType::I64));
         let body = Stmt::seq([self.put(a, v.expr(), q.expr()), self.put(b, u.expr(), p.expr())]);
-        [(q, self.position(b)), (p, self.position(a)), (v, self.value(b)), (u, self.value(a))]
-            .into_iter()
-            .fold(body, |body, (var, value)| Stmt::let_in(&var, value, body))
+        bound(of_positions.into_iter().chain([(v, self.value(b)), (u, self.value(a))]), body)
     }
 
     /// Lets an element sink in the heap of the first `size` cells until none below it is worse.
@@ -142,65 +228,71 @@ impl Heap {
 
     /// Takes in one element. It comes later than all that are there, so only its value may put it before
     /// them.
-    fn take(&self, from: &Buffer, at: &Expr) -> Stmt {
+    fn take(&self, at: &Expr) -> Stmt {
         let root = Expr::i32(0);
-        let put = self.put(&root, self.load_along(at, from), at.clone().cast(DType::I64));
-        Stmt::guard(
-            self.before(&self.load_along(at, from), &self.value(&root)),
-            Stmt::seq([put, self.sink(root, &self.k.expr())]),
-        )
+        let put = self.put_element(&root, at);
+        let comes_before = match self.cells {
+            Cells::Pairs => self.before(&self.element(at), &self.value(&root)),
+            Cells::Keys => self.key(at).greater(self.position(&root)),
+        };
+        Stmt::guard(comes_before, Stmt::seq([put, self.sink(root, &self.k.expr())]))
     }
 
-    /// Takes in the elements of a row of `extent` that are not in the heap yet.
-    fn stream(&self, from: &Buffer, extent: Dim) -> Stmt {
+    /// Takes in the elements of a row that are not in the heap yet.
+    fn stream(&self) -> Stmt {
         let root = Expr::i32(0);
         let found = &self.found;
-        let chunks = (extent - self.k).floordiv(CHUNK);
-        let left = extent - self.k - chunks * CHUNK;
+        let chunks = (self.extent - self.k).floordiv(CHUNK);
+        let left = self.extent - self.k - chunks * CHUNK;
         let rest = self.k.expr() + (chunks * CHUNK).expr();
         Stmt::seq([
             runs("chunk", chunks, |chunk| {
                 let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
-                let all = each("taken", CHUNK, |taken| self.take(from, &at(taken)));
-                Stmt::seq([
-                    set(found, Expr::i32(0)),
+                let all = each("taken", CHUNK, |taken| self.take(&at(taken)));
+                // One value for all of them, so that the comparisons are those of vectors.
+                let seen = with("worst", self.value_in(&root), |worst| {
                     each("ahead", CHUNK, |ahead| {
-                        set(
-                            found,
-                            get(found).max(
-                                self.before(&self.load_along(&at(ahead), from), &self.value(&root))
-                                    .cast(DType::I32),
-                            ),
-                        )
-                    }),
-                    Stmt::guard(get(found).greater(Expr::i32(0)), all),
-                ])
+                        let comes_before = self.before(&self.element(&at(ahead)), worst);
+                        set(found, get(found).max(comes_before.cast(DType::I32)))
+                    })
+                });
+                let taken = Stmt::guard(get(found).greater(Expr::i32(0)), all);
+                Stmt::seq([set(found, Expr::i32(0)), seen, taken])
             }),
-            runs("more", left, |more| self.take(from, &(rest.clone() + more))),
+            runs("more", left, |more| self.take(&(rest.clone() + more))),
         ])
     }
 
-    fn load_along(&self, along: &Expr, from: &Buffer) -> Expr {
-        Expr::load(from, self.index(along))
-    }
-
-    /// The whole computation for a row of `extent` elements of `from`.
-    fn select(&self, from: &Buffer, extent: Dim) -> Stmt {
+    /// The whole computation for a row.
+    fn select(&self) -> Stmt {
         let (k, half) = (self.k.expr(), self.k.floordiv(2));
         let root = Expr::i32(0);
-        let fill = each("first", self.k, |at| {
-            self.put(at, Expr::load(from, self.index(at)), at.clone().cast(DType::I64))
-        });
         if self.k == 0 {
-            return fill;
+            return each("first", self.k, |at| {
+                self.put(at, self.element(at), at.clone().cast(DType::I64))
+            });
         }
+        let fill = each("first", self.k, |at| self.put_element(at, at));
         let build = runs("inner", half, |inner| self.sink(half.expr() - 1 - inner, &k));
         let sort = runs("last", self.k - 1, |last| {
             let size = k.clone() - 1 - last;
             Stmt::seq([self.swap(&root, &size), self.sink(root.clone(), &size)])
         });
-        Stmt::seq([fill, build, self.stream(from, extent), sort])
+        let heap = [fill, build, self.stream(), sort];
+        let read = (self.cells == Cells::Keys).then(|| {
+            each("best", self.k, |at| {
+                with("position", self.position_of(&self.position(at)), |position| {
+                    self.put(at, self.element(position), position.clone())
+                })
+            })
+        });
+        Stmt::seq(heap.into_iter().chain(read))
     }
+}
+
+/// A statement behind bindings, the last of which is outermost.
+fn bound(values: impl IntoIterator<Item = (Var, Expr)>, body: Stmt) -> Stmt {
+    values.into_iter().fold(body, |body, (var, value)| Stmt::let_in(&var, value, body))
 }
 
 /// A loop that runs so often; nothing where that is never, as it would have nothing to bind.

@@ -45,7 +45,8 @@ pub fn given(func: &TensorFunc) -> Vec<Expr> {
         let remainders = v.range().remainders().condition(v.expr());
         remainders.into_iter().fold(inside, Expr::and)
     });
-    let mut all: Vec<Expr> = extents.chain(ranges).chain(quotients).chain(products).chain(extrema).collect();
+    let mut all: Vec<Expr> =
+        extents.chain(ranges).chain(quotients).chain(products).chain(extrema).collect();
     if func.attrs.contains_key(NEEDS_ELEMENTS) {
         let written = accessed(&func.body).1;
         let read = func.buffers().filter(|b| !written.contains(b)).flat_map(|b| &b.shape);

@@ -11,6 +11,9 @@
 //!
 //! That is right, since iterations that depend on one another differ in the other loops alone, which keep their
 //! order. Loops around nests, such as that over the steps of a sequence, are run by the host.
+//!
+//! Threads of a processor share the outermost loops of nests alone, such as the rows of `TopK`, and these keep their
+//! place: recurrent networks have a form of their own there, and other nests may have memory that they share.
 
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
@@ -29,34 +32,50 @@ const WORTH: f64 = 128.0;
 /// Iterations that keep a GPU busy.
 const MANY: i64 = 4096;
 
-/// The function with its plain loops shared; `None` where there are none that threads can share.
+/// Cycles below which a nest is left to one thread of a processor: waking another one takes about as long.
+const WORTH_WAKING: f64 = 8192.0;
+
+/// The function with its plain loops shared; `None` where there are none that threads can share. Threads of a
+/// processor share outermost loops alone, which keep their place.
 pub(crate) fn share_plain(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
-    if target.groups.is_none() || statements(func, target) < WORTH {
+    let least = if target.groups.is_some() { WORTH } else { WORTH_WAKING };
+    if statements(func, target) < least {
         return None;
     }
-    let mut share = Share { scope: Scope::at_entry(func), is_shared: false };
+    let of_processor = target.groups.is_none().then_some(target);
+    let mut share = Share { scope: Scope::at_entry(func), func, of_processor, is_shared: false };
     let body = share.stmt(&func.body);
     share.is_shared.then(|| TensorFunc { body, ..func.clone() })
 }
 
-struct Share {
+struct Share<'a> {
     scope: Scope,
+    func: &'a TensorFunc,
+    /// The machine where threads are those of a processor.
+    of_processor: Option<&'a Target>,
     is_shared: bool,
 }
 
-impl Scoped for Share {
+impl Scoped for Share<'_> {
     fn scope(&mut self) -> &mut Scope {
         &mut self.scope
     }
 }
 
-impl Fold for Share {
+impl Fold for Share<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
+            StmtKind::For { .. } if self.of_processor.is_some() => match self.shared_outside(s) {
+                Some(shared) => {
+                    self.is_shared = true;
+                    shared
+                }
+                None => s.clone(),
+            },
             StmtKind::For { kind: ForKind::Serial, range, .. } => match self.shared(s) {
                 Some(shared) => {
                     self.is_shared = true;
@@ -80,19 +99,38 @@ fn is_known(e: &Expr) -> bool {
     e.effects().constant()
 }
 
-impl Share {
+impl Share<'_> {
+    /// A nest that is no stage, with its outermost loops as one that runs in parallel, if it is worth that, and their
+    /// iterations are independent.
+    fn shared_outside(&self, s: &Stmt) -> Option<Stmt> {
+        let (loops, body) = nest(s);
+        let alone = TensorFunc { body: s.clone(), ..self.func.clone() };
+        if is_stage(&body) || statements(&alone, self.of_processor?) < WORTH_WAKING {
+            return None;
+        }
+        let is_free = |k: &usize| self.is_free(&loops, *k, &body);
+        let free = (0..loops.len()).take_while(is_free).count();
+        let ((var, range), values) = fuse(loops[..free].iter())?;
+        let left = loops.iter().filter(|(var, _)| !values.iter().any(|(v, _)| v == var));
+        let inside = Subst::vars(values.clone()).stmt(&Stmt::nest(left.cloned(), body));
+        Some(Stmt::for_loop(&var, range, ForKind::Parallel, inside))
+    }
+
+    /// Whether a loop of a nest may be outside of all others, and its iterations run at once.
+    fn is_free(&self, loops: &[Loop], k: usize, body: &Stmt) -> bool {
+        let (var, range) = &loops[k];
+        let others = loops.iter().enumerate().filter(|(other, _)| *other != k);
+        let inside = Stmt::nest(others.map(|(_, l)| l.clone()), body.clone());
+        let l = Stmt::for_loop(var, range.clone(), ForKind::Parallel, inside);
+        range.extent.as_int() != Some(1)
+            && at_once::check(&l, self.scope.domain(), AtOnce::Threads).is_ok()
+    }
+
     /// A nest with those of its loops outside, as one that runs in parallel, whose iterations are independent;
     /// `None` where there are none.
     fn shared(&self, s: &Stmt) -> Option<Stmt> {
         let (loops, body) = nest(s);
-        let is_free = |k: &usize| {
-            let (var, range) = &loops[*k];
-            let others = loops.iter().enumerate().filter(|(other, _)| other != k);
-            let inside = Stmt::nest(others.map(|(_, l)| l.clone()), body.clone());
-            let l = Stmt::for_loop(var, range.clone(), ForKind::Parallel, inside);
-            range.extent.as_int() != Some(1)
-                && at_once::check(&l, self.scope.domain(), AtOnce::Threads).is_ok()
-        };
+        let is_free = |k: &usize| self.is_free(&loops, *k, &body);
         let free: Vec<usize> = (0..loops.len()).filter(is_free).collect();
         let (fused, values) = fuse(free.iter().map(|k| &loops[*k]))?;
         // What one iteration does in turn may be done by all in turn, each with more of its own loops.
@@ -114,6 +152,18 @@ impl Share {
         let inside = Subst::vars(values).stmt(&inside);
         Some(Stmt::for_loop(&var, range, ForKind::Parallel, inside))
     }
+}
+
+/// Whether a statement is the block of a stage, which has its loops, or has some that were made for it.
+fn is_stage(s: &Stmt) -> bool {
+    let mut found = matches!(s.kind(), StmtKind::Store { .. });
+    if let StmtKind::Block { block, .. } = s.kind() {
+        found |= matches!(block.body.kind(), StmtKind::Store { .. });
+    }
+    s.for_each(|s| {
+        found |= matches!(s.kind(), StmtKind::For { kind, .. } if *kind != ForKind::Serial)
+    });
+    found
 }
 
 fn has_loops(s: &Stmt) -> bool {

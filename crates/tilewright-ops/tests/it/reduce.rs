@@ -2,7 +2,7 @@ use tilewright_ir::DType;
 use tilewright_ops::Operand;
 use tilewright_ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce, top_k};
 
-use crate::nd::{Nd, check, check_f32, refused};
+use crate::nd::{Nd, check, check_f32, refused, run};
 
 /// The elements of `x` that come together in each element of the result.
 fn groups(x: &Nd, axes: &[usize], keepdims: bool) -> (Vec<usize>, Vec<Vec<f64>>) {
@@ -230,12 +230,51 @@ fn the_best_come_first() {
                     out[axis] = k;
                     let values = Nd::build(&out, |i| order(i).0);
                     let places = Nd::build(&out, |i| order(i).1 as f64);
-                    for dtype in [DType::F32, DType::I64] {
+                    for dtype in [DType::F32, DType::I64, DType::F64, DType::F16, DType::I8] {
                         let func = top_k(&Operand::new(&shape, dtype), axis as i64, k, largest);
                         let expected = [(&values, dtype), (&places, DType::I64)];
                         check(func, &[x.tensor(dtype)], &expected);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Values at the ends of their types, both zeros, infinite ones and `NaN`.
+#[test]
+fn the_best_of_extreme_values_come_first() {
+    let floats =
+        [0.0, -0.0, 1.5, f64::NAN, f64::NEG_INFINITY, -1.0e-40, f64::INFINITY, f64::NAN, -7.0, 0.0];
+    let best = [[3, 7, 6, 2, 0, 1, 9, 5, 8, 4], [4, 8, 5, 0, 1, 9, 2, 6, 3, 7]];
+    let all: [(DType, &[f64], [[usize; 10]; 2]); 4] = [
+        (DType::F32, &floats, best),
+        (DType::F64, &floats, best),
+        (
+            DType::U32,
+            &[0.0, 4294967295.0, 1.0, 2147483648.0, 2147483647.0, 5.0, 0.0, 6.0, 7.0, 8.0],
+            [[1, 3, 4, 9, 8, 7, 5, 2, 0, 6], [0, 6, 2, 5, 7, 8, 9, 4, 3, 1]],
+        ),
+        (
+            DType::I32,
+            &[-2147483648.0, 2147483647.0, 0.0, -1.0, 1.0, 2.0, 3.0, -2.0, 4.0, 5.0],
+            [[1, 9, 8, 6, 5, 4, 2, 3, 7, 0], [0, 7, 3, 2, 4, 5, 6, 8, 9, 1]],
+        ),
+    ];
+    for (dtype, values, orders) in all {
+        let x = Nd::build(&[10], |i| values[i[0]]);
+        for (largest, order) in [(true, orders[0]), (false, orders[1])] {
+            for k in [1, 4, 10] {
+                let func = top_k(&Operand::new(&[10], dtype), 0, k, largest);
+                let [found, places] = &run(func, &[x.tensor(dtype)])[..] else {
+                    panic!("two results")
+                };
+                let places: Vec<usize> = (0..k).map(|i| places.get_f64(i) as usize).collect();
+                assert_eq!(places, order[..k], "{dtype} {largest}");
+                let given = x.tensor(dtype);
+                let same =
+                    |i: usize| found.get_f64(i).to_bits() == given.get_f64(order[i]).to_bits();
+                assert!((0..k).all(same), "{dtype} {largest}");
             }
         }
     }
