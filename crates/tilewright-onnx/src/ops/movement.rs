@@ -459,7 +459,23 @@ pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let sizes: Vec<Dim> = x.shape().iter().zip(&repeats).map(|(&d, &r)| d * r).collect();
     check_extents(&sizes)?;
-    one(b.call_on("tile", [x], &repeats, |[x]| movement::tile(x, &repeats))?)
+    // Copies of an axis of open size lie along an axis of their own: no index is a remainder of a size.
+    let (mut apart, mut times) = (Vec::new(), Vec::new());
+    for (&d, &r) in x.shape().iter().zip(&repeats) {
+        if d.known().is_none() && r != 1 {
+            apart.extend([Dim::from(1), d]);
+            times.extend([r, Dim::from(1)]);
+        } else {
+            apart.push(d);
+            times.push(r);
+        }
+    }
+    if check_rank(apart.len()).is_err() {
+        return one(b.call_on("tile", [x], &repeats, |[x]| movement::tile(x, &repeats))?);
+    }
+    let x = reshape_to(b, x, &apart)?;
+    let tiled = b.call_on("tile", [&x], &times, |[x]| movement::tile(x, &times))?;
+    one(reshape_to(b, &tiled, &sizes)?)
 }
 
 /// How the channels of a block are ordered, from an opset on.
