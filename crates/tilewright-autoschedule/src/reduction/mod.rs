@@ -143,8 +143,8 @@ impl<'a> Reduction<'a> {
     }
 
     /// Computes what makes the image right before it is read: in the loops over the images that it has. What is
-    /// beside the image along an axis has loops of its own; along the last one it is in the vectors of its rows, where
-    /// the machine leaves out lanes.
+    /// beside the image along an axis has loops of its own; along the last one, where it is open, it is in the vectors
+    /// of its rows, if the machine leaves out lanes.
     fn pad(&self, sch: &mut Schedule, places: &Places, tiling: &Tiling, pad: &Stage) -> Result<()> {
         let images: Vec<&Level> =
             tiling.order.iter().take_while(|l| self.is_image(l, pad)).collect();
@@ -154,7 +154,9 @@ impl<'a> Reduction<'a> {
         let Some(around) = sch.get_loops(&head)?.into_iter().nth(depth) else { return Ok(()) };
         let block = sch.get_block(pad.name(), &places.block.func)?;
         let bytes = pad.buffer.dtype().bytes();
-        let masks = self.target.vectors.leaves_out(bytes);
+        // Rows of an image are short, and where their length is open, a vector has more lanes than they have left.
+        let is_open = pad.dims().last().is_some_and(|row| row.1.known().is_none());
+        let masks = is_open && self.target.vectors.leaves_out(bytes);
         let lanes = masks.then(|| self.target.vectors.lanes(bytes));
         let mut trial = sch.clone();
         let edges = self.edges(&images, pad);
@@ -165,7 +167,6 @@ impl<'a> Reduction<'a> {
         trial = sch.clone();
         let Some(all) = computed_at(&mut trial, &block, &around, depth)? else { return Ok(()) };
         *sch = trial.clone();
-        // Rows of an image are short, and their length is open.
         if let Some(lanes) = lanes
             && all.iter().try_for_each(|b| row_of_vectors(&mut trial, b, lanes)).is_ok()
         {
