@@ -26,10 +26,19 @@ enum Addresses {
     One(Val),
     /// At `base`, `base + stride`, ...
     Strided { base: Val, stride: Val },
-    /// At constant distances from `base`.
-    Lanes { base: Val, apart: Vec<i64> },
+    /// At constant distances from `base`, and from rows of which each lane is in one.
+    Lanes { base: Val, apart: Vec<i64>, rows: Option<Rows> },
     /// Each at its own.
     Any(Val),
+}
+
+/// Rows whose distance is known when the code runs.
+#[derive(Clone)]
+pub(super) struct Rows {
+    /// The distance of a row from the next one.
+    pub distance: Val,
+    /// In which row each lane is.
+    pub of: Vec<i64>,
 }
 
 /// Elements of a buffer as loads and stores name them.
@@ -153,7 +162,7 @@ impl Func<'_> {
         // In 64 bits a first element and a stride that wrap give lanes that wrap.
         let exact = scalar == DType::I64 || stays;
         if let Some(apart) = constant_lanes(e).filter(|a| exact && !is_progression(a)) {
-            return Ok(Addresses::Lanes { base: Val::int(Ty::I64, 0), apart });
+            return Ok(Addresses::Lanes { base: Val::int(Ty::I64, 0), apart, rows: None });
         }
         match e.kind() {
             ExprKind::Broadcast(x) => return Ok(Addresses::One(self.index64(x)?)),
@@ -198,14 +207,26 @@ impl Func<'_> {
                 base: self.code.mul_index(&base, k, stays),
                 stride: product(&mut self.code, &stride, k, false),
             },
-            Addresses::Lanes { base, apart } => {
-                match constant(k).and_then(|k| apart.iter().map(|a| a.checked_mul(k)).collect()) {
-                    Some(apart) => {
-                        Addresses::Lanes { base: self.code.mul_index(&base, k, stays), apart }
+            Addresses::Lanes { base, apart, rows } => {
+                let times = constant(k).map(|k| apart.iter().map(|a| a.checked_mul(k)).collect());
+                match (times, rows) {
+                    (Some(Some(apart)), rows) => {
+                        let base = self.code.mul_index(&base, k, stays);
+                        let rows = rows.map(|Rows { distance, of }| Rows {
+                            distance: product(&mut self.code, &distance, k, false),
+                            of,
+                        });
+                        Addresses::Lanes { base, apart, rows }
                     }
-                    None => {
+                    (_, None) => Addresses::Lanes {
+                        base: self.code.mul_index(&base, k, stays),
+                        rows: Some(Rows { distance: k.clone(), of: apart.clone() }),
+                        apart: vec![0; apart.len()],
+                    },
+                    (_, rows) => {
                         let lanes = apart.len() as u16;
-                        let all = spread(&mut self.code, Addresses::Lanes { base, apart }, lanes);
+                        let p = Addresses::Lanes { base, apart, rows };
+                        let all = spread(&mut self.code, p, lanes);
                         self.scaled(Addresses::Any(all), k, stays)
                     }
                 }
@@ -231,10 +252,15 @@ impl Func<'_> {
                 Addresses::Strided { base: b, stride: t },
             ) => Addresses::Strided { base: c.add_index(&a, &b, stays), stride: total(c, &s, &t) },
             (a, b) => match (distances(&a, lanes), distances(&b, lanes)) {
-                (Some((a, left)), Some((b, right))) => Addresses::Lanes {
-                    base: c.add_index(&a, &b, stays),
-                    apart: left.iter().zip(right).map(|(a, b)| a.wrapping_add(b)).collect(),
-                },
+                (Some((a, left, of_a)), Some((b, right, of_b)))
+                    if of_a.is_none() || of_b.is_none() =>
+                {
+                    Addresses::Lanes {
+                        base: c.add_index(&a, &b, stays),
+                        apart: left.iter().zip(right).map(|(a, b)| a.wrapping_add(b)).collect(),
+                        rows: of_a.or(of_b),
+                    }
+                }
                 _ => {
                     let (a, b) = (spread(c, a, lanes), spread(c, b, lanes));
                     Addresses::Any(c.bin("add", &a, &b))
@@ -407,8 +433,12 @@ impl Func<'_> {
                 let mask = self.lane_mask(mask, ty.lanes)?;
                 self.every(b, &start, (&base, step), ty, mask.as_ref())?
             }
-            (Addresses::Lanes { base, apart }, None) if let Some(runs) = runs::runs(&apart) => {
-                self.woven(b, &start, (&base, &apart), &runs, ty)?
+            (Addresses::Lanes { base, apart, rows }, None)
+                if let Some(runs) = runs::runs(&runs::places(&apart, rows.as_ref())) =>
+            {
+                let places = runs::places(&apart, rows.as_ref());
+                let distance = rows.map(|rows| rows.distance);
+                self.woven(b, &start, (&base, distance.as_ref()), (&places, &runs), ty)?
             }
             (place, mask) => {
                 let at = spread(&mut self.code, place, ty.lanes);
@@ -648,15 +678,15 @@ fn step_of(w: &[i64]) -> i64 {
 }
 
 /// The first place, and how far the lanes lie from it, where that is constant.
-fn distances(p: &Addresses, lanes: u16) -> Option<(Val, Vec<i64>)> {
+fn distances(p: &Addresses, lanes: u16) -> Option<(Val, Vec<i64>, Option<Rows>)> {
     match p {
-        Addresses::One(v) => Some((v.clone(), vec![0; usize::from(lanes)])),
+        Addresses::One(v) => Some((v.clone(), vec![0; usize::from(lanes)], None)),
         Addresses::Strided { base, stride } => {
             let step = constant(stride)?;
             let apart: Option<_> = (0..i64::from(lanes)).map(|l| step.checked_mul(l)).collect();
-            Some((base.clone(), apart?))
+            Some((base.clone(), apart?, None))
         }
-        Addresses::Lanes { base, apart } => Some((base.clone(), apart.clone())),
+        Addresses::Lanes { base, apart, rows } => Some((base.clone(), apart.clone(), rows.clone())),
         Addresses::Any(_) => None,
     }
 }
@@ -666,10 +696,14 @@ fn spread(c: &mut Code<'_>, p: Addresses, lanes: u16) -> Val {
     match p {
         Addresses::Any(v) => v,
         Addresses::One(v) => c.splat(&v, lanes),
-        Addresses::Lanes { base, apart } => {
+        Addresses::Lanes { base, apart, rows } => {
             let base = c.splat(&base, lanes);
             let apart = constants(base.ty, &apart);
-            c.bin("add", &base, &apart)
+            let all = c.bin("add", &base, &apart);
+            let Some(Rows { distance, of }) = rows else { return all };
+            let (distance, of) = (c.splat(&distance, lanes), constants(base.ty, &of));
+            let rows = c.bin("mul", &distance, &of);
+            c.bin("add", &all, &rows)
         }
         Addresses::Strided { base, stride } => {
             let (base, stride) = (c.splat(&base, lanes), c.splat(&stride, lanes));

@@ -89,6 +89,35 @@ fn runs_of_neighbours_are_woven() {
     }
 }
 
+/// Lanes in rows whose distance is known when the code runs, also none, and also of several such distances.
+#[test]
+fn runs_of_rows_at_any_distance_are_woven() {
+    for dtype in ["bool", "int16", "float32", "float64"] {
+        let dtype: DType = dtype.parse().expect("a type");
+        let (a, b) = (buffer("A", &[200], dtype), buffer("B", &[160], dtype));
+        let [i, j] = ["i", "j"].map(Var::index);
+        for (rows, n) in [(2, 16u16), (3, 12), (4, 8), (3, 7), (5, 10)] {
+            let all = |e: Expr| Expr::broadcast(e, n);
+            let (turn, step) =
+                (lanes(0, 1, n).floormod(all(int(rows))), lanes(0, 1, n).floordiv(all(int(rows))));
+            let start = all(i.expr() * 3);
+            let row = turn.clone() * all(j.expr() * 5);
+            let indices = [
+                start.clone() + row.clone() + step.clone(),
+                row.clone() + start.clone() + turn.clone() * all(int(2)) + step.clone(),
+                (row.clone() + step.clone()) * all(int(2)) + start.clone(),
+                start.clone() + row.clone() + lanes(1, 1, n),
+                row + start + step * all(j.expr()) + turn,
+            ];
+            for index in indices {
+                let at = i.expr() + j.expr() * 20;
+                let body = Stmt::store(&b, vec![lanes(at, 1, n)], a.load([index]));
+                check(&[&a, &b], Stmt::serial(&i, int(8), Stmt::serial(&j, int(5), body)));
+            }
+        }
+    }
+}
+
 #[test]
 fn views_at_offsets_with_strides_and_other_types_share_memory() {
     // W: float32[64]; X: its elements 8.. as [3, 4] with row stride 6; Y: 40.. as [3, 4]; Z: all

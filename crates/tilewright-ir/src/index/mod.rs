@@ -369,17 +369,15 @@ impl Simplify<'_> {
                     if *coefficient != wanted || other_is_wide != is_wide {
                         continue;
                     }
-                    // A number may have been added to the quotient before both were widened.
-                    let (other, more) = match self.linear(other) {
-                        Some(mut all) if is_wide && all.constant != 0 => {
-                            let more = std::mem::take(&mut all.constant);
-                            let fits = all.clone().plus(&Linear::constant(more, all.dtype), 1);
-                            match (&all.terms[..], fits.and_then(|all| all.fits(self.ranges))) {
-                                ([(atom, 1)], Some(_)) => (atom.clone(), more),
-                                _ => continue,
+                    // Others may have been added to the quotient before both were widened.
+                    let (other, more) = match is_wide.then(|| self.linear(other)).flatten() {
+                        Some(all) if all.constant != 0 || all.terms.len() > 1 => {
+                            match self.quotient_and_rest(all, c) {
+                                Some((quotient, rest)) => (quotient, Some(rest)),
+                                None => continue,
                             }
                         }
-                        _ => (other.clone(), 0),
+                        _ => (other.clone(), None),
                     };
                     let other = &other;
                     let same =
@@ -387,7 +385,7 @@ impl Simplify<'_> {
                     let e = if same { Some(f.clone()) } else { self.congruent(other, &f, c)? };
                     let Some(mut e) = e else { continue };
                     if is_wide {
-                        e = Linear::atom(e.to_expr()?.cast(DType::I64));
+                        e = widened(&e)?;
                     }
                     let mut index = 0;
                     sum.terms.retain(|_| {
@@ -395,12 +393,26 @@ impl Simplify<'_> {
                         index - 1 != at && index - 1 != pair
                     });
                     sum = sum.plus(&e, m)?;
-                    sum.constant = sum.constant.checked_add(wanted.checked_mul(more)?)?;
+                    if let Some(more) = more {
+                        sum = sum.plus(&more, wanted)?;
+                    }
                     continue 'again;
                 }
             }
             return Some(sum);
         }
+    }
+
+    /// A quotient by `c` that is in a sum which fits its type, and the others of that sum, widened.
+    fn quotient_and_rest(&self, all: Linear, c: i128) -> Option<(Expr, Linear)> {
+        all.fits(self.ranges)?;
+        let is_quotient =
+            |(atom, k): &(Expr, i128)| *k == 1 && quotient(atom).is_some_and(|q| q.1 == c);
+        let at = all.terms.iter().position(is_quotient)?;
+        let mut rest = all;
+        let (found, _) = rest.terms.remove(at);
+        rest.fits(self.ranges)?;
+        Some((found, widened(&rest)?))
     }
 
     /// `e` of a quotient `e // c` where `e` fits its type and differs from `f` by a multiple of `c`.
@@ -447,10 +459,23 @@ fn is_neutral(op: BinOp, e: &Expr) -> bool {
     if op == BinOp::And { e.is_true() } else { e.is_false() }
 }
 
+/// A sum in 64 bits, as a number or as one term.
+fn widened(sum: &Linear) -> Option<Linear> {
+    let wide = DType::I64.with_lanes(sum.dtype.lanes);
+    Some(match sum.as_constant() {
+        Some(value) => Linear::constant(value, wide),
+        None => Linear::atom(sum.to_expr()?.cast(wide)),
+    })
+}
+
 /// What is widened to 64 bits, and whether anything is.
 fn narrow(atom: &Expr) -> (&Expr, bool) {
     match atom.kind() {
-        ExprKind::Cast(e) if atom.dtype() == DType::I64 && e.dtype() == DType::I32 => (e, true),
+        ExprKind::Cast(e)
+            if atom.dtype().scalar() == DType::I64 && e.dtype().scalar() == DType::I32 =>
+        {
+            (e, true)
+        }
         _ => (atom, false),
     }
 }
