@@ -204,9 +204,7 @@ impl Heap {
 
     /// Lets an element sink in the heap of the first `size` cells until none below it is worse.
     fn sink(&self, from: Expr, size: &Expr) -> Stmt {
-        // A heap of k nodes has this many levels below its root; one of any size, no more than these.
-        let levels = self.k.known().map_or(30, |k| k.max(1).ilog2());
-        let steps = each("step", levels as usize, |_| {
+        let step = |_: &Expr| {
             with("n", get(&self.node).max(0), |node| {
                 let below = with("left", node.clone() * 2 + 1, |left| {
                     // At the end of the heap the right child is the left one again.
@@ -222,7 +220,16 @@ impl Heap {
                 });
                 Stmt::guard((node.clone() * 2 + 1).less(size.clone()), below)
             })
-        });
+        };
+        // A heap of k nodes has this many levels below its root. One of any size has no more than 30, and few of
+        // those as a rule.
+        let steps = match self.k.known() {
+            Some(k) => each("step", k.max(1).ilog2() as usize, step),
+            None => each("steps", 6usize, |_| {
+                let goes_on = (get(&self.node).max(0) * 2 + 1).less(size.clone());
+                Stmt::guard(goes_on, each("step", 5usize, step))
+            }),
+        };
         Stmt::seq([set(&self.node, from), steps])
     }
 
