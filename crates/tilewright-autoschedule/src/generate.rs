@@ -369,15 +369,20 @@ impl Inside<'_> {
         let Some((lane, rows)) = inside.and_then(|l| l.split_last()) else { return Ok(()) };
         let direct = c.out[tile.vector_axis] == Some(1);
         let columns = &c.axes[tile.vector_axis];
-        let open = kind == TileBlock::Finish && direct && last && columns.is_open();
-        if open && !self.stores_masked(sch, block)? {
-            self.open_lanes(sch, block, lane, columns.dim)?;
+        let lanes = self.target.vectors.lanes(c.bytes);
+        let ragged = columns.dim.modulo(lanes as usize) != 0;
+        let is_last = last || columns.dim.known().is_some_and(|n| (n as i64) < tile.width);
+        let ends = kind == TileBlock::Finish && direct && is_last && ragged;
+        if ends && !self.stores_masked(sch, block)? {
+            match columns.dim.known() {
+                None => self.open_lanes(sch, block, lane, columns.dim)?,
+                Some(count) => self.last_lanes(sch, block, lane, count as i64 % tile.width)?,
+            }
             return rows.iter().filter(|_| counted).try_for_each(|l| sch.unroll(l));
         }
         // Only constant places in the tile keep it in registers.
         if kind != TileBlock::Finish || direct {
             // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
-            let lanes = self.target.vectors.lanes(c.bytes);
             let short = tile.exact(c) && last && tile.columns(c).1 <= lanes;
             let width = if short { 1 } else { tile.width };
             let (lane, vectors) = vectors(sch, lane, width, lanes)?;
@@ -405,8 +410,38 @@ impl Inside<'_> {
     /// Whether the machine leaves out lanes of all that a block reads and writes.
     fn stores_masked(&self, sch: &Schedule, block: &BlockRef) -> Result<bool> {
         let (reads, writes) = accessed(&parts::block(sch, block)?.body);
-        let mut types = reads.iter().chain(&writes).map(|b| b.dtype().bytes());
+        // A number is no vector.
+        let reads = reads.iter().filter(|b| b.rank() > 0);
+        let mut types = reads.chain(&writes).map(|b| b.dtype().bytes());
         Ok(types.all(|n| self.target.vectors.leaves_out(n)))
+    }
+
+    /// Stores so many lanes of a last tile: whole vectors, then one of the lanes that are left. The others are no code.
+    fn last_lanes(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        lane: &LoopRef,
+        left: i64,
+    ) -> Result<()> {
+        let lanes = self.target.vectors.lanes(self.c.bytes);
+        let (whole, single) = (left / lanes * lanes, left % lanes);
+        let sizes: Vec<Option<Expr>> =
+            [whole, single].into_iter().filter(|n| *n > 0).map(number).chain([None]).collect();
+        let made = copies(sch, &block.func, lane, &sizes)?;
+        if whole == 0 {
+            return sch.vectorize(lane);
+        }
+        let [vectors, lane] = split(sch, lane, None, lanes)?;
+        sch.vectorize(&lane)?;
+        sch.unroll(&vectors)?;
+        match made.first().filter(|_| single > 0) {
+            Some(rest) => {
+                let lane = parts::innermost(sch, rest)?;
+                sch.vectorize(&lane)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Stores the lanes of a last tile that an open number of columns leaves over: whole vectors, then one by
