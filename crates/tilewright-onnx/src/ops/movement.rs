@@ -74,8 +74,7 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         shape[k] = have.floordiv(given);
     }
     let total = dim::product(shape.iter().copied());
-    let open = have.known().is_none() || total.known().is_none();
-    if total != have && open && (b.depth() > 1 || !b.facts.can_take(have, total)) {
+    if total != have && may_be_equal(b, have, total) {
         // As many elements as there must be, which a run sees to.
         let flat = reshape_to(b, x, &[have])?;
         let flat = b.with_shape(&flat, vec![total], None);
@@ -85,6 +84,12 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return Err(unequal(contradiction(), [(have, total)]));
     }
     one(reshape_to(b, x, &shape)?)
+}
+
+/// Whether two sizes that are not equal as expressions are left to a run, since no fact of a name would make them equal.
+fn may_be_equal(b: &Builder, x: Dim, y: Dim) -> bool {
+    let open = x.known().is_none() || y.known().is_none();
+    open && (b.depth() > 1 || !b.facts.can_take(x, y))
 }
 
 pub(crate) fn flatten(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -263,7 +268,13 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
     };
     let total = sizes.iter().fold(Dim::from(0), |sum, &d| sum + d);
-    if total != extent || sizes.len() != outputs {
+    let mut given = x.clone();
+    if total != extent && sizes.len() == outputs && may_be_equal(b, extent, total) {
+        // A run sees to that.
+        let mut shape = x.shape().to_vec();
+        shape[at] = total;
+        given = b.with_shape(x, shape, None);
+    } else if total != extent || sizes.len() != outputs {
         let error = Error::model(format!(
             "{extent} elements do not split into {outputs} outputs of the sizes {sizes:?}"
         ));
@@ -282,9 +293,9 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
         return Ok(parts);
     }
-    let of = operand(x);
+    let of = operand(&given);
     let at = at as i64;
-    b.call_many("split", &(&of, at, &sizes), [x], || movement::split(&of, at, &sizes))
+    b.call_many("split", &(&of, at, &sizes), [&given], || movement::split(&of, at, &sizes))
 }
 
 /// Parts of `each` elements, of which the last ones have what is left.
