@@ -8,7 +8,7 @@ use tilewright_ir::{DType, Intrin};
 
 use super::super::code::{Code, Scalar, Ty, Val};
 use super::super::types::is_signed;
-use super::{Build, helper, integer_power, library, sigmoid, single, trig, wide};
+use super::{Build, arcs, helper, hyperbolic, integer_power, library, sigmoid, single, trig, wide};
 
 /// How a function of floats is made.
 enum Floats {
@@ -60,18 +60,16 @@ fn choose_lowering(op: Intrin) -> Lowering {
         Intrin::Sin => Floating(Own(|c, x| trig::sin(c, &x[0]))),
         Intrin::Cos => Floating(Own(|c, x| trig::cos(c, &x[0]))),
         Intrin::Tanh => Floating(Own(|c, x| single::tanh(c, &x[0]))),
-        Intrin::Tan
-        | Intrin::Sinh
-        | Intrin::Cosh
-        | Intrin::Asin
-        | Intrin::Acos
-        | Intrin::Atan
-        | Intrin::Asinh
-        | Intrin::Acosh
-        | Intrin::Atanh
-        | Intrin::Atan2
-        | Intrin::Fmod
-        | Intrin::Hypot => Floating(Library),
+        Intrin::Tan => Floating(Own(|c, x| trig::tan(c, &x[0]))),
+        Intrin::Sinh => Floating(Own(|c, x| hyperbolic::sinh(c, &x[0]))),
+        Intrin::Cosh => Floating(Own(|c, x| hyperbolic::cosh(c, &x[0]))),
+        Intrin::Asin => Floating(Own(|c, x| arcs::asin(c, &x[0]))),
+        Intrin::Acos => Floating(Own(|c, x| arcs::acos(c, &x[0]))),
+        Intrin::Atan => Floating(Own(|c, x| arcs::atan(c, &x[0]))),
+        Intrin::Asinh => Floating(Own(|c, x| hyperbolic::asinh(c, &x[0]))),
+        Intrin::Acosh => Floating(Own(|c, x| hyperbolic::acosh(c, &x[0]))),
+        Intrin::Atanh => Floating(Own(|c, x| hyperbolic::atanh(c, &x[0]))),
+        Intrin::Atan2 | Intrin::Fmod | Intrin::Hypot => Floating(Library),
         Intrin::Floor => Floating(Code(|c, x| c.math("floor", &[&x[0]]))),
         Intrin::Ceil => Floating(Code(|c, x| c.math("ceil", &[&x[0]]))),
         Intrin::Trunc => Floating(Code(|c, x| c.math("trunc", &[&x[0]]))),

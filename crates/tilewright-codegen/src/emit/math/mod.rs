@@ -17,7 +17,10 @@
 //! | `sigmoid` | 2.2 | 1 / (1 + e^-x), or e^x / (1 + e^x) below 0 |
 //! | `erf` | 1.0 | odd polynomial below 1, 1 - e^-q(x) above |
 //! | `sin`, `cos` | 1.6 | multiples of pi/2 removed exactly for all inputs, then polynomials |
+//! | `asin`, `acos` | 1.3 | odd polynomial below 1/2, of sqrt((1 - x) / 2) above |
+//! | `atan` | 1.2 | odd polynomial, of 1 / x above 1 |
 //! | `exp2`, `exp10`, `log2`, `log10`, `log1p`, `pow` | 0.51 | in `float64`, to 34 bits or more |
+//! | `sinh`, `cosh`, `asinh`, `acosh`, `atanh`, `tan` | 0.51 | in `float64`, to 34 bits or more |
 //!
 //! `sqrt`, division and rounding to integers are exact in the sense of IEEE 754; `rsqrt` is a
 //! division by a square root. Special values are those of C99: `NaN` gives `NaN`, except that
@@ -27,6 +30,8 @@
 //! against the relative error of the function), rounded to `float32` one after the other with
 //! those that follow fitted anew.
 
+mod arcs;
+mod hyperbolic;
 pub(super) mod intrinsic;
 mod single;
 mod trig;

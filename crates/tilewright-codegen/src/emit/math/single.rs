@@ -51,7 +51,7 @@ const ERF_TAIL: [f64; 7] = f32s([
 ]);
 
 /// The coefficients as the `float32` numbers that they are.
-const fn f32s<const N: usize>(values: [f32; N]) -> [f64; N] {
+pub(super) const fn f32s<const N: usize>(values: [f32; N]) -> [f64; N] {
     let mut out = [0.0; N];
     let mut k = 0;
     while k < N {
@@ -61,7 +61,7 @@ const fn f32s<const N: usize>(values: [f32; N]) -> [f64; N] {
     out
 }
 
-fn constant(x: &Val, value: f64) -> Val {
+pub(super) fn constant(x: &Val, value: f64) -> Val {
     Val::float(x.ty, f64::from(value as f32))
 }
 

@@ -1,4 +1,4 @@
-//! `sin` and `cos` of `float32`, for all inputs.
+//! `sin`, `cos` and `tan` of `float32`, for all inputs.
 //!
 //! With x = m 2^(E - 150), where m is the mantissa as an integer below 2^24 and E the biased
 //! exponent, the multiple of pi/2 nearest to x and the rest follow from m T(E), where
@@ -23,9 +23,21 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 const SIN: [f64; 3] = [-0.16666655_f32 as f64, 0.008332188_f32 as f64, -0.000195181_f32 as f64];
 /// (cos(r) - 1 + r^2 / 2) / r^4 in r^2 for |r| <= pi/4, to 2^-33.
 const COS: [f64; 3] = [0.041666646_f32 as f64, -0.0013887311_f32 as f64, 2.4432553e-05_f32 as f64];
+/// (tan(r) / r - 1) / r^2 in r^2 for |r| <= pi/4, to 2^-37.
+const TAN: [f64; 9] = [
+    0.3333333346428229,
+    0.13333324902027974,
+    0.05397011384167463,
+    0.021849504403016275,
+    0.008983616587580536,
+    0.0031600897791678986,
+    0.0023893868521302803,
+    -0.0005719270723942715,
+    0.0009507310572568396,
+];
 
 pub(super) fn sin(c: &mut Code<'_>, x: &Val) -> Val {
-    let (quadrant, r) = reduce(c, x);
+    let (quadrant, r) = reduce_single(c, x);
     let y = either(c, &quadrant, &r);
     let sign = c.convert("bitcast", x, Scalar::I32);
     let sign = c.bin("and", &sign, &Val::int(sign.ty, i64::from(i32::MIN)));
@@ -36,13 +48,37 @@ pub(super) fn sin(c: &mut Code<'_>, x: &Val) -> Val {
 }
 
 pub(super) fn cos(c: &mut Code<'_>, x: &Val) -> Val {
-    let (quadrant, r) = reduce(c, x);
+    let (quadrant, r) = reduce_single(c, x);
     let quadrant = c.bin("add", &quadrant, &Val::int(quadrant.ty, 1));
     let y = either(c, &quadrant, &r);
     flip(c, &y, &quadrant, None)
 }
 
-/// The quadrant of |x| (in the lowest two bits), and the rest between -pi/4 and pi/4.
+/// In `float64`, so that the quotient -1 / tan(r) of odd quadrants is rounded once.
+pub(super) fn tan(c: &mut Code<'_>, x: &Val) -> Val {
+    let (quadrant, r) = reduce(c, x);
+    let square = c.bin("fmul", &r, &r);
+    let p = polynomial(c, &square, &TAN);
+    let cube = c.bin("fmul", &square, &r);
+    let even = c.fma(&p, &cube, &r);
+    let odd = c.bin("fdiv", &Val::float(r.ty, -1.0), &even);
+    let is_odd = c.bin("and", &quadrant, &Val::int(quadrant.ty, 1));
+    let y = c.select_cmp("icmp ne", &is_odd, &Val::zero(quadrant.ty), &odd, &even);
+    let y = c.convert("fptrunc", &y, Scalar::F32);
+    let sign = c.math("copysign", &[&Val::float(x.ty, 1.0), x]);
+    let y = c.bin("fmul", &y, &sign);
+    // For these, including the subnormal ones and -0, the tangent is the number itself.
+    let magnitude = c.math("fabs", &[x]);
+    c.select_cmp("fcmp olt", &magnitude, &Val::float(x.ty, 2f64.powi(-20)), x, &y)
+}
+
+/// [`reduce`], with the rest as a `float32`.
+fn reduce_single(c: &mut Code<'_>, x: &Val) -> (Val, Val) {
+    let (quadrant, r) = reduce(c, x);
+    (quadrant, c.convert("fptrunc", &r, Scalar::F32))
+}
+
+/// The quadrant of |x| (in the lowest two bits), and the rest between -pi/4 and pi/4, a `float64`.
 fn reduce(c: &mut Code<'_>, x: &Val) -> (Val, Val) {
     c.shared.global(TABLE, table);
     let bits = c.convert("bitcast", x, Scalar::I32);
@@ -64,7 +100,7 @@ fn reduce(c: &mut Code<'_>, x: &Val) -> (Val, Val) {
     let r = c.bin("fmul", &rest, &Val::float(rest.ty, std::f64::consts::FRAC_PI_2));
     let quadrant = c.convert("bitcast", &shifted, Scalar::I64);
     let quadrant = c.convert("trunc", &quadrant, Scalar::I32);
-    (quadrant, c.convert("fptrunc", &r, Scalar::F32))
+    (quadrant, r)
 }
 
 /// One of the two numbers of each exponent, lane by lane.

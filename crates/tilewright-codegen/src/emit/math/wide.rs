@@ -33,11 +33,11 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 const SQRT_HALF: i64 = 0x3fe6_a09e_667f_3bcd;
 const ONE: i64 = 0x3ff0_0000_0000_0000;
 
-fn widen(c: &mut Code<'_>, x: &Val) -> Val {
+pub(super) fn widen(c: &mut Code<'_>, x: &Val) -> Val {
     c.convert("fpext", x, Scalar::F64)
 }
 
-fn narrow(c: &mut Code<'_>, x: &Val) -> Val {
+pub(super) fn narrow(c: &mut Code<'_>, x: &Val) -> Val {
     c.convert("fptrunc", x, Scalar::F32)
 }
 
@@ -64,7 +64,7 @@ fn log2_of(c: &mut Code<'_>, x: &Val) -> Val {
 }
 
 /// 2^x of a `float64`: 0 or too large for a `float32` where |x| is above 200, `NaN` of `NaN`.
-fn exp2_of(c: &mut Code<'_>, x: &Val) -> Val {
+pub(super) fn exp2_of(c: &mut Code<'_>, x: &Val) -> Val {
     let (low, high) = (Val::float(x.ty, -200.0), Val::float(x.ty, 200.0));
     let x = c.clamp(x, &low, &high);
     let rounder = Val::float(x.ty, ROUNDER);
@@ -103,18 +103,25 @@ pub(super) fn log(c: &mut Code<'_>, x: &Val, scale: f64) -> Val {
     log_special(c, x, &y)
 }
 
-/// log(1 + x). What the sum loses is put back by the factor x / ((1 + x) - 1).
-pub(super) fn log1p(c: &mut Code<'_>, x: &Val) -> Val {
-    let wide = widen(c, x);
-    let one = Val::float(wide.ty, 1.0);
-    let sum = c.bin("fadd", &wide, &one);
+/// log(1 + x) of a `float64` above -1; anything for infinity and `NaN`. What the sum loses is put back by
+/// the factor x / ((1 + x) - 1).
+pub(super) fn log1p_of(c: &mut Code<'_>, x: &Val) -> Val {
+    let one = Val::float(x.ty, 1.0);
+    let sum = c.bin("fadd", x, &one);
     let y = log2_of(c, &sum);
     let y = c.bin("fmul", &y, &Val::float(y.ty, std::f64::consts::LN_2));
     let kept = c.bin("fsub", &sum, &one);
-    let factor = c.bin("fdiv", &wide, &kept);
+    let factor = c.bin("fdiv", x, &kept);
     let y = c.bin("fmul", &y, &factor);
-    let y = c.select_cmp("fcmp oeq", &sum, &one, &wide, &y);
+    c.select_cmp("fcmp oeq", &sum, &one, x, &y)
+}
+
+/// log(1 + x).
+pub(super) fn log1p(c: &mut Code<'_>, x: &Val) -> Val {
+    let wide = widen(c, x);
+    let y = log1p_of(c, &wide);
     let y = narrow(c, &y);
+    let sum = c.bin("fadd", &wide, &Val::float(wide.ty, 1.0));
     let sum = narrow(c, &sum);
     let special = log_special(c, &sum, &y);
     // Where the sum rounds to zero or infinity but is neither, there is nothing special.
