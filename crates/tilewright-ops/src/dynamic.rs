@@ -8,24 +8,29 @@ use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc};
 
 use crate::loops::{cells, each, get, load, one_cell, set, store};
-use crate::operand::{Operand, Scalar, before, require_number, unequal, unsupported_type};
+use crate::operand::{Operand, Scalar, require_number, unequal, unsupported_type};
 
 fn zero() -> Expr {
     Expr::i32(0)
 }
 
-fn buffer(name: &str, shape: &[Dim], dtype: DType) -> Buffer {
+pub(crate) fn buffer(name: &str, shape: &[Dim], dtype: DType) -> Buffer {
     Buffer::new(name, shape.iter().map(|d| d.expr()).collect::<Vec<_>>(), dtype)
 }
 
 /// A function of one block.
-fn block(name: &str, params: &[&Buffer], allocs: Vec<Buffer>, body: Stmt) -> Result<TensorFunc> {
+pub(crate) fn block(
+    name: &str,
+    params: &[&Buffer],
+    allocs: Vec<Buffer>,
+    body: Stmt,
+) -> Result<TensorFunc> {
     let mut func = cells(name, params, &[], allocs, |_| body)?;
     func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
     Ok(func)
 }
 
-fn flat(name: &str, x: &Operand) -> Result<Dim> {
+pub(crate) fn flat(name: &str, x: &Operand) -> Result<Dim> {
     match x.shape.as_slice() {
         [n] => Ok(*n),
         _ => Err(Error::input(format!("{name}: {x} is no list"))),
@@ -77,106 +82,6 @@ pub fn positions(x: &Operand, found: Dim) -> Result<TensorFunc> {
         }),
     ]);
     block("positions", &[&from, &out], vec![next], body)
-}
-
-/// Which rows of a matrix are the first of their kind, and the number of the kind of each row: in the
-/// order of the rows, or where `sorted` in the order of their elements, column by column. `NaN` is equal
-/// to itself and comes after all numbers, as in numpy. Parameters:
-/// the matrix `[n, m]`, whether each row is a first one `bool[n]`, the numbers `int64[n]`. Takes time
-/// in proportion to the square of the number of rows.
-///
-/// # Errors
-/// [`Error::Input`] for what is no matrix, [`Error::Unsupported`] for `bool`.
-pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
-    let name = "unique";
-    let [n, m] = x.shape.as_slice() else {
-        return Err(Error::input(format!("{name}: {x} is no matrix")));
-    };
-    let (n, m) = (*n, *m);
-    require_number(name, x.dtype)?;
-    let from = buffer("x", &x.shape, x.dtype);
-    let first = buffer("first", &[n], DType::BOOL);
-    let kind = buffer("kind", &[n], DType::I64);
-    let (order, seen) = (one_cell("order", DType::I32), one_cell("seen", DType::I32));
-
-    let is_first = each("i", n, |i| {
-        let before = each("j", n, |j| {
-            let here = Stmt::seq([
-                compare_rows(&from, m, j, i, &order),
-                Stmt::guard(get(&order).equal(0), set(&seen, Expr::i32(1))),
-            ]);
-            Stmt::guard(j.clone().less(i).and(get(&seen).equal(0)), here)
-        });
-        let store = Stmt::store(&first, vec![i.clone()], get(&seen).equal(0));
-        Stmt::seq([set(&seen, zero()), before, store])
-    });
-    let numbers = each("i", n, |i| {
-        let more =
-            Stmt::store(&kind, vec![i.clone()], load(&kind, &[i]) + Expr::int(1, DType::I64));
-        let none = Stmt::store(&kind, vec![i.clone()], Expr::int(0, DType::I64));
-        let body = if sorted {
-            each("j", n, |j| {
-                let less = Stmt::guard(get(&order).less(0), more);
-                Stmt::guard(
-                    load(&first, &[j]),
-                    Stmt::seq([compare_rows(&from, m, j, i, &order), less]),
-                )
-            })
-        } else {
-            // The kinds that come before the first row like this one.
-            each("j", n, |j| {
-                let same = set(&seen, Expr::i32(1));
-                let here = Stmt::if_else(get(&order).equal(0), same, more);
-                let open = load(&first, &[j]).and(get(&seen).equal(0));
-                Stmt::guard(open, Stmt::seq([compare_rows(&from, m, j, i, &order), here]))
-            })
-        };
-        Stmt::seq([set(&seen, zero()), none, body])
-    });
-    let body = Stmt::seq([is_first, numbers]);
-    block(name, &[&from, &first, &kind], vec![order, seen], body)
-}
-
-/// Sets `order` to less than zero, zero or more where row `a` of a matrix of `m` columns is less than row
-/// `b`, equal to it, or more.
-fn compare_rows(from: &Buffer, m: Dim, a: &Expr, b: &Expr, order: &Buffer) -> Stmt {
-    let columns = each("c", m, |c| {
-        let less = set(order, Expr::i32(-1));
-        let more =
-            Stmt::guard(before(load(from, &[b, c]), load(from, &[a, c])), set(order, Expr::i32(1)));
-        let decide = Stmt::if_else(before(load(from, &[a, c]), load(from, &[b, c])), less, more);
-        Stmt::guard(get(order).equal(0), decide)
-    });
-    Stmt::seq([set(order, zero()), columns])
-}
-
-/// For each of `found` kinds, its first row and how many rows there are. Parameters: `first` and `kind`
-/// as [`unique_kinds`] gives them, the positions `int64[found]`, the counts `int64[found]`.
-///
-/// # Errors
-/// [`Error::Input`] for what is no list.
-pub fn unique_rows(first: &Operand, found: Dim) -> Result<TensorFunc> {
-    let name = "unique_rows";
-    let n = flat(name, first)?;
-    let is_first = buffer("first", &[n], DType::BOOL);
-    let kind = buffer("kind", &[n], DType::I64);
-    let rows = buffer("rows", &[found], DType::I64);
-    let count = buffer("counts", &[found], DType::I64);
-    let clear = each("k", found, |k| Stmt::seq([store_zero(&rows, k), store_zero(&count, k)]));
-    let fill = each("i", n, |i| {
-        let at = Expr::load(&kind, vec![i.clone()]).cast(DType::I32);
-        let more = Expr::load(&count, vec![at.clone()]) + Expr::int(1, DType::I64);
-        let first = Expr::load(&is_first, vec![i.clone()]);
-        let row = Stmt::store(&rows, vec![at.clone()], i.clone().cast(DType::I64));
-        let put = Stmt::seq([Stmt::store(&count, vec![at.clone()], more), Stmt::guard(first, row)]);
-        Stmt::guard(at.clone().greater_equal(0).and(at.less(found.expr())), put)
-    });
-    let body = Stmt::seq([clear, fill]);
-    block(name, &[&is_first, &kind, &rows, &count], Vec::new(), body)
-}
-
-fn store_zero(b: &Buffer, k: &Expr) -> Stmt {
-    Stmt::store(b, vec![k.clone()], Expr::int(0, DType::I64))
 }
 
 /// How many numbers there are from `start` up to `limit`, in steps of `delta`: `int64[1]`. Parameters:

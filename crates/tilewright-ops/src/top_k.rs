@@ -10,8 +10,9 @@
 use tilewright_ir::dim::Integer;
 use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
+use crate::keys::rank;
 use crate::loops::{buffers, cells_along, each, get, one_cell, set, with};
-use crate::operand::{Operand, before, call, normalize_axis, require_number};
+use crate::operand::{Operand, before, normalize_axis, require_number};
 use crate::te;
 
 /// The `k` largest or smallest elements along an axis, the best first; of equal ones that with the
@@ -93,23 +94,6 @@ impl Cells {
     fn of(dtype: DType) -> Cells {
         if dtype.bits <= 32 { Cells::Keys } else { Cells::Pairs }
     }
-}
-
-/// The rank of a value among those of its type, which has 32 bits at most: a number from -2^31 to 2^31 - 1, the same
-/// for both zeros and for all `NaN`.
-fn rank(value: &Expr) -> Expr {
-    let dtype = value.dtype();
-    if !dtype.is_float() {
-        let wide = value.clone().cast(DType::I64);
-        return if dtype == DType::U32 { wide - (1 << 31) } else { wide };
-    }
-    let value = value.clone().cast(DType::F32);
-    let bits = Expr::reinterpret(value.clone(), DType::I32);
-    let turned = Expr::intrin(Intrin::BitXor, vec![bits.clone(), Expr::i32(i32::MAX)]);
-    let number = Expr::select(bits.clone().less(0), turned, bits);
-    let zero = value.clone().equal(Expr::float(0.0, DType::F32));
-    let ordered = Expr::select(zero, Expr::i32(0), number);
-    Expr::select(call(Intrin::IsNan, value), Expr::i32(i32::MAX), ordered).cast(DType::I64)
 }
 
 impl Heap {

@@ -4,6 +4,7 @@
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::dynamic::{self, Suppression};
+use tilewright_ops::unique::{unique_kinds, unique_rows};
 
 use super::compose::{Compose, int};
 use super::{one, value};
@@ -119,13 +120,11 @@ pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let rows =
         if rows.dtype().is_bool() { Compose::new(node, b).cast(&rows, DType::U8)? } else { rows };
     let of = operand(&rows);
-    let kinds =
-        b.call_many("unique", &(&of, sorted), [&rows], || dynamic::unique_kinds(&of, sorted))?;
+    let kinds = b.call_many("unique", &(&of, sorted), [&rows], || unique_kinds(&of, sorted))?;
     let first = operand(&kinds[0]);
     let found = counted(b, &kinds[0])?;
-    let parts = b.call_many("unique_rows", &(&first, found), &kinds, || {
-        dynamic::unique_rows(&first, found)
-    })?;
+    let parts =
+        b.call_many("unique_rows", &(&first, found), &kinds, || unique_rows(&first, found))?;
     let mut c = Compose::new(node, b);
     let along = int("axis", along.unwrap_or(0) as i64);
     let values = c.with("Gather", &[&source, &parts[0]], [along])?;
