@@ -1,8 +1,24 @@
-//! Numbers whose order is that of values.
+//! Numbers whose order is that of values, and of values of equal rank that of their positions.
 
-use tilewright_ir::{DType, Expr, Intrin};
+use tilewright_ir::{DType, Dim, Expr, Intrin};
 
 use crate::operand::call;
+
+/// The last position that fits the lower half of a key.
+const LAST: i64 = u32::MAX as i64;
+
+/// One number for a value and its position, of which the one with the greater rank is greater, and of equal
+/// ranks that with the lower position. The rank is one of 32 bits.
+pub(crate) fn key(rank: Expr, position: &Expr) -> Expr {
+    rank * (LAST + 1) + (Expr::int(LAST, DType::I64) - position.clone().cast(DType::I64))
+}
+
+/// The position in a key, of `n` positions.
+pub(crate) fn position(key: &Expr, n: Dim) -> Expr {
+    let lower = Expr::intrin(Intrin::BitAnd, vec![key.clone(), Expr::int(LAST, DType::I64)]);
+    // It is one of those that there are, which is not seen from the key.
+    (Expr::int(LAST, DType::I64) - lower).min(n.long() - 1).max(0)
+}
 
 /// The rank of a value among those of its type, an `int64`: the same for both zeros and for all `NaN`, which
 /// come last. Of a type of 32 bits or less it is a number from -2^31 to 2^31 - 1.

@@ -72,6 +72,7 @@ pub mod resize;
 pub mod sample;
 mod sort;
 pub mod subpixel;
+pub mod suppression;
 pub mod te;
 mod top_k;
 pub mod trees;

@@ -8,9 +8,9 @@
 //! first, by a loop of comparisons only, which runs in vectors.
 
 use tilewright_ir::dim::Integer;
-use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc, Var};
 
-use crate::keys::rank;
+use crate::keys::{self, rank};
 use crate::loops::{buffers, cells_along, each, get, one_cell, set, with};
 use crate::operand::{Operand, before, normalize_axis, require_number};
 use crate::te;
@@ -57,9 +57,6 @@ pub fn top_k(x: &Operand, axis: i64, k: impl Into<Dim>, largest: bool) -> Result
 /// How many elements are compared with the root before one of them is taken in.
 const CHUNK: usize = 16;
 
-/// The last position that fits the lower half of a key.
-const LAST: i64 = u32::MAX as i64;
-
 /// The heap of one row.
 struct Heap {
     cells: Cells,
@@ -85,8 +82,7 @@ struct Heap {
 enum Cells {
     /// A value beside its position.
     Pairs,
-    /// One number in the place of the position, of which a greater one comes before: the rank of the value
-    /// among those of its type, and below it how far the position is from [`LAST`].
+    /// One number in the place of the position, of which a greater one comes before.
     Keys,
 }
 
@@ -135,7 +131,7 @@ impl Heap {
     fn key(&self, at: &Expr) -> Expr {
         let rank = rank(&self.element(at));
         let rank = if self.largest { rank } else { Expr::int(-1, DType::I64) - rank };
-        rank * (LAST + 1) + (Expr::int(LAST, DType::I64) - at.clone().cast(DType::I64))
+        keys::key(rank, at)
     }
 
     /// The value of the element that is in a cell.
@@ -148,11 +144,7 @@ impl Heap {
 
     /// Where the element with a key is in its row.
     fn position_of(&self, key: &Expr) -> Expr {
-        let position = Expr::int(LAST, DType::I64)
-            - Expr::intrin(Intrin::BitAnd, vec![key.clone(), Expr::int(LAST, DType::I64)]);
-        let last = self.extent.long() - 1;
-        // It is one of the row's, which is not seen from the key.
-        position.min(last).max(0)
+        keys::position(key, self.extent)
     }
 
     /// Whether the first value comes before the second one wherever they stand: a strict weak

@@ -3,7 +3,8 @@
 
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
-use tilewright_ops::dynamic::{self, Suppression};
+use tilewright_ops::dynamic;
+use tilewright_ops::suppression::{Suppression, non_max_suppression as suppress};
 use tilewright_ops::unique::{unique_kinds, unique_rows};
 
 use super::compose::{Compose, int};
@@ -166,9 +167,8 @@ pub(crate) fn non_max_suppression(node: &Node, b: &mut Builder) -> Result<Vec<Im
         });
     let (overlap, least) = (overlap?, least?);
     let p = Suppression { boxes: operand(boxes), scores: operand(scores), most, centred };
-    let keep = b.call("non_max_suppression", &p, [boxes, scores, &overlap, &least], || {
-        dynamic::non_max_suppression(&p)
-    })?;
+    let keep =
+        b.call("non_max_suppression", &p, [boxes, scores, &overlap, &least], || suppress(&p))?;
     let classes = keep.shape()[1];
     let list = flat(b, &keep)?;
     let mut c = Compose::new(node, b);
