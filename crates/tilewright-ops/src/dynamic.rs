@@ -5,9 +5,9 @@
 //! All of them are right for operands without elements, too.
 
 use tilewright_ir::control::TAKES_EMPTY;
-use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc};
+use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::{cells, each, get, load, one_cell, set};
+use crate::loops::{cells, each, get, load, one_cell, set, store};
 use crate::operand::{Operand, Scalar, require_number};
 
 fn zero() -> Expr {
@@ -38,8 +38,8 @@ pub(crate) fn flat(name: &str, x: &Operand) -> Result<Dim> {
 }
 
 /// Whether an element counts: whether it is not zero.
-fn counts(x: &Buffer, at: &Expr) -> Expr {
-    let value = Expr::load(x, vec![at.clone()]);
+fn counts(x: &Buffer, at: &[&Expr]) -> Expr {
+    let value = load(x, at);
     if value.dtype().is_bool() {
         value
     } else {
@@ -55,12 +55,13 @@ fn counts(x: &Buffer, at: &Expr) -> Expr {
 pub fn count(x: &Operand) -> Result<TensorFunc> {
     let n = flat("count", x)?;
     let (from, out) = (buffer("x", &x.shape, x.dtype), one_cell("count", DType::I64));
-    let more = set(&out, get(&out) + Expr::int(1, DType::I64));
+    let sum = one_cell("sum", DType::I32);
     let body = Stmt::seq([
-        set(&out, Expr::int(0, DType::I64)),
-        each("i", n, |i| Stmt::guard(counts(&from, i), more)),
+        set(&sum, zero()),
+        each("i", n, |i| set(&sum, get(&sum) + counts(&from, &[i]).cast(DType::I32))),
+        set(&out, get(&sum).cast(DType::I64)),
     ]);
-    block("count", &[&from, &out], Vec::new(), body)
+    block("count", &[&from, &out], vec![sum], body)
 }
 
 /// The positions of the elements of a list that are not zero, of which there are `found`: `int64`, in
@@ -69,19 +70,57 @@ pub fn count(x: &Operand) -> Result<TensorFunc> {
 /// # Errors
 /// As [`count`].
 pub fn positions(x: &Operand, found: Dim) -> Result<TensorFunc> {
-    let n = flat("positions", x)?;
-    let (from, out) = (buffer("x", &x.shape, x.dtype), buffer("positions", &[found], DType::I64));
+    flat("positions", x)?;
+    let out = buffer("positions", &[found], DType::I64);
+    find("positions", x, &out, found, |at, next| {
+        store(&out, &[next], at[0].clone().cast(DType::I64))
+    })
+}
+
+/// The indices of the elements that are not zero, of which there are `found`: `int64[rank, found]`, in the
+/// order of the elements. Parameters: the tensor, the indices.
+///
+/// # Errors
+/// [`Error::Input`] for a tensor without axes.
+pub fn indices(x: &Operand, found: Dim) -> Result<TensorFunc> {
+    let name = "indices";
+    if x.shape.is_empty() {
+        return Err(Error::input(format!("{name}: {x} has no axes")));
+    }
+    let out = buffer(name, &[x.rank().into(), found], DType::I64);
+    find(name, x, &out, found, |at, next| {
+        let rows = at
+            .iter()
+            .zip(0..)
+            .map(|(i, axis)| store(&out, &[&Expr::i32(axis), next], i.clone().cast(DType::I64)));
+        Stmt::seq(rows)
+    })
+}
+
+/// Calls a statement for the elements that are not zero, with the indices of each and its number.
+fn find(
+    name: &str,
+    x: &Operand,
+    out: &Buffer,
+    found: Dim,
+    put: impl FnOnce(&[Expr], &Expr) -> Stmt,
+) -> Result<TensorFunc> {
+    let from = buffer("x", &x.shape, x.dtype);
     let next = one_cell("next", DType::I32);
-    let body = Stmt::seq([
-        set(&next, zero()),
-        each("i", n, |i| {
-            let room = get(&next).less(found.expr());
-            let put = Stmt::store(&out, vec![get(&next)], i.clone().cast(DType::I64));
-            let put = Stmt::seq([put, set(&next, get(&next) + 1)]);
-            Stmt::guard(counts(&from, i), Stmt::guard(get(&next).greater_equal(0).and(room), put))
-        }),
-    ]);
-    block("positions", &[&from, &out], vec![next], body)
+    let loops: Vec<Var> = x.shape.iter().map(|_| Var::index("i")).collect();
+    let at: Vec<Expr> = loops.iter().map(Var::expr).collect();
+    let counts = counts(&from, &at.iter().collect::<Vec<_>>());
+    // An element that does not count is put, too: the next one takes its place. So there is no branch
+    // that depends on an element.
+    let room = get(&next).greater_equal(0).and(get(&next).less(found.expr()));
+    let put = Stmt::guard(room, put(&at, &get(&next)));
+    let visit = Stmt::seq([put, set(&next, get(&next) + counts.cast(DType::I32))]);
+    let all = loops
+        .iter()
+        .zip(&x.shape)
+        .rev()
+        .fold(visit, |body, (var, extent)| Stmt::serial(var, extent.expr(), body));
+    block(name, &[&from, out], vec![next.clone()], Stmt::seq([set(&next, zero()), all]))
 }
 
 /// How many numbers there are from `start` up to `limit`, in steps of `delta`: `int64[1]`. Parameters:

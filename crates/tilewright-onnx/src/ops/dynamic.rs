@@ -52,33 +52,11 @@ fn one_size(b: &mut Builder, list: &Imported) -> Result<Dim> {
 
 pub(crate) fn non_zero(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let mut shape = x.shape();
-    if shape.is_empty() {
-        // A scalar counts as a list of one.
-        shape.push(1.into());
-    }
-    let list = flat(b, x)?;
-    let (positions, _) = found(b, &list)?;
-    let mut c = Compose::new(node, b);
-    let mut rows = Vec::new();
-    let zero = Imported::Const(Tensor::from_slice(&[1], &[0i64])?);
-    for (k, extent) in shape.iter().enumerate() {
-        let mut at = positions.clone();
-        let inner = dim::product(shape[k + 1..].iter().copied());
-        if inner != 1 {
-            let inner = c.size(inner)?;
-            at = c.op("Div", &[&at, &inner])?;
-        }
-        if k > 0 {
-            let extent = c.size(*extent)?;
-            at = c.op("Mod", &[&at, &extent])?;
-        }
-        rows.push(c.op("Unsqueeze", &[&at, &zero])?);
-    }
-    match rows.as_slice() {
-        [row] => one(row.clone()),
-        rows => one(c.concat(&rows.iter().collect::<Vec<_>>(), 0)?),
-    }
+    // A scalar counts as a list of one.
+    let x = if x.rank() == 0 { flat(b, x)? } else { x.clone() };
+    let list = flat(b, &x)?;
+    let found = counted(b, &list)?;
+    one(b.call_on("indices", [&x], found, |[x]| dynamic::indices(x, found))?)
 }
 
 pub(crate) fn compress(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
