@@ -3,9 +3,9 @@
 //! How many elements a bin has is known only when the function runs, so these functions have loops of
 //! their own, with an accumulator in a local buffer.
 
-use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::{Lets, buffers, cells, get, load, one_cell, set};
+use crate::loops::{Lets, buffers, cells, cells_along, each, get, load, one_cell, set, store};
 use crate::operand::{
     Operand, call, float_size, int, require_float, unequal, unsupported_type, working,
 };
@@ -70,8 +70,12 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         te::placeholder(name, &shape, p.x.dtype),
     ];
     let [x, regions, examples, out] = buffers(tensors)?;
-    let acc = one_cell("acc", work);
-    cells(name, &[&x, &regions, &examples, &out], &shape, vec![acc.clone()], |at| {
+    // A sample lies at the same place in all channels, so that the loop over them is inside.
+    let acc = Buffer::new("acc", vec![c.expr()], work);
+    let around = [(0, r), (2, shape[2]), (3, shape[3])];
+    let params = [&x, &regions, &examples, &out];
+    cells_along(name, &params, &around, vec![acc.clone()], |at| {
+        let bin_at = &at[1..];
         let mut lets = Lets(Vec::new());
         let example = Expr::load(&examples, vec![at[0].clone()]).cast(DType::I32);
         let example = lets.add("example", example.max(0).min((n - 1).expr()));
@@ -93,7 +97,7 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
                 samples => int(samples),
             };
             let samples = lets.add(&format!("samples_{axis}"), samples);
-            along.push((start + at[2 + k].clone().cast(work) * bin.clone(), bin, samples));
+            along.push((start + bin_at[k].clone().cast(work) * bin.clone(), bin, samples));
         }
         let loops = ["sy", "sx"].map(Var::index);
         let mut inner = Lets(Vec::new());
@@ -114,11 +118,14 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             taps.push([(low, Expr::float(1.0, work) - &part), (high, part)]);
         }
         let inside = inner.add("inside", inside);
+        let channel = Var::index("channel");
         let mut terms = Vec::new();
         for (row, wy) in &taps[0] {
             for (column, wx) in &taps[1] {
-                let index = vec![example.clone(), at[1].clone(), row.clone(), column.clone()];
-                terms.push(Expr::load(&x, index).cast(work) * (wy.clone() * wx));
+                let weight = inner.add("weight", wy.clone() * wx);
+                let column = inner.add("column", column.clone());
+                let index = vec![example.clone(), channel.expr(), row.clone(), column];
+                terms.push(Expr::load(&x, index).cast(work) * weight);
             }
         }
         let value = terms
@@ -126,24 +133,28 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             .reduce(|a, b| combined(a, b, p))
             .unwrap_or_else(|| Expr::float(0.0, work));
         let value = Expr::select(inside, value, Expr::float(0.0, work));
-        let sum = combined(get(&acc), value, p);
-        let body = inner.around(set(&acc, sum));
+        let so_far = load(&acc, &[&channel.expr()]);
+        let sum = store(&acc, &[&channel.expr()], combined(so_far, value, p));
+        let body = inner.around(Stmt::serial(&channel, c.expr(), sum));
         let (sy, sx) = (along[0].2.clone(), along[1].2.clone());
         let body = Stmt::serial(&loops[1], sx.clone(), body);
         let body = Stmt::serial(&loops[0], sy.clone(), body);
         let start =
             if p.max { Expr::float(f64::NEG_INFINITY, work) } else { Expr::float(0.0, work) };
-        let all = get(&acc);
         let samples = sy * sx;
-        let result = if p.max {
-            Expr::select(samples.greater(0), all, Expr::float(0.0, work))
-        } else {
-            all / samples.max(1).cast(work)
+        let all = |channel: &Expr| {
+            let all = load(&acc, &[channel]);
+            let result = if p.max {
+                Expr::select(samples.clone().greater(0), all, Expr::float(0.0, work))
+            } else {
+                all / samples.clone().max(1).cast(work)
+            };
+            store(&out, &[&at[0], channel, &bin_at[0], &bin_at[1]], result.cast(p.x.dtype))
         };
         lets.around(Stmt::seq([
-            set(&acc, start),
+            each("channel", c, |channel| store(&acc, &[channel], start)),
             body,
-            Stmt::store(&out, at.to_vec(), result.cast(p.x.dtype)),
+            each("channel", c, all),
         ]))
     })
 }
