@@ -7,7 +7,7 @@
 use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::{cells, each, get, load, one_cell, set, store};
+use crate::loops::{cells, each, get, load, one_cell, set, store, with};
 use crate::operand::{Operand, Scalar, require_number};
 
 fn zero() -> Expr {
@@ -112,8 +112,10 @@ fn find(
     let counts = counts(&from, &at.iter().collect::<Vec<_>>());
     // An element that does not count is put, too: the next one takes its place. So there is no branch
     // that depends on an element.
-    let room = get(&next).greater_equal(0).and(get(&next).less(found.expr()));
-    let put = Stmt::guard(room, put(&at, &get(&next)));
+    let put = with("number", get(&next), |number| {
+        let room = number.clone().greater_equal(0).and(number.clone().less(found.expr()));
+        Stmt::guard(room, put(&at, number))
+    });
     let visit = Stmt::seq([put, set(&next, get(&next) + counts.cast(DType::I32))]);
     let all = loops
         .iter()

@@ -4,6 +4,7 @@ mod blocks;
 mod canonical;
 mod contraction;
 mod creation;
+mod dynamic;
 mod einsum;
 mod elementwise;
 mod hostile;

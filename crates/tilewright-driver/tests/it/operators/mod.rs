@@ -3,6 +3,7 @@
 
 mod bad_data;
 mod contraction;
+mod dynamic;
 mod elementwise;
 mod graphs;
 mod movement;
