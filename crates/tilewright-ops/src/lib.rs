@@ -12,6 +12,7 @@
 //! * [`norm`]: softmax and the normalisations.
 //! * [`movement`]: data that only moves; [`resize`]: interpolated images.
 //! * [`sample`]: values between the cells of an image; [`regions`]: parts of one that data choose.
+//! * [`dynamic`]: results whose sizes data decide; [`unique`]: rows that differ; [`suppression`]: boxes that are kept.
 //! * [`check`]: data that stop the run where they are not what they must be.
 //! * [`blocks`]: products with weights of a few bits; [`cache`]: keys and values that grow.
 //! * [`quantize`]: integers that stand for floats; [`narrow`]: floats and integers of less than a byte or of one.
