@@ -173,11 +173,18 @@ pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option
     let (_, loads) = accesses.split_last()?;
     let own = loads.iter().any(|a| a.buffer == stage.buffer);
     let kinds = accesses.iter().map(|a| a.buffer.dtype());
-    let fits = kinds.clone().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
+    let fits = kinds.clone().all(|d| d.is_int() || d.is_float() || d.is_bool())
         && !branches
         && !own
         && !accesses.iter().any(is_opaque);
     kinds.map(DType::bytes).max().filter(|_| fits)
+}
+
+/// Bytes of the widest type, as [`widest`] says, where all are of 4 or 8 bytes; the masks of narrower ones are slow.
+pub(crate) fn widest_word(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
+    let words =
+        accesses.iter().all(|a| !a.buffer.dtype().is_bool() && a.buffer.dtype().bytes() >= 4);
+    widest(stage, value, accesses).filter(|_| words)
 }
 
 /// Whether an access moves by an open number of cells.

@@ -21,7 +21,7 @@
 
 use std::sync::Arc;
 
-use crate::axes::{Access, FusedAxis, Move, fuse, loose_vars, widest};
+use crate::axes::{Access, FusedAxis, Move, fuse, loose_vars, widest_word};
 use crate::padding::{Iters, iters, padding};
 use crate::share::{share, shared_inside};
 use crate::subdomains::subdomains;
@@ -313,7 +313,7 @@ impl Spatial<'_> {
     fn lanes_of_rows(&self, axes: &[FusedAxis], accesses: &[Access], value: &Expr) -> Option<i64> {
         let (row, [_, ..]) = axes.split_last()? else { return None };
         let is_open = row.extent.known().is_none() && row.parts.len() == 1;
-        let bytes = widest(self.stage, value, accesses)?;
+        let bytes = widest_word(self.stage, value, accesses)?;
         (self.target.vectors.leaves_out(bytes) && is_open && is_beside(row, accesses))
             .then(|| self.target.vectors.lanes(bytes))
     }
@@ -321,7 +321,7 @@ impl Spatial<'_> {
     /// The lanes of vectors along the innermost axis, of a known length, where the compiler makes none.
     fn lanes_of_loop(&self, axes: &[FusedAxis], accesses: &[Access], value: &Expr) -> Option<i64> {
         let row = axes.last()?;
-        let lanes = self.target.vectors.lanes(widest(self.stage, value, accesses)?);
+        let lanes = self.target.vectors.lanes(widest_word(self.stage, value, accesses)?);
         let is_long = row.extent.known().is_some_and(|n| n >= FEWEST as usize);
         (self.cut && !self.target.vectors.by_compiler && is_long && is_beside(row, accesses))
             .then_some(lanes)

@@ -5,6 +5,7 @@
 //! are written; code generation transposes the tile in registers. What tiles of the widest vectors leave
 //! over runs in narrower ones, and the last few rows and columns one by one. Rows may have an open length. Where few
 //! columns are all there are, as of a batch of one that became the last axis, the loop over them is not the innermost.
+//! Where their number is known, and the rows are around them, LLVM interleaves vectors along the rows: there are no tiles.
 //!
 //! ```text
 //! for tiles of u: for tiles of v:
@@ -14,6 +15,7 @@
 
 use crate::axes::{Access, FusedAxis, Move, widest};
 use crate::share::share_outer;
+use crate::spatial::INTERLEAVED;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{Dim, Expr, Result};
@@ -24,6 +26,8 @@ use crate::parts::{FEWEST, Piece, amount, pieces, sizes, split, split_nest};
 
 /// The most rows that are transposed.
 const MOST: i64 = 16;
+/// The fewest bytes of a row for which it pays.
+const ROW: i64 = 8;
 /// The fewest cells for which it pays.
 const CELLS: i64 = 64;
 
@@ -67,8 +71,12 @@ impl Tile {
         };
         let (u, v) = (long(across), long(along));
         let size = target.vectors.lanes(bytes).min(MOST);
-        let pays = u.min(v) >= FEWEST && u.checked_mul(v)? >= CELLS && size >= FEWEST;
-        pays.then_some(Tile { along, across, size })
+        let interleaved = across + 1 == along
+            && target.vectors.by_compiler
+            && axes[along].extent.known().is_some_and(|n| n < INTERLEAVED);
+        let fewest = FEWEST.max(ROW / bytes as i64);
+        let pays = u.min(v) >= fewest && u.checked_mul(v)? >= CELLS && size >= FEWEST;
+        (pays && !interleaved).then_some(Tile { along, across, size })
     }
 
     /// How many values the result has along the axis of its vectors.

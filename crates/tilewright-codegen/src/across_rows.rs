@@ -49,7 +49,7 @@ fn across<'e>(e: &'e Expr, var: &Var, to: &Buffer, found: &mut Vec<AcrossRows<'e
             }
             let beside = Linear::from_expr(&at).and_then(|at| at.coefficient(var)) == Some(1);
             let dtype = buffer.dtype();
-            let plain = (dtype.is_int() || dtype.is_float()) && [4, 8].contains(&dtype.bytes());
+            let plain = dtype.is_int() || dtype.is_float() || dtype.is_bool();
             // What the loop writes is read after it is written.
             let apart = buffer.data != to.data && buffer.strides.is_empty();
             if beside && plain && apart && dtype.lanes == 1 {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_number_of_rows_is_transposed() {
-        for (lanes, bytes) in [(4, 4), (8, 4), (16, 4), (4, 8), (8, 8), (16, 8), (2, 8)] {
+        for (lanes, bytes) in [4, 8, 16].into_iter().flat_map(|n| [1, 2, 4, 8].map(|b| (n, b))) {
             let rows: Vec<Vec<(usize, usize)>> =
                 (0..lanes).map(|r| (0..lanes).map(|l| (r, l)).collect()).collect();
             let columns = transposed(rows, bytes, |a, b, mask| {

@@ -29,6 +29,8 @@ fn inputs(func: &TensorFunc) -> Result<Vec<Tensor>> {
         let n: usize = shape.iter().product();
         match b.dtype() {
             DType::I32 => Tensor::from_slice(&shape, &(0..n as i32).collect::<Vec<_>>()),
+            DType::U8 => Tensor::from_slice(&shape, &(0..n).map(|k| k as u8).collect::<Vec<_>>()),
+            DType::I16 => Tensor::from_slice(&shape, &(0..n).map(|k| k as i16).collect::<Vec<_>>()),
             _ => Tensor::from_slice(&shape, &(0..n).map(|k| k as f32 - 7.0).collect::<Vec<_>>()),
         }
     };
@@ -111,6 +113,10 @@ proptest! {
         let x = Operand::f32(&[a, b, c]);
         check(&movement::transpose(&x, &[0, 2, 1]).expect("a permutation"));
         check(&movement::transpose(&x, &[2, 1, 0]).expect("a permutation"));
+        for dtype in [DType::U8, DType::I16] {
+            let x = Operand::new(&[a, b, c], dtype);
+            check(&movement::transpose(&x, &[0, 2, 1]).expect("a permutation"));
+        }
         check(&movement::tile(&x, &[size, 1, 2]).expect("copies"));
         let image = Operand::f32(&[a, b * size * size, c, size]);
         let depth = movement::depth_to_space(&image, size, movement::DepthOrder::Dcr).expect("an image");

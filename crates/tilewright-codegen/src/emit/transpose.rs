@@ -5,7 +5,7 @@ use tilewright_ir::{Expr, Result};
 use super::code::{Ty, Val};
 use super::func::Func;
 use super::stmt::Loop;
-use super::types::register;
+use super::types::memory;
 use crate::across_rows::{AcrossRows, across_rows, transposed};
 
 impl Func<'_> {
@@ -46,19 +46,21 @@ impl Func<'_> {
 
     /// What a load gives in each iteration; `None` where rows are not evenly apart.
     fn columns(&mut self, load: &AcrossRows<'_>) -> Result<Option<Vec<Val>>> {
-        let ty = register(load.load.dtype())?;
+        let lanes = load.load.dtype().lanes;
         let Some((first, step)) = self.even_places(load.buffer, load.at)? else {
             return Ok(None);
         };
         let start = self.beginning(load.buffer)?;
+        let ty = Ty { scalar: memory(load.buffer.dtype(), self.code.shared.machine.half)?, lanes };
         let mut rows = Vec::new();
-        for row in 0..i64::from(ty.lanes) {
+        for row in 0..i64::from(lanes) {
             let from_first = self.code.mul_index(&step, &Val::int(Ty::I64, row), true);
             let at = self.code.add_index(&first, &from_first, true);
             let cells = self.cells(load.buffer, &start, &at)?;
             rows.push(self.code.load(ty, &cells));
         }
         let shuffle = |a: &Val, b: &Val, mask: &[usize]| self.code.shuffle(a, b, mask);
-        Ok(Some(transposed(rows, ty.scalar.bytes(), shuffle)))
+        let columns = transposed(rows, ty.scalar.bytes(), shuffle);
+        Ok(Some(columns.iter().map(|v| self.in_register(v, load.buffer.dtype())).collect()))
     }
 }

@@ -454,6 +454,10 @@ fn across(rows: i32, dtype: DType, value: impl Fn(Expr) -> Expr) -> TensorFunc {
 #[test]
 fn loops_across_rows_are_transposed() {
     for rows in [2, 4, 8, 16] {
+        for dtype in [DType::BOOL, DType::I8, DType::U8, DType::I16, DType::F16, DType::BF16] {
+            let f = across(rows, dtype, |x| x);
+            compare(&f, &arguments(&f, 3));
+        }
         for dtype in [DType::F32, DType::I32, DType::F64, DType::I64, DType::I16, DType::U32] {
             let f = across(rows, dtype, |x| x);
             compare(&f, &arguments(&f, 3));
