@@ -4,7 +4,8 @@
 //! A fact is a linear form that is not negative. The least value of a form is found from the
 //! intervals of its atoms, and from facts that have an atom in common with it: where `g >= 0` and
 //! `p*form - q*g` has the lower bound `x` for positive `p` and `q`, the form is at least `x / p`
-//! (one step of Fourier-Motzkin elimination; at most [`STEPS`] of them follow each other).
+//! (one step of Fourier-Motzkin elimination; at most [`STEPS`] of them follow each other). A `min` or `max` has the value
+//! of one of its operands: what holds of the form with either holds of it (a step, too).
 //!
 //! Facts are about values of the machine. A condition is learned only where its two sides do not
 //! leave their type, since only then is it one about integers.
@@ -188,7 +189,21 @@ impl PlaceFacts {
     /// The linear form of an expression that does not leave its type.
     pub fn exact(&self, e: &Expr) -> Option<Linear> {
         let x = small(e).then(|| linear(e, &self.ranges))??;
-        self.fits(&x).then_some(x)
+        self.fits(&x).then(|| self.without_casts(x))
+    }
+
+    /// A form with what is cast in the place of casts that keep the value.
+    fn without_casts(&self, form: Linear) -> Linear {
+        let each = form.terms.iter().filter_map(|(atom, c)| {
+            let ExprKind::Cast(a) = atom.kind() else { return None };
+            let keeps = self.values(a)?.within(Interval::of_type(atom.dtype())?);
+            Some((atom, *c, self.exact(a).filter(|_| keeps)?))
+        });
+        let each: Vec<(&Expr, i128, Linear)> = each.collect();
+        let replaced = each.iter().try_fold(form.clone(), |form, (atom, c, value)| {
+            form.plus(&Linear::atom((*atom).clone()), -c)?.plus(value, *c)
+        });
+        replaced.unwrap_or(form)
     }
 
     /// A statement whose expressions are as short as intervals allow.
@@ -208,7 +223,7 @@ impl PlaceFacts {
             ExprKind::Cast(a) if is_index_type(a.dtype()) && a.dtype().bits <= e.dtype().bits => {
                 self.exact(a)
             }
-            _ => small(e).then(|| linear(e, &self.ranges))?,
+            _ => Some(self.without_casts(small(e).then(|| linear(e, &self.ranges))??)),
         }
     }
 
@@ -403,6 +418,9 @@ impl Search<'_> {
             return best;
         }
         best = best.max(self.by_intervals(form, steps - 1));
+        for (atom, c) in &form.terms {
+            best = best.max(self.by_cases(form, atom, *c, steps - 1));
+        }
         let mut others: Vec<Linear> = Vec::new();
         for (atom, _) in &form.terms {
             self.about(atom, &mut others);
@@ -428,6 +446,15 @@ impl Search<'_> {
             }
         }
         best
+    }
+
+    /// A lower bound of a form with an atom that has one of two values: the lesser of those with either.
+    fn by_cases(&self, form: &Linear, atom: &Expr, c: i128, steps: usize) -> Option<i128> {
+        let ExprKind::Binary(BinOp::Min | BinOp::Max, a, b) = atom.kind() else { return None };
+        let without = form.clone().plus(&Linear::atom(atom.clone()), -c)?;
+        let with =
+            |value: &Expr| self.least(&without.clone().plus(&self.known.exact(value)?, c)?, steps);
+        Some(with(a)?.min(with(b)?))
     }
 
     /// The sum of the least values of the terms; those of quotients from facts about what is
