@@ -562,7 +562,7 @@ fn scattered(
 /// Without updates, a scatter is a copy. That its indices are in range needs elements along these extents: updates
 /// are looked at where there are some.
 fn takes_no_updates(mut func: TensorFunc, extents: &[Dim]) -> TensorFunc {
-    let maybe_none = extents.iter().filter(|extent| !extent.at_least(1));
+    let maybe_none = extents.iter().filter(|extent| extent.known().is_none());
     let some = maybe_none.map(|extent| extent.expr().greater_equal(1)).reduce(Expr::and);
     if let Some(some) = some {
         let (allocs, body) = func.root_parts();
