@@ -16,8 +16,9 @@
 //! 9. [`use_border`]: guards of reads from textures that the border makes needless.
 //! 10. `once::loops_to_conditions`: a loop of at most one iteration is a condition.
 //! 11. `rows::join_rows`: loops over rows and their cells that nobody scheduled are one.
-//! 12. `sizes::hoist_sizes`: what is computed of open sizes alone is computed once.
-//! 13. `carry::carry_values`: what the iteration before wrote is kept in a register.
+//! 12. `together::assert_together`: assertions about data are asked for many iterations together.
+//! 13. `sizes::hoist_sizes`: what is computed of open sizes alone is computed once.
+//! 14. `carry::carry_values`: what the iteration before wrote is kept in a register.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
@@ -37,6 +38,7 @@ pub mod repeat_rows;
 mod rows;
 pub mod scratch;
 mod sizes;
+mod together;
 pub mod unroll;
 pub mod vectorize;
 mod warp_registers;
@@ -54,6 +56,7 @@ use self::once::loops_to_conditions;
 use self::repeat_rows::repeat_rows;
 use self::rows::join_rows;
 use self::sizes::hoist_sizes;
+use self::together::assert_together;
 
 /// Whether accesses that are not proved to be in range go without an assertion.
 pub const UNCHECKED: Flag = Flag {
@@ -109,7 +112,8 @@ fn lowered(func: &TensorFunc, unchecked: bool, why: &mut Remarks) -> Result<Tens
         lowered.attrs.insert(IN_MEMORY.into(), Attr::List(in_memory));
     }
     why.extend(remarks);
-    Ok(carry_values(&hoist_sizes(&join_rows(&loops_to_conditions(&lowered)))))
+    let joined = join_rows(&loops_to_conditions(&lowered));
+    Ok(carry_values(&hoist_sizes(&assert_together(&joined))))
 }
 
 /// The buffers of open size that were to be registers and became parameters, with what was said of them. LLVM
