@@ -161,13 +161,15 @@ fn narrowed(c: &mut Code<'_>, v: &Val, to: DType, ty: Ty) -> Val {
     c.convert("trunc", &wide, ty.scalar)
 }
 
-/// A float as an `int32`, which saturates, with zero for `NaN`. LLVM takes vectors apart that it converts
+/// A float as an `int32` or `int64`, which saturates, with zero for `NaN`. LLVM takes vectors apart that it converts
 /// so by its own operation.
 fn saturated(c: &mut Code<'_>, v: &Val, ty: Ty) -> Val {
-    let (least, end) = (f64::from(i32::MIN), -f64::from(i32::MIN));
-    // The last number before the end that the type of the float has; a `float` has none between it and the end.
-    let (last, is_exact) = match v.ty.scalar {
-        Scalar::F64 => (f64::from(i32::MAX), true),
+    let end = (ty.scalar.bits() as f64 - 1.0).exp2();
+    let least = -end;
+    // The last number before the end that the type of the float has, and whether it is the largest integer.
+    let (last, is_exact) = match (v.ty.scalar, ty.scalar) {
+        (Scalar::F64, Scalar::I32) => (f64::from(i32::MAX), true),
+        (Scalar::F64, _) => (end.next_down(), false),
         _ => (f64::from((end as f32).next_down()), false),
     };
     let [least, last, end] = [least, last, end].map(|limit| Val::float(v.ty, limit));
@@ -175,12 +177,13 @@ fn saturated(c: &mut Code<'_>, v: &Val, ty: Ty) -> Val {
     let inside = c.select_cmp("fcmp ord", v, &zero, v, &zero);
     let inside = c.select_cmp("fcmp ogt", &inside, &least, &inside, &least);
     let inside = c.select_cmp("fcmp olt", &inside, &last, &inside, &last);
-    let whole = c.convert("fptosi", &inside, Scalar::I32);
+    let whole = c.convert("fptosi", &inside, ty.scalar);
     if is_exact {
         return whole;
     }
+    let most = if ty.scalar == Scalar::I32 { i64::from(i32::MAX) } else { i64::MAX };
     let beyond = c.cmp("fcmp oge", v, &end);
-    c.select(&beyond, &Val::int(ty, i64::from(i32::MAX)), &whole)
+    c.select(&beyond, &Val::int(ty, most), &whole)
 }
 
 /// The truncated quotient by a divisor that is not constant: some value for a divisor of zero, and
@@ -319,7 +322,7 @@ pub(super) fn cast(c: &mut Code<'_>, v: &Val, from: DType, to: DType, ty: Ty) ->
         (Float | BFloat, Int | UInt) if ty.scalar.bits() < 32 && v.ty.scalar != Scalar::Half => {
             narrowed(c, v, to, ty)
         }
-        (Float | BFloat, Int) if to.bits == 32 && v.ty.scalar != Scalar::Half => {
+        (Float | BFloat, Int) if to.bits >= 32 && v.ty.scalar != Scalar::Half => {
             saturated(c, v, ty)
         }
         (Float | BFloat, Int | UInt) => {
