@@ -53,6 +53,8 @@ pub(super) struct Func<'m> {
     pub first_lane: bool,
     /// Whether the vector in the index that is being taken apart does not wrap.
     pub steady: bool,
+    /// Whether what is loaded and stored is only moved, as it lies in memory.
+    pub moving: bool,
     /// Memory of this function behind whose end a vector may be read and written.
     pub padded: HashSet<Var>,
     /// Memory that holds nothing before the statement at hand, which fills it with one constant.
@@ -109,6 +111,7 @@ impl<'m> Func<'m> {
             mask: None,
             first_lane: false,
             steady: false,
+            moving: false,
             padded: HashSet::default(),
             filling: None,
             free_lanes: HashSet::default(),

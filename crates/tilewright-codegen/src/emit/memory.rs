@@ -336,7 +336,9 @@ impl Func<'_> {
 
     /// The element at a place behind a base of the buffer, or those at a vector of places.
     pub(super) fn cells(&mut self, buffer: &Buffer, base: &Base, at: &Val) -> Result<Cells> {
-        let element = memory(buffer.dtype(), self.code.shared.machine.half)?;
+        // Floats of 16 bits that only move are integers: scalar ones lie in registers where they move faster.
+        let half = self.code.shared.machine.half && !self.moving;
+        let element = memory(buffer.dtype(), half)?;
         let ty = Ty::I1.with_scalar(element);
         let address = self.code.element_address(&base.pointer, ty, at, base.inside);
         Ok(Cells { address, element, alias: self.aliases.attributes(buffer).to_owned() })
@@ -561,6 +563,21 @@ impl Func<'_> {
         Ok(())
     }
 
+    /// Copies an element of a float of 16 bits; whether a store does no more than that.
+    pub(super) fn moved(&mut self, to: &Buffer, at: &[Expr], value: &Expr) -> Result<bool> {
+        let ExprKind::Load(from, indices) = value.kind() else { return Ok(false) };
+        let is_plain = is_narrow_float(to.dtype()) && from.dtype() == to.dtype();
+        let reads = indices.iter().chain(at).any(|i| i.effects().loads);
+        if !is_plain || value.dtype().lanes != 1 || reads || self.known(value).is_some() {
+            return Ok(false);
+        }
+        self.moving = true;
+        let bits = self.load(from, indices, value.dtype());
+        let stored = bits.and_then(|bits| self.store(to, at, &bits));
+        self.moving = false;
+        stored.map(|()| true)
+    }
+
     /// The mask of an access with this many lanes.
     fn lane_mask(&self, mask: Option<Val>, lanes: u16) -> Result<Option<Val>> {
         match mask {
@@ -581,7 +598,9 @@ impl Func<'_> {
     pub(super) fn in_register(&mut self, v: &Val, dtype: DType) -> Val {
         match dtype.kind {
             TypeKind::Bool => self.code.cmp("icmp ne", v, &Val::zero(v.ty)),
-            _ if is_narrow_float(dtype) => half::from_memory(&mut self.code, v, dtype),
+            _ if is_narrow_float(dtype) && !self.moving => {
+                half::from_memory(&mut self.code, v, dtype)
+            }
             _ => v.clone(),
         }
     }
@@ -590,7 +609,9 @@ impl Func<'_> {
     pub(super) fn in_memory(&mut self, v: &Val, dtype: DType) -> Val {
         match dtype.kind {
             TypeKind::Bool => self.code.convert("zext", v, Scalar::I8),
-            _ if is_narrow_float(dtype) => half::to_memory(&mut self.code, v, dtype),
+            _ if is_narrow_float(dtype) && !self.moving => {
+                half::to_memory(&mut self.code, v, dtype)
+            }
             _ => v.clone(),
         }
     }

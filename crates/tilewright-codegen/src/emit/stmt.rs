@@ -50,6 +50,9 @@ impl Func<'_> {
 
     fn stmt_node(&mut self, s: &Stmt) -> Result<()> {
         match s.kind() {
+            StmtKind::Store { buffer, indices, value } if self.moved(buffer, indices, value)? => {
+                self.forget();
+            }
             StmtKind::Store { buffer, indices, value } => {
                 let v = self.stored_value(buffer, indices, value)?;
                 if value.dtype().scalar() != buffer.dtype().scalar() {
