@@ -11,6 +11,9 @@ use tilewright_schedule::value::{Lambda, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Permissions, Schedule};
 use tilewright_transform::cursor;
 
+/// The longest innermost loop that LLVM unrolls to interleave vectors along the one around it.
+pub(crate) const INTERLEAVED: usize = 8;
+
 /// How many iterations a part of a loop has, as primitives take it: `None`, for all that are left over, where
 /// `int32` does not hold the number.
 pub(crate) fn number(n: i64) -> Option<Expr> {

@@ -36,16 +36,13 @@ use tilewright_target::Target;
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
 use crate::parts::{
-    FEWEST, amount, long_row_of_vectors, loop_at, made_by, row_in_pieces, row_of_vectors,
-    split_nest,
+    FEWEST, INTERLEAVED, amount, long_row_of_vectors, loop_at, made_by, row_in_pieces,
+    row_of_vectors, split_nest,
 };
 use crate::price::operations::operations;
 use crate::sides::is_of_pixels;
 use crate::transpose::Tile;
 use crate::weave::Weave;
-
-/// The longest innermost loop that LLVM unrolls to interleave vectors along the one around it.
-pub const INTERLEAVED: usize = 8;
 
 /// Schedules the stages of a function that are no reductions, and no part of the loops of one. Says
 /// why where a primitive refuses: such a stage has fewer primitives applied, or none. Stages that are `marked`,

@@ -15,14 +15,13 @@
 
 use crate::axes::{Access, FusedAxis, Move, widest};
 use crate::share::share_outer;
-use crate::spatial::INTERLEAVED;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{FEWEST, Piece, amount, pieces, sizes, split, split_nest};
+use crate::parts::{FEWEST, INTERLEAVED, Piece, amount, pieces, sizes, split, split_nest};
 
 /// The most rows that are transposed.
 const MOST: i64 = 16;

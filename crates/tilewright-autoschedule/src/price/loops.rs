@@ -17,8 +17,8 @@ use super::memory::{Operands, access, bytes, cells};
 use super::operations::operations;
 use crate::digits::{Digits, digits};
 use crate::padding::iters;
+use crate::parts::INTERLEAVED;
 use crate::sides::vectors_of_side;
-use crate::spatial::INTERLEAVED;
 use crate::tile::LINE_BYTES;
 use crate::transpose::Tile as Square;
 
