@@ -247,7 +247,8 @@ fn the_best_of_extreme_values_come_first() {
     let floats =
         [0.0, -0.0, 1.5, f64::NAN, f64::NEG_INFINITY, -1.0e-40, f64::INFINITY, f64::NAN, -7.0, 0.0];
     let best = [[3, 7, 6, 2, 0, 1, 9, 5, 8, 4], [4, 8, 5, 0, 1, 9, 2, 6, 3, 7]];
-    let all: [(DType, &[f64], [[usize; 10]; 2]); 4] = [
+    type Orders = [[usize; 10]; 2];
+    let all: [(DType, &[f64], Orders); 4] = [
         (DType::F32, &floats, best),
         (DType::F64, &floats, best),
         (
