@@ -16,7 +16,7 @@ use super::address::Base;
 use super::code::{Code, Scalar, Ty, Val};
 use super::func::Func;
 use super::half;
-use super::runs;
+use super::runs::{self, Rows};
 use super::stmt::MASKED;
 use super::types::{is_narrow_float, memory, register};
 
@@ -30,15 +30,6 @@ enum Addresses {
     Lanes { base: Val, apart: Vec<i64>, rows: Option<Rows> },
     /// Each at its own.
     Any(Val),
-}
-
-/// Rows whose distance is known when the code runs.
-#[derive(Clone)]
-pub(super) struct Rows {
-    /// The distance of a row from the next one.
-    pub distance: Val,
-    /// In which row each lane is.
-    pub of: Vec<i64>,
 }
 
 /// Elements of a buffer as loads and stores name them.

@@ -8,10 +8,18 @@ use tilewright_ir::{Buffer, Error, Result};
 use super::address::Base;
 use super::code::{Ty, Val};
 use super::func::Func;
-use super::memory::Rows;
 
 /// The most runs that are read as vectors.
 const MOST: usize = 4;
+
+/// Rows whose distance is known when the code runs.
+#[derive(Clone)]
+pub(super) struct Rows {
+    /// The distance of a row from the next one.
+    pub distance: Val,
+    /// In which row each lane is.
+    pub of: Vec<i64>,
+}
 
 /// Where a lane lies: in which row, and how far from where that begins.
 type Place = (i64, i64);
