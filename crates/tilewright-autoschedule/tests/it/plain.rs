@@ -1,10 +1,13 @@
-//! Loops that are no stages, for a machine with groups of threads: what is shared, and that it computes the same.
+//! Loops that are no stages, for a machine with groups of threads and for a processor: what is shared, and that it
+//! computes the same.
 
 use tilewright_autoschedule::others;
 use tilewright_interp::run_module;
 use tilewright_ir::{DType, Expr, ForKind, Module, Remarks, Source, StmtKind, Tensor, TensorFunc};
+use tilewright_ops::Operand;
 use tilewright_ops::elementwise::Unary;
 use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
+use tilewright_ops::reduce::top_k;
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_tvmscript::parse_module;
@@ -18,9 +21,13 @@ fn run(func: &TensorFunc, inputs: &[Tensor]) -> Vec<Tensor> {
 /// The extents of the parallel loops of a function behind its schedule, from front to back. What it computes is the
 /// same.
 fn shared(func: &TensorFunc, inputs: &[Tensor]) -> Vec<Option<i64>> {
-    let target = Target::new("cuda", "sm_80", "");
+    shared_by(&Target::new("cuda", "sm_80", ""), func, inputs)
+}
+
+/// The same for threads of a machine.
+fn shared_by(target: &Target, func: &TensorFunc, inputs: &[Tensor]) -> Vec<Option<i64>> {
     let mut why = Remarks::new();
-    let made = others(func, &target, &mut why).expect("loops");
+    let made = others(func, target, &mut why).expect("loops");
     let expected = run(func, inputs);
     for made in [&made, &lower(&made).expect("lowers")] {
         for (a, b) in run(made, inputs).iter().zip(&expected) {
@@ -69,6 +76,36 @@ fn lstm(steps: usize, batch: usize, hidden: usize) -> Recurrent {
         peepholes: false,
         lengths: Some(DType::I32),
     }
+}
+
+/// A processor's threads share rows that are worth it, and leave loops whose iterations follow each other.
+#[test]
+fn outermost_loops_are_shared_by_a_processor() {
+    let processor = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let rows = |n: usize, length: usize| {
+        let x = Operand::new(&[n, 2, length], DType::F32);
+        shared_by(
+            &processor,
+            &top_k(&x, 2, 7, true).expect("a function"),
+            &[floats(&[n, 2, length], 3)],
+        )
+    };
+    assert_eq!(rows(3, 4000), [Some(6)]);
+    assert_eq!(rows(3, 40), []);
+    let sums = text(
+        "
+def sums(A: T.Buffer((40, 3000), \"float32\"), B: T.Buffer((41, 3000), \"float32\")):
+    for j in range(3000):
+        B[0, j] = T.float32(0)
+    for i in range(40):
+        for j in range(3000):
+            if A[i, j] < T.float32(0.5):
+                B[i + 1, j] = B[i, j] + A[i, j]
+            else:
+                B[i + 1, j] = B[i, j]
+",
+    );
+    assert_eq!(shared_by(&processor, &sums, &[floats(&[40, 3000], 5)]), []);
 }
 
 #[test]

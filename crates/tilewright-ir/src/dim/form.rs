@@ -141,10 +141,10 @@ impl Form {
             return whole.plus(&up.floordiv(by), -1);
         }
         let (whole, rest) = self.multiples(term, i128::div_euclid);
-        // What is left of other terms than those of the divisor may be negative; they stay together. So does what
-        // would be multiplied by nearly all of a long divisor: such a product of a size may not fit `int32`.
-        let is_long = |t: &Term| !t.0.is_empty() && t.1 > 1 && self.coefficient(&t.0) < 0;
-        if rest.0.iter().any(|t| t.1 < 0 || is_long(t)) {
+        // What is left of other terms than those of the divisor may be negative; they stay together. So does what is
+        // taken away: `(p - d) // 16` is `(p + 15 * d) // 16 - d`, whose sum may not fit `int32`.
+        let is_taken = |t: &Term| !t.0.is_empty() && t.1 > 1 && self.coefficient(&t.0) < 0;
+        if rest.0.iter().any(|t| t.1 < 0 || is_taken(t)) {
             return self.quotient(by);
         }
         let (rest, by) = rest.reduced(term);
