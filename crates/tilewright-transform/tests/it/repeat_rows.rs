@@ -20,6 +20,8 @@ struct Gen<'a> {
     /// The tile's number.
     t: Var,
     sums: [Buffer; 2],
+    /// Whether memory of the tile is accessed at another place than that of the row.
+    elsewhere: bool,
     a: Buffer,
     out: Buffer,
 }
@@ -39,8 +41,9 @@ impl Gen<'_> {
         let at = match self.pick(12) {
             0 => Expr::i32(1),
             1 => Expr::i32(ROWS as i32 - 1) - r.expr(),
-            _ => r.expr(),
+            _ => return (buffer, r.expr()),
         };
+        self.elsewhere = true;
         (buffer, at)
     }
 
@@ -128,17 +131,19 @@ fn function(bytes: &[u8]) -> TensorFunc {
     });
     let [a, out] = ["a", "out"].map(|name| Buffer::with_extents(name, &[MOST], DType::I32));
     let (a2, out2) = (a.clone(), out.clone());
-    let mut g = Gen { bytes: bytes.iter(), n: n.clone(), t: t.clone(), sums, a, out };
-    // Everything has a value before it is read.
+    let bytes = bytes.iter();
+    let mut g = Gen { bytes, n: n.clone(), t: t.clone(), sums, elsewhere: false, a, out };
+    let count = 2 + g.pick(5);
+    let steps: Vec<Stmt> = (0..count).map(|_| g.rows()).collect();
+    // Everything has a value before it is read, also what a row reads of another one.
     let begin = g.sums.clone().map(|b| {
         let r = Var::index("r");
         let store = Stmt::store(&b, vec![r.expr()], Expr::i32(0));
         let there = g.row(&r).less(&n);
-        let store = if g.pick(4) == 0 { store } else { Stmt::guard(there, store) };
+        let always = g.elsewhere || g.pick(4) == 0;
+        let store = if always { store } else { Stmt::guard(there, store) };
         Stmt::serial(&r, Expr::i32(ROWS as i32), store)
     });
-    let count = 2 + g.pick(5);
-    let steps: Vec<Stmt> = (0..count).map(|_| g.rows()).collect();
     let body = Stmt::seq(begin.into_iter().chain(steps));
     let body = g.sums.iter().fold(body, |body, b| {
         let (buffer, annotations) = (b.clone(), Default::default());
