@@ -57,14 +57,13 @@ class Module:
         n = T.int32()
         x = T.match_buffer(a, (n,), "int64")
         y = T.match_buffer(b, (n,), "int64")
-        size: T.int32 = n // 1024
-        size_1: T.int32 = n % 1024
+        size: T.int32 = n // 1024 + T.min(n % 1024, 1)
         if n < 32:
             for i in T.parallel(n):
                 assert x[i] >= T.int64(0), ("{} is negative", x[i])
                 y[i] = x[i]
         else:
-            for tile in T.parallel(size + T.Cast("int32", size_1 >= 1)):
+            for tile in T.parallel(size):
                 holds = T.decl_buffer((1,), "int32", scope="local")
                 holds[0] = 1
                 for i in range(tile * 1024, tile * 1024 + T.min(n - tile * 1024, 1024)):

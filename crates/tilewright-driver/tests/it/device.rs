@@ -295,6 +295,33 @@ def f(A: T.Buffer((4,), "float32"), I: T.Buffer((2,), "int32"), B: T.Buffer((2,)
     assert_eq!(outputs[0].as_slice::<f32>(), Some(&[4.0, 1.0][..]));
 }
 
+/// Assertions about many elements are asked for together, tile by tile; the host says how many tiles there are.
+#[test]
+fn assertions_about_many_elements_end_the_run() {
+    let Some(device) = device() else { return };
+    let module = parsed(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((4,), "float32"), I: T.Buffer((5000,), "int32"), B: T.Buffer((5000,), "float32")):
+    for i in T.parallel(5000):
+        with T.block("B"):
+            vi = T.axis.spatial(5000, i)
+            B[vi] = A[I[vi]]
+"#,
+    );
+    let [own, native] = [device, Options::new().cache(false)].map(|o| compiled(&module, &o));
+    let a = Tensor::from_slice(&[4], &[1.0f32, 2.0, 3.0, 4.0]).expect("a tensor");
+    let run = |e: &Executable, last: i32| {
+        let mut indices: Vec<i32> = (0..5000).map(|i| i % 4).collect();
+        indices[4999] = last;
+        e.run(&[a.clone(), Tensor::from_slice(&[5000], &indices).expect("a tensor")])
+    };
+    let [on_device, here] = [&own, &native].map(|e| run(e, 2).expect("in range"));
+    assert_eq!(on_device[0].bytes(), here[0].bytes());
+    let [on_device, here] = [&own, &native].map(|e| run(e, 4).expect_err("4 is out of range"));
+    assert_eq!(on_device.render(), here.render());
+}
+
 /// A transpose of tiles through memory that the threads of a group share.
 const TRANSPOSE: &str = r#"
 @T.prim_func

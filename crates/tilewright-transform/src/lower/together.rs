@@ -63,10 +63,13 @@ fn together(s: &Stmt) -> Option<Stmt> {
     let first = tiles.expr() * size();
     let left = range.extent.clone() - first.clone();
     let own = Range { min: range.min.clone() + first, extent: left.min(size()) };
-    // The first tile that is not whole is the last one: no sum leaves the type.
-    let whole = Expr::binary(BinOp::FloorDiv, range.extent.clone(), size());
-    let more = Expr::binary(BinOp::FloorMod, range.extent.clone(), size()).greater_equal(1);
-    let all = Range::upto(whole + more.cast(dtype));
+    // The first tile that is not whole is the last one: no sum leaves the type, and a host knows how many there are.
+    let whole = range.extent.clone().floordiv(size());
+    let more = range.extent.clone().floormod(size()).min(Expr::int(1, dtype));
+    let all = Range::upto(match count {
+        Some(n) => Expr::int(n / TILE + (n % TILE).min(1), dtype),
+        None => whole + more,
+    });
     let tiled = Stmt::for_loop(&tiles, all, kind.clone(), tile(var, &own, cond, assertion, rest));
     // A row of an open length may be short.
     let few = count.is_none().then(|| range.extent.clone().less(FEWEST));
