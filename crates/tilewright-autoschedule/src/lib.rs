@@ -61,6 +61,7 @@ mod padding;
 mod parallel;
 mod partial;
 mod parts;
+mod plain;
 pub mod price;
 mod reduction;
 mod share;
@@ -201,7 +202,7 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
         return Ok(func);
     }
     let mut made = (**sch.func(&name)?).clone();
-    made = threads::plain::share_plain(&made, target).unwrap_or(made);
+    made = plain::share_plain(&made, target).unwrap_or(made);
     say_untiled(&mut made, plain);
     Ok(made)
 }

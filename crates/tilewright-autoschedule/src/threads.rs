@@ -20,7 +20,7 @@
 //! reductions by groups in `rows`, copies across in `transpose`: threads wait for one another between loops over
 //! threads (`lower::join_phases` makes one nest of them). Tiles of copies lie such that the lanes of a warp meet in no bank ([`shared`](crate::shared)).
 //!
-//! Loops that are no stages are shared by `plain`.
+//! Loops that are no stages are shared by [`plain`](crate::plain).
 //!
 //! What alone reads the result of a reduction, cell by cell, is computed by the thread that has it (`follow`).
 //!
@@ -36,7 +36,6 @@ pub(crate) mod as_product;
 mod follow;
 mod grid;
 mod instructions;
-pub(crate) mod plain;
 pub(crate) mod price;
 mod rows;
 mod shared_tile;

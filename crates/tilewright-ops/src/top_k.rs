@@ -71,9 +71,10 @@ struct Heap {
     /// Number of elements wanted.
     k: Dim,
     largest: bool,
-    /// The row's elements.
+    /// The row's elements, and how many there are.
     from: Buffer,
     extent: Dim,
+    /// The values of the result: cells that are pairs have them at once, others at the end.
     values: Buffer,
 }
 

@@ -141,38 +141,6 @@ fn what_is_halved_and_doubled_is_checked_at_the_node() {
     assert!(said.contains(why), "{said}");
 }
 
-/// A table of seven rows is cut to `N`, its first half taken, and three rows: that these are all is right for six and
-/// seven.
-#[test]
-fn parts_that_a_run_adds_up_are_checked_at_the_node() {
-    let values: Vec<f32> = (0..7).map(|i| i as f32).collect();
-    let m = model()
-        .input("x", ["N"])
-        .floats("table", &[7], &values)
-        .ints("zero", &[0])
-        .ints("one", &[1])
-        .ints("two", &[2])
-        .ints("three", &[3])
-        .node("Shape", &["x"], &["n"])
-        .node("Slice", &["table", "zero", "n"], &["rows"])
-        .node("Shape", &["rows"], &["count"])
-        .node("Add", &["count", "one"], &["more"])
-        .node("Div", &["more", "two"], &["half"])
-        .node_with("Concat", &["half", "three"], &["sizes"], [int("axis", 0)])
-        .node("Split", &["rows", "sizes"], &["first", "last"])
-        .output("first")
-        .output("last");
-    for (n, first) in [(6, 3), (7, 4), (9, 4)] {
-        let out = run(&m, &[floats(&vec![0.0; n])]);
-        assert_eq!(out[0].as_slice(), Some(&values[..first]));
-        assert_eq!(out[1].as_slice(), Some(&values[first..first + 3]));
-    }
-    let open = m.import().expect("it is fine");
-    let said =
-        run_module(&open, "main", &[floats(&[0.0; 4])]).expect_err("2 + 3 is not 4").render();
-    assert!(said.contains("(Split, opset 13) needs `T.min(7, N)`"), "{said}");
-}
-
 #[test]
 fn updates_have_as_many_elements_as_indices() {
     // As many positions as elements are not zero, and as many updates as positions.
